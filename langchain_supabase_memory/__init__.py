@@ -1,0 +1,70 @@
+"""Memory for LangChain and LangGraph agents on Supabase.
+
+```python
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_supabase_memory import SupabaseMemory
+
+with SupabaseMemory.embedded("./memory") as memory:
+    memory.append([HumanMessage("I am Maya"), AIMessage("Hello, Maya")], thread_id="first")
+    for stored in memory.read(thread_id="first", last=20):
+        print(stored.sequence, stored.message.text)
+```
+
+Names are imported when they are first used, so that importing the package stays fast and asks for no extra.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.errors import SupabaseMemoryError
+    from langchain_supabase_memory.history import SupabaseChatMessageHistory
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import AppendResult, Conversation, ConversationKey, StoredMessage
+    from langchain_supabase_memory.settings import RetryPolicy
+    from langchain_supabase_memory.transports.postgres import PostgresTransport
+    from langchain_supabase_memory.transports.supabase import SupabaseTransport
+
+__all__ = [
+    "AppendResult",
+    "Conversation",
+    "ConversationKey",
+    "PostgresTransport",
+    "RetryPolicy",
+    "StoredMessage",
+    "SupabaseChatMessageHistory",
+    "SupabaseMemory",
+    "SupabaseMemoryError",
+    "SupabaseTransport",
+    "__version__",
+]
+
+_HOMES = {
+    "AppendResult": "models",
+    "Conversation": "models",
+    "ConversationKey": "models",
+    "PostgresTransport": "transports.postgres",
+    "RetryPolicy": "settings",
+    "StoredMessage": "models",
+    "SupabaseChatMessageHistory": "history",
+    "SupabaseMemory": "memory",
+    "SupabaseMemoryError": "errors",
+    "SupabaseTransport": "transports.supabase",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("langchain-supabase-memory")
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,257 @@
+"""The flows over conversations: append, read, count, list, forget. Each is one call, but for reading everything."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.messages import codec, sanitiser
+from langchain_supabase_memory.models import AppendResult, Conversation, StoredMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.models import ConversationKey
+
+Column = Literal[
+    "message_id", "role", "text", "characters", "tokens", "created_at", "updated_at", "metadata", "images", "payload"
+]
+"""What can be read of a message; `sequence` always comes."""
+
+ALL_COLUMNS: Final[tuple[Column, ...]] = (
+    "message_id",
+    "role",
+    "text",
+    "characters",
+    "tokens",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "images",
+    "payload",
+)
+
+PAGE: Final = 1000
+"""The most messages one call returns."""
+
+
+def append(
+    key: ConversationKey,
+    messages: Iterable[BaseMessage],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    created_at: datetime | Sequence[datetime | None] | None = None,
+) -> Flow[AppendResult]:
+    """Store messages: once each, in order, all or none, in one round trip.
+
+    Args:
+        key: The conversation; it is begun at the first append.
+        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
+            Of several with one id the last is stored, at the place of the first.
+        metadata: What to store beside each of them: a JSON object.
+        created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock by
+            default.
+
+    Returns:
+        The number of each message, how many were new, and which were replaced because their content differed.
+
+    Raises:
+        InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+    """
+    listed = codec.checked(messages)
+    times = _times(created_at, len(listed))
+    codec.ensure_ids(listed)
+    rows: dict[str, dict[str, Any]] = {}
+    for message, time in zip(listed, times, strict=True):
+        row = codec.to_row(message)
+        row["metadata"] = None if metadata is None else sanitiser.encode(dict(metadata))
+        row["created_at"] = time
+        rows[row["id"]] = row
+    answer = yield from call("memory_append", {**_named(key), "p_messages": list(rows.values())})
+    numbers = dict(zip(rows, answer["sequences"], strict=True))
+    return AppendResult(
+        conversation_id=answer["conversation_id"],
+        sequences=[numbers[sanitiser.clean(str(message.id))] for message in listed],
+        appended=answer["appended"],
+        updated=answer["updated"],
+    )
+
+
+def read(
+    key: ConversationKey,
+    *,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    columns: Sequence[Column] = ("payload",),
+) -> Flow[list[StoredMessage]]:
+    """Read messages in order: all of them, or those within every bound that is given.
+
+    Args:
+        key: The conversation; one that does not exist is empty.
+        last: Only the newest so many.
+        since: Only those said at or after this time, with a time zone.
+        until: Only those said before this time, with a time zone.
+        from_sequence: Only those with this number or a higher one.
+        to_sequence: Only those with this number or a lower one.
+        columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+
+    Returns:
+        The messages, oldest first, however many there are: long ranges are read by pages of 1,000.
+
+    Raises:
+        InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
+    """
+    rows = yield from read_rows(
+        key,
+        last=last,
+        since=since,
+        until=until,
+        from_sequence=from_sequence,
+        to_sequence=to_sequence,
+        columns=columns,
+    )
+    return [codec.from_row(row) for row in rows]
+
+
+def read_rows(
+    key: ConversationKey,
+    *,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    columns: Sequence[Column] = ("payload",),
+) -> Flow[list[Mapping[str, Any]]]:
+    """The rows behind `read`, as the database gives them, for who decodes them more than once."""
+    for name, number in (("last", last), ("from_sequence", from_sequence), ("to_sequence", to_sequence)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise InvalidInputError(f"{name} must be a whole number from 0.", hint=f"Pass {name}=20, for example.")
+    unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
+    if unknown:
+        raise InvalidInputError(f"There is no column {unknown[0]}.", hint=f"Columns are {', '.join(ALL_COLUMNS)}.")
+    if last == 0:
+        return []
+    arguments = {
+        **_named(key),
+        "p_since": _moment("since", since),
+        "p_until": _moment("until", until),
+        "p_columns": list(columns),
+    }
+    found: list[Mapping[str, Any]] = []
+    lower, upper = from_sequence, to_sequence
+    while True:
+        wanted = PAGE if last is None else min(PAGE, last - len(found))
+        bounds = {"p_from": lower, "p_to": upper, "p_limit": wanted, "p_last": None if last is None else wanted}
+        page: list[Mapping[str, Any]] = yield from call("memory_read", {**arguments, **bounds})
+        found = [*found, *page] if last is None else [*page, *found]
+        # A page that is not full is the last: the function cuts nowhere else.
+        if len(page) < wanted or len(found) == last:
+            return found
+        if last is None:
+            lower = page[-1]["sequence"] + 1
+        else:
+            upper = page[0]["sequence"] - 1
+
+
+def count(key: ConversationKey) -> Flow[int]:
+    """How many messages a conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
+    answer: int = yield from call("memory_count", _named(key))
+    return answer
+
+
+def conversations(
+    user_id: str | None, *, agent_id: str | None = None, limit: int | None = None
+) -> Flow[list[Conversation]]:
+    """A user's conversations, the most recently changed first.
+
+    Args:
+        user_id: The owner; `None` means the subject of the caller's access token.
+        agent_id: Only this agent's; `None` means all agents'.
+        limit: The most to return; `None` means all.
+
+    Returns:
+        The conversations.
+
+    Raises:
+        InvalidInputError: `limit` is negative.
+    """
+    if limit is not None and limit < 0:
+        raise InvalidInputError("limit must be a whole number from 0.", hint="Pass limit=20, for example.")
+    found: list[Conversation] = []
+    last: Conversation | None = None
+    while limit is None or len(found) < limit:
+        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
+        page = yield from call(
+            "memory_conversations",
+            {
+                "p_user_id": user_id,
+                "p_agent_id": agent_id,
+                "p_limit": wanted,
+                "p_before": None if last is None else last.updated_at.isoformat(),
+                "p_before_id": None if last is None else last.id,
+            },
+        )
+        found += [_conversation(row) for row in page]
+        if len(page) < wanted:
+            break
+        last = found[-1]
+    return found
+
+
+def forget(key: ConversationKey) -> Flow[int]:
+    """Delete a conversation with everything in it.
+
+    Returns:
+        How many messages were deleted; 0 if there was no such conversation.
+    """
+    answer: int = yield from call("memory_forget", _named(key))
+    return answer
+
+
+def forget_message(key: ConversationKey, message_id: str) -> Flow[bool]:
+    """Delete one message. The others keep their numbers.
+
+    Returns:
+        Whether there was such a message.
+    """
+    answer: bool = yield from call(
+        "memory_forget_message", {**_named(key), "p_message_id": sanitiser.clean(message_id)}
+    )
+    return answer
+
+
+def _named(key: ConversationKey) -> dict[str, Any]:
+    return {"p_thread_id": key.thread_id, "p_user_id": key.user_id, "p_agent_id": key.agent_id}
+
+
+def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
+    if created_at is None or isinstance(created_at, datetime):
+        return [_moment("created_at", created_at)] * length
+    if len(created_at) != length:
+        raise InvalidInputError(
+            f"created_at has {len(created_at)} times for {length} messages.", hint="Pass one time, or one for each."
+        )
+    return [_moment("created_at", time) for time in created_at]
+
+
+def _moment(name: str, time: datetime | None) -> str | None:
+    if time is None:
+        return None
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise InvalidInputError(
+            f"{name} must be a datetime with a time zone.", hint=f"Pass {name}=datetime.now(timezone.utc), for example."
+        )
+    return time.isoformat()
+
+
+def _conversation(row: Mapping[str, Any]) -> Conversation:
+    times = {name: datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at")}
+    return Conversation(**{**row, **times})

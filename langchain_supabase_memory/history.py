@@ -1,0 +1,189 @@
+"""`SupabaseChatMessageHistory`: the store of `RunnableWithMessageHistory`, and of code written for LangChain histories.
+
+`RunnableWithMessageHistory` reads the history when a run begins and may read it again when the run ends, to tell what
+is new by position; and it swallows the error of a failed write. So one instance serves the same snapshot until it
+writes, messages are stored by id so that a repeated history is not stored twice, and a failed write is kept in order
+in the memory's outbox, logged, and shown to whoever asks.
+
+The base class leaves `langchain-core` in 2.0, so this module is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from langchain_core.chat_history import BaseChatMessageHistory
+
+from langchain_supabase_memory import conversations
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.messages import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory import SupabaseMemory
+
+_logger = logging.getLogger(__name__)
+
+OnError: TypeAlias = Literal["log", "raise"] | Callable[[SupabaseMemoryError], None]
+"""What happens when a write fails: it is logged, or also raised, or also handed to a function."""
+
+
+class SupabaseChatMessageHistory(BaseChatMessageHistory):
+    """The messages of one conversation, as LangChain's histories are.
+
+    Make one for each run (it costs nothing: no connection, no query), over a memory that the process shares.
+
+    Args:
+        session_id: The conversation's thread: any string of 1 to 512 characters.
+        memory: Where it is stored.
+        user_id: The owner; the memory's by default.
+        agent_id: The agent; the memory's by default.
+        max_messages: Serve only the newest so many; `None` means all.
+        on_error: What happens when a write fails after its retries. In every case the messages are kept in the
+            memory's outbox, stored before the next write to this conversation or by `memory.flush()`, and the failure
+            is logged with user and session and without content. `"raise"` also raises it, a function also receives
+            it.
+
+    Raises:
+        InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+
+    Example:
+        ```python
+        history = SupabaseChatMessageHistory("session-1", memory, user_id="maya")
+        history.add_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
+        history.messages
+        ```
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        max_messages: int | None = None,
+        on_error: OnError = "log",
+    ) -> None:
+        if on_error not in ("log", "raise") and not callable(on_error):
+            raise ConfigurationError("on_error is none of the choices.", hint='Pass "log", "raise" or a function.')
+        self._memory = memory
+        self._key = memory.key(session_id, user_id, agent_id)
+        self._max_messages = max_messages
+        self._on_error = on_error
+        self._snapshot: list[Mapping[str, Any]] | None = None
+        self.last_error: SupabaseMemoryError | None = None
+        """The error of the newest write; `None` after one that succeeded."""
+
+    @property
+    def session_id(self) -> str:
+        """The conversation's thread."""
+        return self._key.thread_id
+
+    @property
+    def pending(self) -> int:
+        """How many messages of this conversation wait in the outbox."""
+        return len(self._memory.outbox.waiting(self._key))
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """The messages, oldest first: the same until this instance writes, and fresh objects at each read.
+
+        Raises:
+            SupabaseMemoryError: They could not be read.
+        """
+        return self._memory.run(self._read())
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """The async twin of `messages`."""
+        return await self._memory.arun(self._read())
+
+    def add_message(self, message: BaseMessage) -> None:
+        """Store one message; see `add_messages`."""
+        self.add_messages([message])
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Store messages, behind those of failed writes, in one round trip.
+
+        Args:
+            messages: LangChain messages; those without an id get one, on the object itself.
+
+        Raises:
+            InvalidInputError: Something passed is no message.
+            OutboxFullError: The write failed, and too many earlier ones wait already.
+            SupabaseMemoryError: The write failed, with `on_error="raise"`; the messages are in the outbox.
+        """
+        self._memory.run(self._write(messages))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """The async twin of `add_messages`."""
+        await self._memory.arun(self._write(messages))
+
+    def clear(self) -> None:
+        """Delete the conversation, with everything in it and with what waits for it.
+
+        Raises:
+            SupabaseMemoryError: It could not be deleted.
+        """
+        self._snapshot = None
+        self._memory.outbox.drop(self._key)
+        self._memory.run(conversations.forget(self._key))
+
+    async def aclear(self) -> None:
+        """The async twin of `clear`."""
+        self._snapshot = None
+        self._memory.outbox.drop(self._key)
+        await self._memory.arun(conversations.forget(self._key))
+
+    def __repr__(self) -> str:
+        """The ids; it reads nothing."""
+        return (
+            f"SupabaseChatMessageHistory({self._key.thread_id!r}, user_id={self._key.user_id!r}, "
+            f"agent_id={self._key.agent_id!r})"
+        )
+
+    __str__ = __repr__
+
+    def _read(self) -> Flow[list[BaseMessage]]:
+        if self._snapshot is None:
+            rows = yield from conversations.read_rows(self._key, last=self._max_messages)
+            self._snapshot = [row["payload"] for row in rows]
+        stored = [codec.from_payload(payload) for payload in self._snapshot]
+        known = {message.id for message in stored}
+        waiting = [message for message, _ in self._memory.outbox.waiting(self._key) if message.id not in known]
+        return [*stored, *(message.model_copy(deep=True) for message in waiting)]
+
+    def _write(self, messages: Sequence[BaseMessage]) -> Flow[None]:
+        batch = codec.checked(messages)
+        codec.ensure_ids(batch)
+        self._snapshot = None
+        try:
+            yield from self._memory.deliver(self._key, batch)
+        except InvalidInputError:
+            raise
+        except SupabaseMemoryError as error:
+            self._memory.outbox.keep(self._key, batch)
+            self._failed(error)
+        else:
+            self.last_error = None
+
+    def _failed(self, error: SupabaseMemoryError) -> None:
+        self.last_error = error
+        _logger.error(
+            "A write to the memory failed; %d messages wait in the outbox (user %r, agent %r, session %r): %s",
+            self.pending,
+            self._key.user_id,
+            self._key.agent_id,
+            self._key.thread_id,
+            error,
+        )
+        if self._on_error == "raise":
+            raise error
+        if callable(self._on_error):
+            self._on_error(error)

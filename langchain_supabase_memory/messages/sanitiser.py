@@ -1,0 +1,153 @@
+"""One total function from any Python value to what JSON and Postgres can hold, and its inverse.
+
+| value | what is stored | what comes back |
+| --- | --- | --- |
+| text | itself | itself |
+| NUL in a text | U+FFFD, since Postgres holds no NUL | U+FFFD |
+| a lone surrogate in a text | U+FFFD, since UTF-8 holds none; a pair of halves becomes its character | the same |
+| bool, int, finite float, None, list, dict with text keys | itself | itself |
+| NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": kind, "value": …}` | an equal value |
+| Decimal, UUID, datetime, date, time, timedelta | tagged the same way | an equal value |
+| a dict with other keys, or with the key `$python` | tagged, as pairs | an equal dict |
+| an Enum | its value | its value |
+| a pydantic model, a dataclass | its fields | a dict of its fields |
+| another object | tagged, with its class's name; never its contents | a text that names the class |
+| a cycle, or nesting beyond 100 levels | tagged as `cycle` or `depth` | a text that says so |
+
+Nothing raises, whatever the value does when it is looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TAG: Final = "$python"
+"""The key that marks a tagged value."""
+
+_DEEPEST: Final = 100
+# Postgres parses an integer of any size inside `json`, but a JSON reader elsewhere need not.
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+_ENCODERS: Final[dict[type, tuple[str, Callable[[Any], Any]]]] = {
+    bytes: ("bytes", lambda v: base64.b64encode(v).decode()),
+    bytearray: ("bytearray", lambda v: base64.b64encode(v).decode()),
+    datetime: ("datetime", lambda v: v.isoformat()),
+    date: ("date", lambda v: v.isoformat()),
+    time: ("time", lambda v: v.isoformat()),
+    timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds]),
+    Decimal: ("decimal", str),
+    UUID: ("uuid", str),
+    complex: ("complex", str),
+}
+_DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "bytes": base64.b64decode,
+    "bytearray": lambda v: bytearray(base64.b64decode(v)),
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda v: timedelta(*v),
+    "decimal": Decimal,
+    "uuid": UUID,
+    "complex": complex,
+    "float": float,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": dict,
+    "object": lambda v: f"<{v}>",
+    "cycle": lambda _: "<cycle>",
+    "depth": lambda _: "<nested too deeply>",
+}
+
+
+def clean(text: str) -> str:
+    """The text with what Postgres cannot hold replaced by U+FFFD; the same object if there is nothing to replace."""
+    if not _UNSTORABLE.search(text):
+        return text
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _UNSTORABLE.sub("\ufffd", joined)
+
+
+def encode(value: Any) -> Any:
+    """Any value as JSON that Postgres can hold; see the table at the top of the module. Never raises."""
+    return _encode(value, ())
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`. What is not recognised is returned as it stands."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {TAG, "value"} and value[TAG] in _DECODERS:
+        try:
+            return _DECODERS[value[TAG]](decode(value["value"]))
+        except (ValueError, TypeError, ArithmeticError):
+            return value
+    return {key: decode(item) for key, item in value.items()}
+
+
+def _tagged(kind: str, value: Any) -> dict[str, Any]:
+    return {TAG: kind, "value": value}
+
+
+def _encode(value: Any, parents: tuple[int, ...]) -> Any:
+    # Exact types first: they are nearly everything, and a subclass may do anything when it is looked at.
+    kind = type(value)
+    if kind is str:
+        return clean(value)
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else _tagged("float", repr(value))
+    if kind in _ENCODERS:
+        name, encoder = _ENCODERS[kind]
+        return _tagged(name, encoder(value))
+    if id(value) in parents:
+        return _tagged("cycle", None)
+    if len(parents) > _DEEPEST:
+        return _tagged("depth", None)
+    try:
+        return _encode_structure(value, (*parents, id(value)))
+    except Exception:  # whatever a foreign object does when it is looked at
+        return _tagged("object", clean(kind.__name__))
+
+
+def _encode_structure(value: Any, parents: tuple[int, ...]) -> Any:
+    if isinstance(value, Enum):
+        return _encode(value.value, parents)
+    if isinstance(value, str):
+        return clean(str.__str__(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _encode(float(value), parents)
+    if isinstance(value, dict):
+        if TAG not in value and all(type(key) is str and clean(key) is key for key in value):
+            return {key: _encode(item, parents) for key, item in value.items()}
+        pairs = [[_encode(key, parents), _encode(item, parents)] for key, item in value.items()]
+        return _tagged("dict", pairs)
+    if isinstance(value, list):
+        return [_encode(item, parents) for item in value]
+    for sequence in (tuple, set, frozenset):
+        if isinstance(value, sequence):
+            return _tagged(sequence.__name__, [_encode(item, parents) for item in value])
+    if isinstance(value, BaseModel):
+        return _encode({**value.__dict__, **(value.__pydantic_extra__ or {})}, parents)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _encode({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, parents)
+    return _tagged("object", clean(type(value).__name__))

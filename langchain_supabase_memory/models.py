@@ -1,0 +1,139 @@
+"""The values that go in and come out: what a conversation is called, what is stored, what was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.settings import DEFAULT_AGENT_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from langchain_core.messages import BaseMessage
+
+Role = Literal["user", "assistant", "system", "tool"]
+"""Who speaks, in four words, whatever the message's class."""
+
+_LONGEST_ID = 512
+
+
+@dataclass(frozen=True)
+class ConversationKey:
+    """What names one conversation.
+
+    Attributes:
+        thread_id: Any string of 1 to 512 characters: a LangGraph thread, a session, a ticket.
+        user_id: The owner; `None` means the subject of the caller's access token.
+        agent_id: Which of several agents the user talks to.
+
+    Raises:
+        InvalidInputError: An id is not a string, is empty, too long, or has a control character.
+    """
+
+    thread_id: str
+    user_id: str | None = None
+    agent_id: str = DEFAULT_AGENT_ID
+
+    def __post_init__(self) -> None:
+        check_id("thread_id", self.thread_id)
+        check_id("agent_id", self.agent_id)
+        if self.user_id is not None:
+            check_id("user_id", self.user_id)
+
+
+def check_id(name: str, value: object) -> None:
+    """Refuse what cannot name anything.
+
+    Args:
+        name: What the id is called, for the error's text.
+        value: The id.
+
+    Raises:
+        InvalidInputError: `value` is not a string of 1 to 512 printable characters.
+    """
+    if not isinstance(value, str):
+        raise InvalidInputError(
+            f"{name} must be a string, not {type(value).__name__}.", hint=f"Pass {name}=str(...), for example."
+        )
+    if not value or len(value) > _LONGEST_ID:
+        raise InvalidInputError(
+            f"{name} must have 1 to {_LONGEST_ID} characters, not {len(value)}.", hint=f"Pass a {name}."
+        )
+    if any(character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidInputError(
+            f"{name} has a control character or half a surrogate pair.", hint=f"Remove it from {name}."
+        )
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """One message as the database holds it. Fields that were not asked for are `None`.
+
+    Attributes:
+        sequence: Its number in the conversation, from 0, without gaps unless a message was forgotten.
+        message: The LangChain message, exactly as it was stored; `None` if the payload was not asked for.
+        message_id: The LangChain message's id.
+        role: Who speaks.
+        text: Its plain text.
+        characters: Characters of text and tool calls, which is what a budget in characters counts.
+        tokens: The approximate token count.
+        created_at: When it was stored, by the database's clock, unless the caller gave a time.
+        updated_at: When it was last replaced by a message of the same id; `None` if never.
+        metadata: What the caller stored beside it.
+        images: Its images and files: `[{"kind", "url" or "inline_characters", "mime_type"}]`.
+    """
+
+    sequence: int
+    message: BaseMessage | None = None
+    message_id: str | None = None
+    role: Role | None = None
+    text: str | None = None
+    characters: int | None = None
+    tokens: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    metadata: Mapping[str, Any] | None = None
+    images: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class AppendResult:
+    """What an append did.
+
+    Attributes:
+        conversation_id: The conversation's uuid, as a string; `None` if there was nothing to append.
+        sequences: The number of each message passed, in the order passed.
+        appended: How many were new.
+        updated: The ids of those that were there with other content, and were replaced in place.
+    """
+
+    conversation_id: str | None
+    sequences: list[int] = field(default_factory=list)
+    appended: int = 0
+    updated: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One conversation of a user, as listed.
+
+    Attributes:
+        id: Its uuid, as a string.
+        user_id: Its owner.
+        agent_id: The agent.
+        thread_id: The thread.
+        message_count: How many messages it holds.
+        created_at: When it was begun, by the database's clock.
+        updated_at: When it last changed.
+    """
+
+    id: str
+    user_id: str
+    agent_id: str
+    thread_id: str
+    message_count: int
+    created_at: datetime
+    updated_at: datetime

@@ -1,0 +1,6 @@
+"""The database's side of this package: the SQL files, put in order, rendered and applied.
+
+- `script`: the files as one ordered list of parts, pure.
+- `migrate`: applies them over a connection.
+- `files`: writes them for `supabase db push`.
+"""

@@ -1,0 +1,51 @@
+"""Applies the script over a connection: one transaction, so a failure leaves the database as it was."""
+
+from __future__ import annotations
+
+from langchain_supabase_memory.errors import MigrationConflictError, MissingDependencyError, from_code
+from langchain_supabase_memory.schema import script
+from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
+
+
+def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script.Installed:
+    """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
+
+    On Supabase the roles and `auth` functions are left as they are; on another Postgres those that are missing are
+    made.
+
+    Args:
+        conn_string: A Postgres connection string of a role that may create schemas, such as Supabase's `postgres`.
+        dimensions: The embedding width, 1 to 16,000. It is recorded, and cannot change later.
+
+    Returns:
+        What the database is now set up with.
+
+    Raises:
+        MissingDependencyError: The extra `postgres` is not installed.
+        MigrationConflictError: The database was set up with another width, or from edited files.
+        AuthenticationError: The password or the role is wrong.
+        UnavailableError: The server cannot be reached.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependencyError("Migrating a database", "postgres") from None
+    # The script is checked before the server is asked for anything.
+    sql = script.text(dimensions, plain=True)
+    try:
+        # A session pooler or a direct connection: the script is one simple query in one transaction.
+        with psycopg.connect(conn_string, connect_timeout=10, prepare_threshold=None) as connection:
+            connection.execute(sql.encode())
+    except psycopg.Error as error:
+        failure = from_code(error.sqlstate or "08000")
+        if isinstance(failure, MigrationConflictError):
+            failure = MigrationConflictError(
+                str(error.diag.message_primary).capitalize() + ".",
+                code=error.sqlstate,
+                hint=str(error.diag.message_hint).capitalize() + ".",
+            )
+        elif error.diag.message_primary:
+            # A migration carries no user's content, so the server's own words may be shown.
+            failure = type(failure)(f"The migration failed: {error.diag.message_primary}", code=error.sqlstate)
+        raise failure from None
+    return script.current(dimensions)

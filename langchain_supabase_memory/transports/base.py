@@ -1,0 +1,76 @@
+"""What a transport is, and how a call is repeated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tenacity import (
+    AsyncRetrying,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_random_exponential,
+)
+
+from langchain_supabase_memory.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.settings import RetryPolicy
+
+
+class Transport(Protocol):
+    """Performs calls of SQL functions. It opens what it needs at the first call, never in its constructor."""
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether calls carry a user's identity, so that the owner need not be named."""
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call, repeating it while the server cannot be reached, and return its decoded document."""
+
+    async def aperform(self, call: Call) -> Any:
+        """The async twin of `perform`; it never blocks the event loop."""
+
+    def as_user(self, identity: Any) -> Transport:
+        """A transport over the same connections whose calls carry this identity."""
+
+    def close(self) -> None:
+        """Close what the sync methods opened, and nothing else."""
+
+    async def aclose(self) -> None:
+        """Close what the sync methods and this event loop's async methods opened, and nothing else."""
+
+
+def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> Any:
+    """Perform a call under a retry policy. Every verb is idempotent, so every verb is repeated.
+
+    Args:
+        policy: How often, how long.
+        perform: Performs the call once.
+        call: The call.
+
+    Returns:
+        What `perform` returns.
+
+    Raises:
+        UnavailableError: It could not be performed within the policy; any other error is raised at once.
+    """
+    return Retrying(**_arguments(policy))(perform, call)
+
+
+async def arepeat(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
+    """The async twin of `repeat`."""
+    return await AsyncRetrying(**_arguments(policy))(perform, call)
+
+
+def _arguments(policy: RetryPolicy) -> dict[str, Any]:
+    return {
+        "stop": stop_after_attempt(policy.attempts) | stop_before_delay(policy.deadline_seconds),
+        "wait": wait_random_exponential(multiplier=policy.wait_seconds, max=policy.longest_wait_seconds),
+        "retry": retry_if_exception_type(UnavailableError),
+        "reraise": True,
+    }

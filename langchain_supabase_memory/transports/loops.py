@@ -1,0 +1,66 @@
+"""One async resource per event loop, opened at first use there and closed with the loop.
+
+Async clients are bound to the loop they were first used in: a client kept across two `asyncio.run` fails with "Event
+loop is closed". So each loop gets its own, held by an async generator, which `asyncio.run` and every other runner
+finishes (`loop.shutdown_asyncgens`) before it closes the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+T = TypeVar("T")
+
+
+class PerLoop(Generic[T]):
+    """Holds one `T` for each running event loop.
+
+    Args:
+        opener: Opens a `T`.
+        closer: Closes it. Neither may be an async generator: a loop that shuts down finishes all of them at once.
+    """
+
+    def __init__(self, opener: Callable[[], Awaitable[T]], closer: Callable[[T], Awaitable[None]]) -> None:
+        self._opener = opener
+        self._closer = closer
+        self._held: dict[asyncio.AbstractEventLoop, _Held[T]] = {}
+
+    async def get(self) -> T:
+        """The running loop's `T`; opened now if this is the first use."""
+        loop = asyncio.get_running_loop()
+        held = self._held.setdefault(loop, _Held())
+        if held.holder is None:
+            async with held.lock:
+                if held.holder is None:
+                    holder = self._hold(loop)
+                    held.value = await anext(holder)
+                    held.holder = holder
+        return held.value
+
+    async def aclose(self) -> None:
+        """Close the running loop's `T`, if there is one."""
+        held = self._held.get(asyncio.get_running_loop())
+        if held is not None and held.holder is not None:
+            await held.holder.aclose()
+
+    async def _hold(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[T, None]:
+        value = await self._opener()
+        try:
+            yield value
+        finally:
+            self._held.pop(loop, None)
+            await self._closer(value)
+
+
+class _Held(Generic[T]):
+    """What one loop holds; `value` is there once `holder` is."""
+
+    value: T
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.holder: AsyncGenerator[T, None] | None = None

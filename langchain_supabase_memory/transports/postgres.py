@@ -1,0 +1,277 @@
+"""The direct door: `psycopg` and its pool, safe behind a transaction pooler, able to act as a user."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, LiteralString
+
+from langchain_supabase_memory.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidInputError,
+    MissingDependencyError,
+    SupabaseMemoryError,
+    UnavailableError,
+    from_code,
+)
+from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.transports.base import arepeat, repeat
+from langchain_supabase_memory.transports.loops import PerLoop
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+except ImportError:
+    raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.flow import Call
+
+Claims = Mapping[str, Any]
+"""The claims of a verified access token: `sub` is the user, `role` one of the roles below."""
+
+_ROLES: Final = frozenset({"anon", "authenticated", "service_role"})
+_ACT_AS: Final = "select set_config('request.jwt.claims', %s, true), set_config('role', %s, true)"
+
+POOL_SIZE: Final = 8
+"""The most connections of one pool; there is one pool for sync calls, and one for each event loop."""
+
+TIMEOUT_SECONDS: Final = 10
+"""How long to wait for a connection, in seconds."""
+
+
+class PostgresTransport:
+    """Performs calls over a connection to Postgres.
+
+    Args:
+        conn_string: A Postgres connection string, or a function that gives one at the first call (it may block).
+        claims: Whom to act as: the claims of an access token that you have verified. The role and the claims are set
+            for the call's own transaction, so row level security decides and nothing stays on the connection. Without
+            claims, calls run as the role of the connection string, and the user is named with each.
+        pool_size: The most connections of one pool.
+        retry: How a call is repeated.
+
+    Raises:
+        ConfigurationError: The connection string cannot be parsed, or the role is none of Supabase's.
+    """
+
+    def __init__(
+        self,
+        conn_string: str | Callable[[], str],
+        *,
+        claims: Claims | None = None,
+        pool_size: int = POOL_SIZE,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+    ) -> None:
+        self._pools = _Pools(conn_string, pool_size)
+        self._claims = None if claims is None else _checked(claims)
+        self._retry = retry
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether calls carry claims with a subject."""
+        return self._claims is not None and bool(json.loads(self._claims[0]).get("sub"))
+
+    def as_user(self, identity: Claims) -> PostgresTransport:
+        """A transport over the same pools that acts as another user.
+
+        Args:
+            identity: The claims of an access token that you have verified.
+        """
+        twin = object.__new__(PostgresTransport)
+        twin._pools, twin._retry, twin._claims = self._pools, self._retry, _checked(identity)
+        return twin
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.perform`."""
+        return repeat(self._retry, self._perform_once, call)
+
+    async def aperform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.aperform`."""
+        return await arepeat(self._retry, self._aperform_once, call)
+
+    def close(self) -> None:
+        """Close the pool of the sync calls."""
+        self._pools.close()
+
+    async def aclose(self) -> None:
+        """Close this event loop's pool and that of the sync calls."""
+        await asyncio.to_thread(self._pools.close)
+        await self._pools.asynchronous.aclose()
+
+    def _perform_once(self, call: Call) -> Any:
+        pool = self._pools.synchronous()
+        statement, arguments = _statement(call)
+        try:
+            with pool.connection() as connection:
+                if self._claims is None:
+                    return _answer(connection.execute(statement, arguments).fetchone())
+                with connection.pipeline(), connection.transaction():
+                    connection.execute(_ACT_AS, self._claims)
+                    cursor = connection.execute(statement, arguments)
+                return _answer(cursor.fetchone())
+        except (psycopg.Error, UnicodeEncodeError) as error:
+            failure = _translated(error)
+        if isinstance(failure, UnavailableError):
+            pool.check()  # after a restart of the server every connection is stale, not only this one
+        raise failure
+
+    async def _aperform_once(self, call: Call) -> Any:
+        pool = await self._pools.asynchronous.get()
+        statement, arguments = _statement(call)
+        try:
+            async with pool.connection() as connection:
+                if self._claims is None:
+                    return _answer(await (await connection.execute(statement, arguments)).fetchone())
+                async with connection.pipeline(), connection.transaction():
+                    await connection.execute(_ACT_AS, self._claims)
+                    cursor = await connection.execute(statement, arguments)
+                return _answer(await cursor.fetchone())
+        except (psycopg.Error, UnicodeEncodeError) as error:
+            failure = _translated(error)
+        if isinstance(failure, UnavailableError):
+            await pool.check()
+        raise failure
+
+    def __repr__(self) -> str:
+        """The class: the connection string may hold a password."""
+        return "PostgresTransport(…)"
+
+
+class _Pools:
+    """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
+
+    def __init__(self, conn_string: str | Callable[[], str], pool_size: int) -> None:
+        if isinstance(conn_string, str):
+            _parsed(conn_string)
+        elif not callable(conn_string):
+            raise ConfigurationError("The connection string must be a string.", hint="It begins with postgresql://.")
+        self._conn_string = conn_string
+        self._pool_size = pool_size
+        self._opened: ConnectionPool | None = None
+        self._lock = threading.Lock()
+        self._finalizer: Callable[[], object] | None = None
+        self.asynchronous = PerLoop(self._open_async, AsyncConnectionPool.close)
+
+    def synchronous(self) -> ConnectionPool:
+        pool = self._opened
+        if pool is None:
+            with self._lock:
+                if self._opened is None:
+                    conn_string, settings = self._settings()
+                    self._opened = ConnectionPool(conn_string, **settings)
+                    self._opened.open()
+                    # Also at the end of the process: the pool's threads must not outlive the interpreter.
+                    self._finalizer = weakref.finalize(self, self._opened.close)
+                pool = self._opened
+        return pool
+
+    def close(self) -> None:
+        with self._lock:
+            if self._finalizer is not None:
+                self._finalizer()
+            self._opened = self._finalizer = None
+
+    async def _open_async(self) -> AsyncConnectionPool:
+        conn_string, settings = await asyncio.to_thread(self._settings)
+        pool = AsyncConnectionPool(conn_string, **settings)
+        await pool.open()
+        return pool
+
+    def _settings(self) -> tuple[str, dict[str, Any]]:
+        """Everything a pool needs, after one connection has shown that the address and the password are right."""
+        conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
+        given = _parsed(conn_string)
+        # No server-side prepared statements, so that a transaction pooler may sit between.
+        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+        for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
+            if name not in given:
+                kwargs[name] = value
+        try:
+            # The pool itself would only say that it waited in vain.
+            psycopg.connect(conn_string, **kwargs).close()
+        except psycopg.Error as error:
+            failure = _translated(error)
+        else:
+            return conn_string, {
+                "min_size": 1,
+                "max_size": self._pool_size,
+                "timeout": TIMEOUT_SECONDS,
+                "open": False,
+                "kwargs": kwargs,
+            }
+        raise failure
+
+
+@lru_cache(maxsize=256)
+def _sql(function: str, names: tuple[str, ...]) -> LiteralString:
+    # The names are constants of the flows, never a caller's.
+    arguments = ", ".join(f"{name} => %s" for name in names)
+    return f"select public.{function}({arguments})"  # type: ignore[return-value]
+
+
+def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
+    values = [
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, (list, dict)) else value
+        for value in call.arguments.values()
+    ]
+    return _sql(call.function, tuple(call.arguments)), values
+
+
+def _answer(row: tuple[Any, ...] | None) -> Any:
+    return None if row is None else row[0]
+
+
+def _parsed(conn_string: str) -> dict[str, Any]:
+    try:
+        return conninfo_to_dict(conn_string)
+    except psycopg.Error:
+        raise ConfigurationError(
+            "The connection string cannot be parsed.",
+            hint="It looks like postgresql://user:password@host:5432/postgres; percent-encode special characters.",
+        ) from None
+
+
+def _checked(claims: Claims) -> tuple[str, str]:
+    """The claims as JSON, and the role. The role is one of three: claims must not be a way to a stronger one."""
+    if not isinstance(claims, Mapping):
+        raise ConfigurationError(
+            "Over a direct connection a user is named by verified claims, not by a token.",
+            hint='Verify the token, then pass its claims: {"sub": "…", "role": "authenticated"}.',
+        )
+    role = claims.get("role", "authenticated")
+    if role not in _ROLES:
+        raise ConfigurationError(
+            "The claims name a role that is none of Supabase's.", hint=f"It is one of {', '.join(sorted(_ROLES))}."
+        )
+    return json.dumps(dict(claims)), role
+
+
+def _translated(error: Exception) -> SupabaseMemoryError:
+    """Our error for psycopg's. Texts of the server are dropped, since they can hold rows; ours are kept."""
+    if isinstance(error, (UnicodeEncodeError, psycopg.DataError)) and not getattr(error, "sqlstate", None):
+        return InvalidInputError()
+    assert isinstance(error, psycopg.Error)
+    if error.sqlstate:
+        failure = from_code(error.sqlstate)
+        if error.sqlstate.startswith("PT"):
+            message, hint = error.diag.message_primary or "", error.diag.message_hint or ""
+            failure = type(failure)(f"{message.capitalize()}.", code=error.sqlstate, hint=f"{hint.capitalize()}.")
+        return failure
+    if isinstance(error, PoolTimeout):
+        return UnavailableError("No connection to Postgres became free in time.")
+    # libpq gives no code for a failed connection, only the server's words.
+    words = str(error)
+    if "password" in words or "authentication" in words or ('role "' in words and "does not exist" in words):
+        return AuthenticationError("Postgres did not accept the user or the password.")
+    if 'database "' in words and "does not exist" in words:
+        return ConfigurationError(
+            "There is no such database on this server.", hint="Check the last part of the connection string."
+        )
+    return UnavailableError("Postgres could not be reached.")

@@ -1,0 +1,282 @@
+"""The Data API door: the official client's `rpc`, with the caller's token on each request."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import httpx
+from postgrest import AsyncPostgrestClient, SyncPostgrestClient
+from postgrest.exceptions import APIError
+
+from langchain_supabase_memory.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidInputError,
+    SupabaseMemoryError,
+    TokenExpiredError,
+    UnavailableError,
+    from_code,
+)
+from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.transports.base import arepeat, repeat
+from langchain_supabase_memory.transports.loops import PerLoop
+
+if TYPE_CHECKING:
+    from supabase import AsyncClient, Client
+
+    from langchain_supabase_memory.flow import Call
+
+AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
+"""A user's access token (a JWT), or a function that gives the present one, asked before each request."""
+
+_AsyncDoor: TypeAlias = "tuple[AsyncClient | AsyncPostgrestClient, asyncio.Semaphore]"
+
+MAX_IN_FLIGHT: Final = 8
+"""Requests at once per event loop, and per process for sync calls: the client slows down beyond (measured)."""
+
+TIMEOUT_SECONDS: Final = 10.0
+"""How long one request may take; Supabase's own limit for a statement is 8 seconds."""
+
+
+class SupabaseTransport:
+    """Performs calls through Supabase's Data API.
+
+    Args:
+        url: The project's url, such as `https://abc.supabase.co`.
+        key: Its publishable or secret key (or the older `anon` and `service_role` keys).
+        client: A client to use for sync calls instead of one of our own; it is never closed.
+        async_client: The same for async calls, in the event loop where it is first used; another loop gets its own.
+        access_token: The user on whose behalf calls are made, so that row level security decides. Without one, the
+            key itself speaks.
+        retry: How a call is repeated.
+        timeout_seconds: How long one request may take, for clients that we open.
+        rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+
+    Raises:
+        ConfigurationError: Url or key is missing, or no url.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        client: Client | None = None,
+        async_client: AsyncClient | None = None,
+        access_token: AccessToken | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        rest_path: str = "/rest/v1",
+    ) -> None:
+        self._clients = _Clients(url, key, client, async_client, timeout_seconds, rest_path)
+        self._access_token = access_token
+        self._retry = retry
+
+    @classmethod
+    def from_client(
+        cls, client: Client | AsyncClient, *, access_token: AccessToken | None = None, retry: RetryPolicy
+    ) -> SupabaseTransport:
+        """A transport over a client of yours; the missing colour is opened from its url and key when needed.
+
+        Args:
+            client: A `supabase.Client` or `supabase.AsyncClient`.
+            access_token: As for the class.
+            retry: As for the class.
+        """
+        # The Authorization header of the client may already be a user's.
+        is_async = inspect.iscoroutinefunction(getattr(type(client.postgrest), "aclose", None))
+        headers = {name.lower(): value for name, value in dict(client.options.headers).items()}
+        spoken = headers.get("authorization", "").removeprefix("Bearer ")
+        token = access_token or (spoken if spoken and spoken != client.supabase_key else None)
+        return cls(
+            str(client.supabase_url),
+            str(client.supabase_key),
+            client=None if is_async else client,  # type: ignore[arg-type]
+            async_client=client if is_async else None,  # type: ignore[arg-type]
+            access_token=token,
+            retry=retry,
+        )
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether an access token is sent."""
+        return self._access_token is not None
+
+    def as_user(self, identity: AccessToken) -> SupabaseTransport:
+        """A transport over the same clients for another user; a client is shared, a token never is.
+
+        Args:
+            identity: The user's access token, or a function that gives it.
+        """
+        if not isinstance(identity, str) and not callable(identity):
+            raise ConfigurationError(
+                "as_user takes an access token.", hint="Pass the JWT as a string, or a function that returns it."
+            )
+        twin = object.__new__(SupabaseTransport)
+        twin._clients, twin._retry, twin._access_token = self._clients, self._retry, identity
+        return twin
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.perform`."""
+        try:
+            return repeat(self._retry, self._perform_once, call)
+        except TokenExpiredError:
+            if not callable(self._access_token):
+                raise
+            return repeat(self._retry, self._perform_once, call)  # the function may have a new one
+
+    async def aperform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.aperform`."""
+        try:
+            return await arepeat(self._retry, self._aperform_once, call)
+        except TokenExpiredError:
+            if not callable(self._access_token):
+                raise
+            return await arepeat(self._retry, self._aperform_once, call)
+
+    def close(self) -> None:
+        """Close the sync client, if it is ours."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close this event loop's client and the sync one, if they are ours."""
+        self._clients.close()
+        await self._clients.asynchronous.aclose()
+
+    def _perform_once(self, call: Call) -> Any:
+        token = self._access_token() if callable(self._access_token) else self._access_token
+        if inspect.isawaitable(token):
+            if inspect.iscoroutine(token):
+                token.close()
+            raise ConfigurationError(
+                "access_token is an async function, and this is a sync call.", hint="Use the a… methods."
+            )
+        with self._clients.slots:
+            request = self._clients.synchronous().rpc(call.function, dict(call.arguments))
+            _authorise(request, token)
+            try:
+                return request.execute().data
+            except (APIError, httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+                failure = _translated(error)
+        raise failure
+
+    async def _aperform_once(self, call: Call) -> Any:
+        token = self._access_token() if callable(self._access_token) else self._access_token
+        if inspect.isawaitable(token):
+            token = await token
+        client, slots = await self._clients.asynchronous.get()
+        async with slots:
+            request = client.rpc(call.function, dict(call.arguments))
+            _authorise(request, token)
+            try:
+                return (await request.execute()).data
+            except (APIError, httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+                failure = _translated(error)
+        raise failure
+
+    def __repr__(self) -> str:
+        """The address, without the key."""
+        return f"SupabaseTransport({self._clients.address!r})"
+
+
+class _Clients:
+    """The clients behind a transport: one for sync calls, one per event loop. Shared by all users of one project."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        client: Client | None,
+        async_client: AsyncClient | None,
+        timeout_seconds: float,
+        rest_path: str,
+    ) -> None:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                "The project's url must begin with https://.", hint="Copy it from the project's API settings."
+            )
+        if not isinstance(key, str) or not key or not key.isascii() or any(c.isspace() for c in key):
+            raise ConfigurationError(
+                "The project's key is missing or no key.", hint="Copy it from the project's API settings."
+            )
+        self.address = url.rstrip("/") + rest_path
+        self._headers = {"apikey": key, "Authorization": f"Bearer {key}"}
+        self._timeout = httpx.Timeout(timeout_seconds)
+        self._given, self._async_given = client, async_client
+        self._async_given_loop: asyncio.AbstractEventLoop | None = None
+        self._opened: SyncPostgrestClient | None = None
+        self._lock = threading.Lock()
+        self.slots = threading.BoundedSemaphore(MAX_IN_FLIGHT)
+        self.asynchronous = PerLoop(self._open_async, self._close_async)
+
+    def synchronous(self) -> Client | SyncPostgrestClient:
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._opened is None:
+                session = httpx.Client(timeout=self._timeout, limits=_LIMITS)
+                self._opened = SyncPostgrestClient(
+                    self.address, headers=self._headers, http_client=session, retry_enabled=False
+                )
+            return self._opened
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.aclose()
+                self._opened = None
+
+    async def _open_async(self) -> _AsyncDoor:
+        slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+        loop = asyncio.get_running_loop()
+        if self._async_given is not None and self._async_given_loop in (None, loop):
+            self._async_given_loop = loop
+            return self._async_given, slots
+        session = httpx.AsyncClient(timeout=self._timeout, limits=_LIMITS)
+        return (
+            AsyncPostgrestClient(self.address, headers=self._headers, http_client=session, retry_enabled=False),
+            slots,
+        )
+
+    async def _close_async(self, door: _AsyncDoor) -> None:
+        if door[0] is not self._async_given:
+            await door[0].aclose()
+
+
+_LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
+
+
+def _authorise(request: Any, token: str | None) -> None:
+    """Put the user's token on this one request: the client's own headers are shared, and stay as they are."""
+    if token is None:
+        return
+    if not isinstance(token, str) or not token.isascii() or not token or any(c.isspace() for c in token):
+        raise AuthenticationError("The access token is no token.", hint="Pass the session's access_token, a JWT.")
+    request.request.headers["Authorization"] = f"Bearer {token}"
+
+
+def _translated(error: Exception) -> SupabaseMemoryError:
+    """Our error for the client's. Texts of the server are dropped, since they can hold rows; ours are kept."""
+    if isinstance(error, APIError):
+        message = (error.message or "").lower()
+        code = None if error.code is None else str(error.code)
+        if code in ("PGRST301", "PGRST303") and "expired" in message:
+            return TokenExpiredError(code=code)
+        if code is None:
+            # A gateway's answer: it names no code, and tells a wrong key apart in words only.
+            if "api key" in message or "jwt" in message:
+                return AuthenticationError()
+            return UnavailableError()
+        failure = from_code(code)
+        if code.startswith("PT"):
+            failure = type(failure)(f"{message.capitalize()}.", code=code, hint=f"{(error.hint or '').capitalize()}.")
+        return failure
+    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
+        return ConfigurationError("The project's url is no address.", hint="Copy it from the project's API settings.")
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInputError()
+    return UnavailableError(f"The Data API could not be reached ({type(error).__name__}).")

@@ -1,0 +1,55 @@
+-- Every grant and every policy, on one page. Replaced whole at every upgrade.
+-- To open a new table or verb: add its name to one of the three lists.
+do $access$
+declare
+  -- Tables of users: each row belongs to user_id, and is theirs alone.
+  v_owned  constant text[] := array['conversations', 'conversation_messages'];
+  -- Tables of the migrations: for the role that migrates, and nobody else.
+  v_ledger constant text[] := array['migrations', 'installation'];
+  -- Verbs that a signed-in user and a server may call.
+  v_verbs  constant text[] := array[
+    'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_forget', 'memory_forget_message',
+    'memory_schema'];
+  v_name   text;
+  v_policy record;
+begin
+  for v_policy in select schemaname, tablename, policyname from pg_catalog.pg_policies
+                  where schemaname in ('memory', 'memory_private')
+  loop
+    execute format('drop policy %I on %I.%I', v_policy.policyname, v_policy.schemaname, v_policy.tablename);
+  end loop;
+
+  -- Nothing is inherited from the project's default privileges, old or new: first take all, then give.
+  revoke all on schema memory, memory_private from public, anon, authenticated, service_role;
+  revoke all on all tables in schema memory, memory_private from public, anon, authenticated, service_role;
+  revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
+  grant usage on schema memory, memory_private to authenticated, service_role;
+  grant execute on function memory_private.owner(text) to authenticated, service_role;
+
+  foreach v_name in array v_owned loop
+    execute format('alter table memory.%I enable row level security', v_name);
+    execute format('alter table memory.%I force row level security', v_name);
+    execute format('grant select, insert, update, delete on memory.%I to authenticated, service_role', v_name);
+    -- The subject is read once per statement, not once per row; text, so that a third-party identity works too.
+    execute format('create policy %I on memory.%I for select to authenticated using (user_id = ((select auth.jwt()) ->> ''sub''))', v_name || '_select', v_name);
+    execute format('create policy %I on memory.%I for insert to authenticated with check (user_id = ((select auth.jwt()) ->> ''sub''))', v_name || '_insert', v_name);
+    execute format('create policy %I on memory.%I for update to authenticated using (user_id = ((select auth.jwt()) ->> ''sub'')) with check (user_id = ((select auth.jwt()) ->> ''sub''))', v_name || '_update', v_name);
+    execute format('create policy %I on memory.%I for delete to authenticated using (user_id = ((select auth.jwt()) ->> ''sub''))', v_name || '_delete', v_name);
+  end loop;
+
+  foreach v_name in array v_ledger loop
+    execute format('alter table memory_private.%I enable row level security', v_name);
+    execute format('alter table memory_private.%I force row level security', v_name);
+    execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
+  end loop;
+
+  -- Both are needed: Postgres grants execute to public, and older projects grant it to anon by name.
+  foreach v_name in array v_verbs loop
+    execute format('revoke all on function public.%I from public, anon, authenticated, service_role', v_name);
+    execute format('grant execute on function public.%I to authenticated, service_role', v_name);
+  end loop;
+end
+$access$;
+
+-- The Data API learns of the new functions; without one, nobody listens.
+notify pgrst, 'reload schema';

@@ -1,0 +1,265 @@
+-- The verbs over conversations. Each is one round trip, runs with the caller's rights, and returns one document.
+-- The owner is p_user_id, or the subject of the caller's token where none is given.
+
+create function public.memory_append(
+  p_thread_id text,
+  p_messages  json,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user     text := memory_private.owner(p_user_id);
+  v_count    integer := json_array_length(p_messages);
+  v_id       uuid;
+  v_first    bigint;
+  v_fresh    integer;
+  v_touched  timestamptz;
+  v_updated  text[] := '{}';
+  v_replay   record;
+begin
+  if v_count = 0 then
+    return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
+  end if;
+
+  -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
+  for v_try in 1..2 loop
+    update memory.conversations c
+       set next_sequence = c.next_sequence + v_count,
+           message_count = c.message_count + v_count,
+           updated_at = clock_timestamp()
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+    returning c.id, c.next_sequence - v_count,
+              (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
+      into v_id, v_first, v_touched;
+    exit when found;
+    insert into memory.conversations (user_id, agent_id, thread_id)
+    values (v_user, p_agent_id, p_thread_id)
+    on conflict (user_id, agent_id, thread_id) do nothing;
+  end loop;
+  if v_id is null then
+    raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
+  end if;
+
+  -- After the lock, so that this statement sees what an earlier try of the same batch committed.
+  insert into memory.conversation_messages (
+    user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,
+    created_at, metadata, images, payload)
+  select v_user, v_id, v_first - 1 + row_number() over w, i.id, i.role, i.text, i.characters, i.tokens,
+         sum(i.characters) over w + coalesce((
+           select l.cumulative_characters from memory.conversation_messages l
+           where l.user_id = v_user and l.conversation_id = v_id
+           order by l.sequence desc limit 1), 0),
+         coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
+  from rows from (json_to_recordset(p_messages) as (
+         id text, role text, text text, characters integer, tokens integer,
+         created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
+       as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
+  where not exists (
+    select from memory.conversation_messages m
+    where m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id)
+  window w as (order by i.position);
+  get diagnostics v_fresh = row_count;
+
+  if v_fresh = v_count then
+    return jsonb_build_object(
+      'conversation_id', v_id,
+      'sequences', (select jsonb_agg(s) from generate_series(v_first, v_first + v_count - 1) s),
+      'appended', v_count,
+      'updated', '[]'::jsonb);
+  end if;
+
+  -- Some ids were there already: give the unused numbers back, and update what changed.
+  for v_replay in
+    select m.sequence, m.message_id, i.characters - m.characters as growth, i.role, i.text, i.characters, i.tokens,
+           i.metadata, i.images, i.payload
+    from json_to_recordset(p_messages) as i (
+           id text, role text, text text, characters integer, tokens integer,
+           metadata jsonb, images jsonb, payload json)
+    join memory.conversation_messages m
+      on m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id and m.sequence < v_first
+    where m.payload::jsonb is distinct from i.payload::jsonb
+    order by m.sequence
+  loop
+    update memory.conversation_messages m
+       set role = v_replay.role, text = v_replay.text, characters = v_replay.characters, tokens = v_replay.tokens,
+           metadata = coalesce(v_replay.metadata, m.metadata), images = v_replay.images,
+           payload = v_replay.payload, updated_at = clock_timestamp()
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_replay.sequence;
+    if v_replay.growth <> 0 then
+      update memory.conversation_messages m
+         set cumulative_characters = m.cumulative_characters + v_replay.growth
+       where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_replay.sequence;
+    end if;
+    v_updated := v_updated || v_replay.message_id;
+  end loop;
+  update memory.conversations c
+     set next_sequence = v_first + v_fresh,
+         message_count = c.message_count - v_count + v_fresh,
+         updated_at = case when v_fresh = 0 and v_updated = '{}' then v_touched else c.updated_at end
+   where c.user_id = v_user and c.id = v_id;
+  return jsonb_build_object(
+    'conversation_id', v_id,
+    'sequences', (
+      select jsonb_agg(m.sequence order by i.position)
+      from rows from (json_to_recordset(p_messages) as (id text)) with ordinality as i (id, position)
+      join memory.conversation_messages m
+        on m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id),
+    'appended', v_fresh,
+    'updated', to_jsonb(v_updated));
+end
+$function$;
+comment on function public.memory_append is
+  'langchain-supabase-memory: append messages to a conversation; gap-free, in order, idempotent by message id.';
+
+create function public.memory_read(
+  p_thread_id text,
+  p_user_id   text        default null,
+  p_agent_id  text        default 'default',
+  p_last      integer     default null,
+  p_since     timestamptz default null,
+  p_until     timestamptz default null,
+  p_from      bigint      default null,
+  p_to        bigint      default null,
+  p_limit     integer     default 1000,
+  p_columns   json        default '["payload"]'
+) returns json -- json, not jsonb, so that the payload keeps its key order on the way out as well
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user    text := memory_private.owner(p_user_id);
+  v_id      uuid;
+  v_columns text;
+  v_rows    json;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return '[]';
+  end if;
+  select string_agg(format('m.%I', c), ', ') into v_columns
+  from json_array_elements_text(p_columns) c
+  where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
+              'payload');
+
+  -- Built here, so that only the columns asked for are read and each kind of range gets a plan of its own.
+  execute format(
+    'select json_agg(r order by r.sequence) from (select m.sequence%s from memory.conversation_messages m'
+    ' where m.user_id = $1 and m.conversation_id = $2 and m.sequence between $3 and $4%s'
+    ' order by m.sequence %s limit $5) r',
+    ', ' || v_columns,
+    case when p_since is not null or p_until is not null then ' and m.created_at >= $6 and m.created_at < $7' end,
+    case when p_last is null then 'asc' else 'desc' end)
+  into v_rows
+  using v_user, v_id, coalesce(p_from, 0), coalesce(p_to, 9223372036854775807),
+        least(coalesce(p_last, p_limit), 1000), coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity');
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_read is
+  'langchain-supabase-memory: messages of a conversation in order: the last n, since a time, a range, or a page.';
+
+create function public.memory_conversations(
+  p_user_id   text        default null,
+  p_agent_id  text        default null,
+  p_limit     integer     default 100,
+  p_before    timestamptz default null,
+  p_before_id uuid        default null
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.updated_at desc, r.id desc)
+    from (
+      select c.id, c.user_id, c.agent_id, c.thread_id, c.message_count, c.created_at, c.updated_at
+      from memory.conversations c
+      where c.user_id = v_user
+        and (p_agent_id is null or c.agent_id = p_agent_id)
+        and (p_before is null or (c.updated_at, c.id) < (p_before, p_before_id))
+      order by c.updated_at desc, c.id desc
+      limit least(p_limit, 1000)) r), '[]');
+end
+$function$;
+comment on function public.memory_conversations is
+  'langchain-supabase-memory: a user''s conversations, the most recently changed first.';
+
+create function public.memory_count(
+  p_thread_id text,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns bigint
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return coalesce((
+    select c.message_count from memory.conversations c
+    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id), 0);
+end
+$function$;
+comment on function public.memory_count is
+  'langchain-supabase-memory: how many messages a conversation holds.';
+
+create function public.memory_forget(
+  p_thread_id text,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_count bigint;
+begin
+  delete from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+  returning c.message_count into v_count;
+  return coalesce(v_count, 0);
+end
+$function$;
+comment on function public.memory_forget is
+  'langchain-supabase-memory: delete a conversation with everything in it; returns the number of messages deleted.';
+
+create function public.memory_forget_message(
+  p_thread_id  text,
+  p_message_id text,
+  p_user_id    text default null,
+  p_agent_id   text default 'default'
+) returns boolean
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user       text := memory_private.owner(p_user_id);
+  v_id         uuid;
+  v_sequence   bigint;
+  v_characters integer;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    return false;
+  end if;
+  delete from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id
+  returning m.sequence, m.characters into v_sequence, v_characters;
+  if not found then
+    return false;
+  end if;
+  -- Its number is not given to another message: what refers to a range keeps its meaning.
+  update memory.conversation_messages m
+     set cumulative_characters = m.cumulative_characters - v_characters
+   where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_sequence and v_characters > 0;
+  update memory.conversations c
+     set message_count = c.message_count - 1, updated_at = clock_timestamp()
+   where c.user_id = v_user and c.id = v_id;
+  return true;
+end
+$function$;
+comment on function public.memory_forget_message is
+  'langchain-supabase-memory: delete one message; the numbers of the others stay.';
