@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langchain_supabase_memory import conversations
 from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
 from langchain_supabase_memory.flow import Flow, arun, call, run
-from langchain_supabase_memory.models import ConversationKey, check_id
+from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, check_id
 from langchain_supabase_memory.outbox import Outbox
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
-    DEFAULT_AGENT_ID,
     DEFAULT_DIMENSIONS,
     DEFAULT_RETRY_POLICY,
     RetryPolicy,

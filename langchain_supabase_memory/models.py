@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.settings import DEFAULT_AGENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 
 Role = Literal["user", "assistant", "system", "tool"]
 """Who speaks, in four words, whatever the message's class."""
+
+DEFAULT_AGENT_ID = "default"
+"""The agent of a conversation where none is named."""
 
 _LONGEST_ID = 512
 

@@ -41,6 +41,3 @@ NO_RETRY = RetryPolicy(attempts=1)
 
 DEFAULT_DIMENSIONS = 1536
 """The embedding width a database is set up for by default: that of OpenAI's text-embedding-3-small."""
-
-DEFAULT_AGENT_ID = "default"
-"""The agent of a conversation where none is named."""

@@ -6,7 +6,7 @@
 | NUL in a text | U+FFFD, since Postgres holds no NUL | U+FFFD |
 | a lone surrogate in a text | U+FFFD, since UTF-8 holds none; a pair of halves becomes its character | the same |
 | bool, int, finite float, None, list, dict with text keys | itself | itself |
-| NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": kind, "value": …}` | an equal value |
+| NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": …, "value": …}` | its equal |
 | Decimal, UUID, datetime, date, time, timedelta | tagged the same way | an equal value |
 | a dict with other keys, or with the key `$python` | tagged, as pairs | an equal dict |
 | an Enum | its value | its value |

