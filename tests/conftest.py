@@ -1,0 +1,98 @@
+"""What all tests share: one Postgres, one PostgREST in front of it, and the two doors in both colours.
+
+A part that is missing is an error with a message, never a skip.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.schema.migrate import migrate
+from tests.services.data_api import DataApi, token, verified
+from tests.services.postgres import Cluster
+
+_users = count()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def database(cluster: Cluster) -> str:
+    """A migrated database that looks like a project on Supabase. Tests keep apart by their user."""
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name), dimensions=384)
+    return name
+
+
+@pytest.fixture(scope="session")
+def conn_string(cluster: Cluster, database: str) -> str:
+    """The address of the database, for `postgres`, who is no superuser and bypasses row level security."""
+    return cluster.conn_string(database)
+
+
+@pytest.fixture(scope="session")
+def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
+    """The real PostgREST in front of the database."""
+    api = DataApi(cluster, database)
+    try:
+        yield api.start()
+    finally:
+        api.stop()
+
+
+@pytest.fixture
+def user_id() -> str:
+    """A user nobody else has."""
+    return f"user-{next(_users)}"
+
+
+@dataclass(frozen=True)
+class Door:
+    """One transport in one colour. `await door(memory.append, …)` calls the verb or its async twin.
+
+    Attributes:
+        kind: `data_api` or `direct`.
+        colour: `sync` or `async`.
+        service: A memory with a server's rights.
+        as_token: A memory for the bearer of a signed token.
+    """
+
+    kind: str
+    colour: str
+    service: SupabaseMemory
+    as_token: Callable[[str], SupabaseMemory]
+
+    async def __call__(self, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        if self.colour == "sync":
+            return verb(*arguments, **named)
+        owner = verb.__self__  # type: ignore[attr-defined]
+        return await getattr(owner, "a" + verb.__name__)(*arguments, **named)
+
+
+@pytest.fixture(params=["data_api-sync", "data_api-async", "direct-sync", "direct-async"])
+async def door(request: pytest.FixtureRequest, data_api: DataApi, conn_string: str) -> AsyncIterator[Door]:
+    """Each of the four ways in."""
+    kind, colour = request.param.split("-")
+    if kind == "data_api":
+        service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="")
+        anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="")
+        yield Door(kind, colour, service, anonymous.as_user)
+        await anonymous.aclose()
+    else:
+        service = SupabaseMemory.from_conn_string(conn_string)
+        yield Door(kind, colour, service, lambda access_token: service.as_user(verified(access_token)))
+    await service.aclose()

@@ -1,0 +1,295 @@
+"""The conformance suite: every verb over conversations, through {Data API, direct} × {sync, async}."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.conversations import ALL_COLUMNS
+from langchain_supabase_memory.errors import InvalidInputError
+from tests.conftest import Door
+
+
+def turn(number: int) -> list[BaseMessage]:
+    return [HumanMessage(f"question {number}"), AIMessage(f"answer {number}")]
+
+
+async def texts(door: Door, **where: Any) -> list[str]:
+    return [str(stored.message.text) for stored in await door(door.service.read, **where)]
+
+
+async def test_append_numbers_from_zero_and_reads_back_in_order(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    first = await door(door.service.append, turn(1), **where)
+    second = await door(door.service.append, turn(2), **where)
+    assert (first.sequences, second.sequences) == ([0, 1], [2, 3])
+    assert first.conversation_id == second.conversation_id
+    assert await texts(door, **where) == ["question 1", "answer 1", "question 2", "answer 2"]
+    assert await door(door.service.count, **where) == 4
+
+
+async def test_the_same_message_is_stored_once_and_nothing_happens(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    messages = turn(1)
+    await door(door.service.append, messages, **where)
+    before = (await door(door.service.conversations, user_id=user_id))[0]
+    again = await door(door.service.append, messages, **where)
+    assert (again.sequences, again.appended, again.updated) == ([0, 1], 0, [])
+    assert (await door(door.service.conversations, user_id=user_id))[0] == before
+
+
+async def test_ids_are_set_on_the_callers_objects(door: Door, user_id: str) -> None:
+    messages = turn(1)
+    await door(door.service.append, messages, thread_id="t", user_id=user_id)
+    assert all(str(message.id).startswith("lc_") for message in messages)
+    stored = await door(door.service.read, thread_id="t", user_id=user_id)
+    assert [each.message for each in stored] == messages
+
+
+async def test_the_same_id_with_other_content_is_updated_in_place_and_said_so(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    messages = [*turn(1), *turn(2)]
+    await door(door.service.append, messages, **where)
+    edited = HumanMessage("a much longer question than before", id=messages[2].id)
+    new = HumanMessage("new")
+    result = await door(door.service.append, [edited, new], **where)
+    assert (result.sequences, result.appended, result.updated) == ([2, 4], 1, [edited.id])
+    assert await texts(door, **where) == ["question 1", "answer 1", edited.text, "answer 2", "new"]
+    rows = await door(door.service.read, **where, columns=["updated_at", "characters"])
+    assert [row.updated_at is not None for row in rows] == [False, False, True, False, False]
+
+
+async def test_the_prefix_sum_stays_exact_through_updates_and_deletions(
+    door: Door, user_id: str, conn_string: str
+) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    messages = [*turn(1), *turn(2), *turn(3)]
+    await door(door.service.append, messages, **where)
+    await door(door.service.append, [HumanMessage("x" * 100, id=messages[1].id)], **where)
+    await door(door.service.forget_message, str(messages[3].id), **where)
+    await door(door.service.append, turn(4), **where)
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select cumulative_characters, sum(characters) over (order by sequence) from memory.conversation_messages"
+            " where user_id = %s order by sequence",
+            [user_id],
+        ).fetchall()
+    assert len(rows) == 7
+    assert all(stored == counted for stored, counted in rows)
+
+
+async def test_one_id_twice_in_a_batch_is_one_message(door: Door, user_id: str) -> None:
+    batch = [HumanMessage("draft", id="m"), AIMessage("between"), HumanMessage("final", id="m")]
+    result = await door(door.service.append, batch, thread_id="t", user_id=user_id)
+    assert result.sequences == [0, 1, 0]
+    assert await texts(door, thread_id="t", user_id=user_id) == ["final", "between"]
+
+
+async def test_a_batch_is_stored_whole_or_not_at_all(door: Door, user_id: str) -> None:
+    batch: list[Any] = [*turn(1), "not a message"]
+    with pytest.raises(InvalidInputError, match=r"position 2.*str.*convert_to_messages"):
+        await door(door.service.append, batch, thread_id="t", user_id=user_id)
+    # And where the database refuses the last row, which no client of ours would send.
+    arguments = {
+        "p_thread_id": "t",
+        "p_user_id": user_id,
+        "p_messages": [
+            {"id": "a", "role": "user", "text": "", "characters": 0, "tokens": 0, "payload": {}},
+            {"id": "b", "role": "nobody", "text": "secret", "characters": 0, "tokens": 0, "payload": {}},
+        ],
+    }
+    from langchain_supabase_memory.flow import Call
+
+    with pytest.raises(InvalidInputError) as caught:
+        door.service.transport.perform(Call("memory_append", arguments))
+    assert caught.value.code == "23514"
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert await door(door.service.count, thread_id="t", user_id=user_id) == 0
+    assert await door(door.service.conversations, user_id=user_id) == []
+
+
+async def test_an_empty_batch_begins_no_conversation(door: Door, user_id: str) -> None:
+    result = await door(door.service.append, [], thread_id="t", user_id=user_id)
+    assert (result.sequences, result.conversation_id) == ([], None)
+    assert await door(door.service.conversations, user_id=user_id) == []
+
+
+async def test_reads_are_bounded_as_asked(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [start + timedelta(hours=hour) for hour in range(10)]
+    await door(door.service.append, [HumanMessage(str(n)) for n in range(10)], **where, created_at=times)
+    assert await texts(door, **where, last=3) == ["7", "8", "9"]
+    assert await texts(door, **where, last=0) == []
+    assert await texts(door, **where, last=99) == [str(n) for n in range(10)]
+    assert await texts(door, **where, since=times[8]) == ["8", "9"]
+    assert await texts(door, **where, until=times[2]) == ["0", "1"]
+    assert await texts(door, **where, since=times[2], until=times[6], last=2) == ["4", "5"]
+    assert await texts(door, **where, from_sequence=4, to_sequence=6) == ["4", "5", "6"]
+    assert await texts(door, **where, to_sequence=6, last=2) == ["5", "6"]
+    assert await texts(door, thread_id="other", user_id=user_id) == []
+    stored = await door(door.service.read, **where, last=1, columns=["created_at"])
+    assert stored[0].created_at == times[9]
+
+
+async def test_only_the_columns_asked_for_come(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    message = HumanMessage([{"type": "text", "text": "Look at this"}, image])
+    await door(door.service.append, [message], **where, metadata={"channel": "web"})
+    bare = (await door(door.service.read, **where, columns=[]))[0]
+    assert bare.sequence == 0
+    assert bare.message is None
+    assert bare.text is None
+    whole = (await door(door.service.read, **where, columns=ALL_COLUMNS))[0]
+    assert whole.message == message
+    assert (whole.message_id, whole.role, whole.text, whole.characters) == (message.id, "user", "Look at this", 12)
+    assert whole.tokens > 800
+    assert whole.metadata == {"channel": "web"}
+    assert whole.images == [{"kind": "image", "url": "https://example.com/a.png"}]
+    with pytest.raises(InvalidInputError, match="no column secrets"):
+        await door(door.service.read, **where, columns=["secrets"])
+
+
+async def test_3500_messages_come_back_complete_and_in_order(door: Door, user_id: str) -> None:
+    where = {"thread_id": "long", "user_id": user_id}
+    await door(door.service.append, [HumanMessage(str(n)) for n in range(3500)], **where)
+    assert await texts(door, **where) == [str(n) for n in range(3500)]
+    assert await texts(door, **where, last=2500) == [str(n) for n in range(1000, 3500)]
+    assert await texts(door, **where, from_sequence=500, to_sequence=2499) == [str(n) for n in range(500, 2500)]
+    assert await door(door.service.count, **where) == 3500
+
+
+async def test_page_boundaries_lose_and_double_nothing(door: Door, user_id: str) -> None:
+    where = {"thread_id": "page", "user_id": user_id}
+    await door(door.service.append, [HumanMessage(str(n)) for n in range(2000)], **where)
+    for last in (999, 1000, 1001, 2000, 2001):
+        expected = [str(n) for n in range(max(0, 2000 - last), 2000)]
+        assert await texts(door, **where, last=last) == expected
+
+
+async def test_conversations_are_listed_newest_first(door: Door, user_id: str) -> None:
+    for thread in ("a", "b", "c"):
+        await door(door.service.append, turn(1), thread_id=thread, user_id=user_id)
+    await door(door.service.append, turn(1), thread_id="c", user_id=user_id, agent_id="other")
+    await door(door.service.append, turn(2), thread_id="a", user_id=user_id)
+    listed = await door(door.service.conversations, user_id=user_id)
+    assert [(each.thread_id, each.agent_id, each.message_count) for each in listed] == [
+        ("a", "default", 4),
+        ("c", "other", 2),
+        ("c", "default", 2),
+        ("b", "default", 2),
+    ]
+    assert [each.thread_id for each in await door(door.service.conversations, user_id=user_id, limit=1)] == ["a"]
+    others = await door(door.service.conversations, user_id=user_id, agent_id="other")
+    assert [each.thread_id for each in others] == ["c"]
+
+
+async def test_forgetting_one_message_leaves_the_numbers_of_the_others(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    messages = turn(1) + turn(2)
+    await door(door.service.append, messages, **where)
+    assert await door(door.service.forget_message, str(messages[1].id), **where) is True
+    assert await door(door.service.forget_message, str(messages[1].id), **where) is False
+    assert [stored.sequence for stored in await door(door.service.read, **where)] == [0, 2, 3]
+    assert await door(door.service.count, **where) == 3
+    assert (await door(door.service.append, turn(3), **where)).sequences == [4, 5]
+
+
+async def test_forgetting_a_conversation_leaves_the_others(door: Door, user_id: str) -> None:
+    for thread in ("a", "b"):
+        await door(door.service.append, turn(1), thread_id=thread, user_id=user_id)
+    assert await door(door.service.forget, thread_id="a", user_id=user_id) == 2
+    assert await door(door.service.forget, thread_id="a", user_id=user_id) == 0
+    assert await texts(door, thread_id="a", user_id=user_id) == []
+    assert len(await texts(door, thread_id="b", user_id=user_id)) == 2
+    assert (await door(door.service.append, turn(2), thread_id="a", user_id=user_id)).sequences == [0, 1]
+
+
+async def test_users_and_agents_of_one_thread_name_are_apart(door: Door, user_id: str) -> None:
+    await door(door.service.append, turn(1), thread_id="t", user_id=user_id)
+    await door(door.service.append, turn(2), thread_id="t", user_id=user_id, agent_id="b")
+    await door(door.service.append, turn(3), thread_id="t", user_id=user_id + "-other")
+    assert await texts(door, thread_id="t", user_id=user_id) == ["question 1", "answer 1"]
+    assert await texts(door, thread_id="t", user_id=user_id, agent_id="b") == ["question 2", "answer 2"]
+
+
+@pytest.mark.parametrize(
+    "thread_id", ["user@x.com/a.b", "日本語 🎉", "'; drop table x; --", "a" * 512, "{}", "%s %(a)s"]
+)
+async def test_any_string_names_a_thread(door: Door, user_id: str, thread_id: str) -> None:
+    await door(door.service.append, turn(1), thread_id=thread_id, user_id=user_id)
+    assert len(await texts(door, thread_id=thread_id, user_id=user_id)) == 2
+    assert (await door(door.service.conversations, user_id=user_id))[0].thread_id == thread_id
+
+
+async def test_fifty_writers_at_once_lose_double_and_reorder_nothing(door: Door, user_id: str) -> None:
+    where = {"thread_id": "busy", "user_id": user_id}
+    batches = [[HumanMessage(f"{writer}-{n}", id=f"{writer}-{n}") for n in range(4)] for writer in range(25)]
+    writes = [
+        asyncio.to_thread(door.service.append, batch, **where)  # type: ignore[arg-type]
+        if door.colour == "sync"
+        else door.service.aappend(batch, **where)  # type: ignore[arg-type]
+        for batch in batches * 2  # every batch by two writers, as a retry would
+    ]
+    results = await asyncio.gather(*writes)
+    assert sum(result.appended for result in results) == 100
+    stored = await door(door.service.read, **where)
+    assert [each.sequence for each in stored] == list(range(100))
+    order = [str(each.message.text) for each in stored]
+    assert sorted(order) == sorted(str(message.text) for batch in batches for message in batch)
+    for batch in batches:
+        start = order.index(str(batch[0].text))
+        assert order[start : start + 4] == [message.text for message in batch]
+
+
+async def test_tool_call_arguments_keep_their_key_order(door: Door, user_id: str) -> None:
+    arguments = {"zeta": 1, "alpha": {"y": [1, 2], "b": None}, "mid": "x"}
+    call = {"name": "search", "args": arguments, "id": "call_1", "type": "tool_call"}
+    messages = [
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("found", tool_call_id="call_1", artifact={"z": 1, "a": 2}),
+    ]
+    await door(door.service.append, messages, thread_id="t", user_id=user_id)
+    stored = [each.message for each in await door(door.service.read, thread_id="t", user_id=user_id)]
+    assert stored == messages
+    assert str(stored[0].tool_calls[0]["args"]) == str(arguments)
+    assert str(stored[1].artifact) == str(messages[1].artifact)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("thread_id", ""), ("thread_id", None), ("user_id", 7), ("agent_id", "a\x00b"), ("user_id", "\ud800")],
+)
+async def test_ids_that_name_nothing_are_refused(door: Door, user_id: str, name: str, value: Any) -> None:
+    where: dict[str, Any] = {"thread_id": "t", "user_id": user_id, name: value}
+    for verb in (door.service.read, door.service.count, door.service.forget):
+        with pytest.raises(InvalidInputError, match=name):
+            await door(verb, **where)
+
+
+async def test_nobody_named_as_the_owner_is_an_error_and_not_everybody(door: Door) -> None:
+    for verb, arguments in ((door.service.append, [turn(1)]), (door.service.read, []), (door.service.forget, [])):
+        with pytest.raises(InvalidInputError, match="No user is named.*user_id"):
+            await door(verb, *arguments, thread_id="t")
+    with pytest.raises(InvalidInputError, match="No user is named"):
+        await door(door.service.conversations)
+
+
+@pytest.mark.parametrize("bounds", [{"last": -1}, {"last": 1.5}, {"since": datetime(2026, 1, 1)}, {"since": "2026"}])  # noqa: DTZ001
+async def test_bad_bounds_are_refused(door: Door, user_id: str, bounds: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        await door(door.service.read, thread_id="t", user_id=user_id, **bounds)
+
+
+async def test_a_memory_can_carry_the_user(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, agent_id="carried")
+    await door(memory.append, turn(1), thread_id="t")
+    assert len(await texts(door, thread_id="t", user_id=user_id, agent_id="carried")) == 2
