@@ -1,1 +1,9 @@
-"""Demo."""
+"""The main job, to be watched: an agent with a long past, a process that is killed, and answers all the same.
+
+- `transcript`: what is said, bundled or the user's own.
+- `replay`: a process that stores it turn by turn, until it is done or killed.
+- `search`: the agent's tool, which finds what was said by its words.
+- `model`: the offline stand-in for a chat model, which can only quote.
+- `agent`: a real LangChain agent over the memory.
+- `show`: the story, on the terminal.
+"""

@@ -1,0 +1,162 @@
+"""What can be typed. Each command is a few lines over the package's own functions."""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, SupabaseMemoryError
+from langchain_supabase_memory.schema import files, script
+from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_core.language_models import BaseChatModel
+
+DATABASE_URL = "SUPABASE_DB_URL"
+"""The environment variable that holds a connection string."""
+
+
+def _plainly(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Show our own errors as one clear text, not as a traceback."""
+
+    @wraps(command)
+    def run(*arguments: Any, **named: Any) -> Any:
+        try:
+            return command(*arguments, **named)
+        except SupabaseMemoryError as error:
+            raise click.ClickException(str(error)) from None
+
+    return run
+
+
+_dimensions = click.option(
+    "--dimensions", type=int, default=DEFAULT_DIMENSIONS, show_default=True, help="The width of your embeddings."
+)
+_database_url = click.option(
+    "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
+)
+_embedded = click.option(
+    "--embedded", type=click.Path(path_type=Path, file_okay=False), help="The folder of an embedded database instead."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="langchain-supabase-memory")
+def commands() -> None:
+    """Memory for LangChain and LangGraph agents on Supabase."""
+
+
+@commands.command()
+@_database_url
+@_embedded
+@_dimensions
+@_plainly
+def migrate(database_url: str | None, embedded: Path | None, dimensions: int) -> None:
+    """Set a database up, or bring it to this release. Safe to repeat."""
+    from langchain_supabase_memory.schema.migrate import migrate as apply
+
+    installed = apply(_conn_string(database_url, embedded), dimensions=dimensions)
+    click.echo(
+        f"The database is set up for release {installed.version}, embeddings of {installed.dimensions} dimensions."
+    )
+
+
+@commands.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write migration files into this folder (supabase/migrations), for `supabase db push`.",
+)
+@_dimensions
+@_plainly
+def sql(output: Path | None, dimensions: int) -> None:
+    """Print everything the database needs, to be pasted into Supabase's SQL editor; or write migration files."""
+    if output is None:
+        click.echo(script.text(dimensions))
+        return
+    written = files.write(output, dimensions)
+    for path in written:
+        click.echo(path)
+    click.echo(
+        f"{len(written)} files written; apply them with: supabase db push" if written else "Nothing new to write."
+    )
+
+
+@commands.command()
+@_database_url
+@_embedded
+@click.option(
+    "--url", envvar="SUPABASE_URL", help="The project's url, to check the Data API; by default $SUPABASE_URL."
+)
+@click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
+@_plainly
+def check(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> None:
+    """Ask a database (or the Data API) whether it is set up for this release."""
+    from langchain_supabase_memory.memory import SupabaseMemory
+
+    if url and key and not database_url and not embedded:
+        memory = SupabaseMemory.from_url(url, key)
+    else:
+        memory = SupabaseMemory.from_conn_string(_conn_string(database_url, embedded))
+    with memory:
+        installed = memory.check()
+    click.echo(f"Ready: release {installed.version}, embeddings of {installed.dimensions} dimensions.")
+
+
+@commands.command()
+@click.option(
+    "--transcript",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help='A conversation of yours: JSON lines of {"role", "content", "created_at"}.',
+)
+@click.option("--ask", multiple=True, help="A question to ask about it; may be given several times.")
+@click.option(
+    "--path",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".demo/postgres"),
+    show_default=True,
+    help="The folder of the demo's database.",
+)
+@click.option(
+    "--model", envvar="OPENAI_MODEL", default="gpt-5.5", show_default=True, help="With OPENAI_API_KEY: the model."
+)
+@_plainly
+def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) -> None:
+    """Watch an agent remember a long conversation; without OPENAI_API_KEY, with a stand-in that can only quote."""
+    from rich.console import Console
+
+    from langchain_supabase_memory.demo.show import show
+
+    show(Console(), path.absolute(), _chat_model(model), path=transcript, questions=list(ask) or None)
+
+
+def _chat_model(name: str) -> BaseChatModel:
+    """The real model where there is a key, else the stand-in."""
+    if os.environ.get("OPENAI_API_KEY"):
+        try:
+            from langchain_openai import ChatOpenAI
+        except ImportError:
+            raise MissingDependencyError("A model of OpenAI", "openai") from None
+        return ChatOpenAI(model=name)
+    from langchain_supabase_memory.demo.model import OfflineQuotingModel
+
+    return OfflineQuotingModel()
+
+
+def _conn_string(database_url: str | None, embedded: Path | None) -> str:
+    if embedded is not None:
+        from langchain_supabase_memory.transports.embedded import start
+
+        return start(embedded)
+    if not database_url:
+        raise ConfigurationError(
+            "No database is named.",
+            hint=f"Pass --database-url postgresql://…, set {DATABASE_URL}, or pass --embedded FOLDER.",
+        )
+    return database_url

@@ -1,0 +1,64 @@
+"""The offline stand-in for a chat model: it can only quote what its context holds.
+
+So every right answer is the merit of the memory that put it there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from langchain_supabase_memory.demo.search import rank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.callbacks import CallbackManagerForLLMRun
+
+NOTHING = "I can see nothing about that."
+
+
+class OfflineQuotingModel(BaseChatModel):
+    """No language model: it asks its tool with the question's own words, then quotes the best line that it sees.
+
+    It knows nothing, makes nothing up, and is here so that the demo runs without a key.
+    """
+
+    tool_name: str | None = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "offline-quoting-stand-in"
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> OfflineQuotingModel:
+        """Remember the tool to ask with."""
+        return self.model_copy(update={"tool_name": tools[0].name if tools else None})
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **_: Any,
+    ) -> ChatResult:
+        last = max(place for place, message in enumerate(messages) if isinstance(message, HumanMessage))
+        question = str(messages[last].text)
+        answered = any(isinstance(message, ToolMessage) for message in messages[last:])
+        if self.tool_name and not answered:
+            call = {"name": self.tool_name, "args": {"query": question}, "id": f"call_{last}"}
+            answer = AIMessage("", tool_calls=[call])
+        else:
+            seen = [message for message in messages if message.type != "system" and message is not messages[last]]
+            answer = AIMessage(quote([line for message in seen for line in str(message.text).splitlines()], question))
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def quote(lines: list[str], question: str) -> str:
+    """The line that shares most with the question, in quotation marks."""
+    statements = [line for line in lines if not line.rstrip().endswith("?")]
+    lines = statements or lines  # a question is seldom the answer to another
+    best = rank(lines, question)
+    return f"“{lines[best[0][1]]}”" if best else NOTHING
