@@ -71,7 +71,8 @@ class DemoAgent:
         asked = [*(stored.message for stored in recent if stored.message is not None), HumanMessage(question)]
         meter = _Meter()
         config: RunnableConfig = {"callbacks": [meter]}
-        said: list[BaseMessage] = self._agent.invoke({"messages": [*asked]}, config)["messages"]
+        state: Any = {"messages": asked}  # its type names the messages by a union that no list of ours has
+        said: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
         self._memory.append(said[len(recent) :], thread_id=self._thread_id)
         return Answer(str(said[-1].text), meter.characters, meter.tokens)
 

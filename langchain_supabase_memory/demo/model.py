@@ -51,14 +51,24 @@ class OfflineQuotingModel(BaseChatModel):
             call = {"name": self.tool_name, "args": {"query": question}, "id": f"call_{last}"}
             answer = AIMessage("", tool_calls=[call])
         else:
-            seen = [message for message in messages if message.type != "system" and message is not messages[last]]
-            answer = AIMessage(quote([line for message in seen for line in str(message.text).splitlines()], question))
+            found = [line for message in messages[last + 1 :] for line in str(message.text).splitlines()]
+            seen = [str(message.text) for message in messages[:last] if message.type != "system"]
+            # What its tool found comes best first already.
+            answer = AIMessage(quoted(statements(found)) or quote(seen, question) or NOTHING)
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
 def quote(lines: list[str], question: str) -> str:
-    """The line that shares most with the question, in quotation marks."""
-    statements = [line for line in lines if not line.rstrip().endswith("?")]
-    lines = statements or lines  # a question is seldom the answer to another
-    best = rank(lines, question)
-    return f"“{lines[best[0][1]]}”" if best else NOTHING
+    """The line that shares most with the question, in quotation marks; empty if none shares a word."""
+    candidates = statements(lines)
+    return quoted([candidates[place] for _, place in rank(candidates, question)])
+
+
+def quoted(lines: list[str]) -> str:
+    """The first line, in quotation marks; empty if there is none."""
+    return f"“{lines[0]}”" if lines else ""
+
+
+def statements(lines: list[str]) -> list[str]:
+    """The lines that are no questions: a question seldom answers another."""
+    return [line for line in lines if not line.rstrip().endswith("?")]
