@@ -1,8 +1,5 @@
 -- The ledger: what of this package has been applied to this database. Always run first; safe to repeat.
 
--- Two migrations at once: the second waits here until the first has committed.
-select pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory', 0));
-
 create schema if not exists memory;
 create schema if not exists memory_private;
 revoke all on schema memory, memory_private from public;

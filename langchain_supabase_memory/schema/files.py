@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,9 @@ def write(folder: Path, dimensions: int, *, now: datetime | None = None) -> list
     Raises:
         ConfigurationError: `dimensions` is out of range.
     """
-    wanted = script.parts(dimensions)
+    # Each file is a migration of its own, so the lock and the ledger are one.
+    lock, ledger, *others = script.parts(dimensions)
+    wanted = [replace(ledger, sql=lock.sql + ledger.sql), *others]
     folder.mkdir(parents=True, exist_ok=True)
     present = [path.name for path in folder.glob("*.sql")]
     # `db push` applies files in the order of their names and refuses one older than the newest applied.

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from langchain_supabase_memory.errors import MigrationConflictError, MissingDependencyError, from_code
+from langchain_supabase_memory.errors import (
+    AccessError,
+    MigrationConflictError,
+    MissingDependencyError,
+    SchemaError,
+    UnavailableError,
+    from_code,
+)
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
 
@@ -25,6 +32,7 @@ def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script
         MigrationConflictError: The database was set up with another width, or from edited files.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
+        SchemaError: A statement failed; nothing was changed.
     """
     try:
         import psycopg
@@ -46,6 +54,11 @@ def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script
             )
         elif error.diag.message_primary:
             # A migration carries no user's content, so the server's own words may be shown.
-            failure = type(failure)(f"The migration failed: {error.diag.message_primary}", code=error.sqlstate)
+            kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
+            failure = kind(
+                f"The migration failed: {error.diag.message_primary}.",
+                code=error.sqlstate,
+                hint=error.diag.message_hint or "Nothing was changed.",
+            )
         raise failure from None
     return script.current(dimensions)

@@ -69,7 +69,7 @@ def parts(dimensions: int, *, plain: bool = False) -> list[Part]:
         ConfigurationError: `dimensions` is out of range.
     """
     expected = current(dimensions)
-    head = [*(["plain_postgres"] if plain else []), "ledger"]
+    head = ["lock", *(["plain_postgres"] if plain else []), "ledger"]
     values = {
         "dimensions": str(dimensions),
         "version": expected.version,

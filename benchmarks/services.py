@@ -1,0 +1,148 @@
+"""The servers: one Postgres that flushes to the disk, and on it a project with and one without `synchronous_commit`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from postgrest import AsyncPostgrestClient, SyncPostgrestClient
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.transports.postgres import POOL_SIZE
+from langchain_supabase_memory.transports.supabase import MAX_IN_FLIGHT
+from tests.services.data_api import DataApi, token
+from tests.services.postgres import Cluster
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+_FLOOR: Final = """
+create schema bench;
+grant usage on schema bench to service_role;
+create table bench.floor (
+  user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
+  tokens integer, cumulative_characters bigint, created_at timestamptz default clock_timestamp(),
+  updated_at timestamptz, metadata jsonb, images jsonb, payload json,
+  primary key (user_id, conversation_id, sequence));
+grant insert on bench.floor to service_role;
+create function public.bench_insert(rows json) returns void language sql volatile security invoker as $$
+  insert into bench.floor (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
+                           cumulative_characters, payload)
+  select * from json_to_recordset(rows) as r (
+    user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
+    tokens integer, cumulative_characters bigint, payload json)
+$$;
+revoke all on function public.bench_insert from public, anon, authenticated;
+grant execute on function public.bench_insert to service_role;
+"""
+
+
+class FlushingCluster(Cluster):
+    """A cluster as in production: what is committed is on the disk."""
+
+    def restart(self, *, first: bool = False) -> None:
+        if not first:
+            self._pg_ctl("stop", "-m", "fast")
+        options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c max_connections=200"
+        self._pg_ctl("start", "-l", str(self.folder / "log"), "-o", options)
+
+
+@dataclass
+class Site:
+    """One project: its database, its Data API, and clients set up as the package sets up its own."""
+
+    cluster: Cluster
+    database: str
+    api: DataApi
+    stack: ExitStack
+
+    @property
+    def conn_string(self) -> str:
+        return self.cluster.conn_string(self.database)
+
+    def direct(self) -> SupabaseMemory:
+        memory = SupabaseMemory.from_conn_string(self.conn_string, user_id="bench")
+        self.stack.callback(memory.close)
+        return memory
+
+    def data_api(self) -> SupabaseMemory:
+        memory = SupabaseMemory.from_url(self.api.url, token("service_role"), rest_path="", user_id="bench")
+        self.stack.callback(memory.close)
+        return memory
+
+    def pool(self) -> ConnectionPool:
+        pool = ConnectionPool(self.conn_string, **self.pool_settings())
+        pool.open(wait=True)
+        self.stack.callback(pool.close)
+        return pool
+
+    async def async_pool(self, **more: Any) -> AsyncConnectionPool:
+        """A pool of the running event loop; who asks for it closes it."""
+        pool = AsyncConnectionPool(self.conn_string, **self.pool_settings(**more))
+        await pool.open(wait=True)
+        return pool
+
+    @staticmethod
+    def pool_settings(**more: Any) -> dict[str, Any]:
+        kwargs = {"autocommit": True, "prepare_threshold": None, **more}
+        return {"min_size": 1, "max_size": POOL_SIZE, "open": False, "kwargs": kwargs}
+
+    def client(self) -> SyncPostgrestClient:
+        session = httpx.Client(timeout=10, limits=_LIMITS)
+        self.stack.callback(session.close)
+        return SyncPostgrestClient(self.api.url, headers=_headers(), http_client=session, retry_enabled=False)
+
+    def async_client(self) -> AsyncPostgrestClient:
+        """A client of the running event loop; who asks for it closes it."""
+        session = httpx.AsyncClient(timeout=10, limits=_LIMITS)
+        return AsyncPostgrestClient(self.api.url, headers=_headers(), http_client=session, retry_enabled=False)
+
+
+_LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
+
+
+def _headers() -> dict[str, str]:
+    key = token("service_role")
+    return {"apikey": key, "Authorization": f"Bearer {key}"}
+
+
+@dataclass
+class Lab:
+    """Everything a run uses. Servers are started when they are first asked for, and stopped on leaving."""
+
+    quick: bool = False
+    peers: bool = False
+    _sites: dict[str, Site] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _cluster: FlushingCluster | None = None
+
+    def site(self, commit: str = "off") -> Site:
+        """A project with `synchronous_commit` `on` or `off`, for everybody who connects."""
+        if commit not in self._sites:
+            if self._cluster is None:
+                self._cluster = FlushingCluster()
+                self._stack.callback(self._cluster.stop)
+                self._cluster.start()
+            cluster = self._cluster
+            database = cluster.create_database()
+            cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
+            migrate(cluster.conn_string(database), dimensions=384)
+            cluster.execute(_FLOOR, database=database)
+            api = DataApi(cluster, database)
+            self._stack.callback(api.stop)
+            api.start()
+            self._sites[commit] = Site(cluster, database, api, self._stack)
+        return self._sites[commit]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()

@@ -1,0 +1,323 @@
+"""The chat history, on its own and as the store of `RunnableWithMessageHistory`, against the real database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import ConfigurableFieldSpec, Runnable, RunnableLambda
+from langchain_core.runnables.history import RunnableWithMessageHistory
+
+from langchain_supabase_memory import RetryPolicy, SupabaseChatMessageHistory, SupabaseMemory
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    OutboxFullError,
+    SupabaseMemoryError,
+    UnavailableError,
+)
+from tests.conftest import Door
+from tests.services.postgres import Cluster
+
+SECRET = "the user's secret words"
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        yield memory
+
+
+def echo() -> Runnable[Any, Any]:
+    """A model of its own for each run: it answers with what it was asked."""
+
+    def answer(value: Any) -> AIMessage:
+        messages = value.to_messages() if hasattr(value, "to_messages") else value
+        return AIMessage(f"heard {messages[-1].text}")
+
+    return RunnableLambda(answer)
+
+
+def prompted(model: Runnable[Any, Any] | None = None) -> Runnable[Any, Any]:
+    prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{input}")])
+    return prompt | (model or echo())
+
+
+def with_history(memory: SupabaseMemory, runnable: Runnable[Any, Any], **keys: str) -> Runnable[Any, Any]:
+    return RunnableWithMessageHistory(runnable, partial(SupabaseChatMessageHistory, memory=memory), **keys)
+
+
+KEYS = {"input_messages_key": "input", "history_messages_key": "history"}
+
+
+def session(name: str) -> Any:
+    return {"configurable": {"session_id": name}}
+
+
+def stored(memory: SupabaseMemory, thread_id: str) -> list[str]:
+    return [str(each.message.text) for each in memory.read(thread_id=thread_id) if each.message]
+
+
+async def test_all_six_methods_in_both_colours(door: Door, user_id: str) -> None:
+    history = SupabaseChatMessageHistory("any string: ünï/codé", door.service, user_id=user_id)
+    assert isinstance(history, BaseChatMessageHistory)
+    if door.colour == "sync":
+        history.add_user_message("one")
+        history.add_ai_message("two")
+        history.add_message(HumanMessage("three"))
+        history.add_messages([AIMessage("four")])
+        messages = history.messages
+        history.clear()
+        after = history.messages
+    else:
+        await history.aadd_messages([HumanMessage("one"), AIMessage("two")])
+        await history.aadd_messages([HumanMessage("three"), AIMessage("four")])
+        messages = await history.aget_messages()
+        await history.aclear()
+        after = await history.aget_messages()
+    assert [message.text for message in messages] == ["one", "two", "three", "four"]
+    assert after == []
+
+
+def test_repr_and_str_read_nothing_and_the_constructor_neither() -> None:
+    memory = SupabaseMemory.from_conn_string("postgresql://x:secret@127.0.0.1:1/x", user_id="u")
+    history = SupabaseChatMessageHistory("s", memory)
+    for text in (repr(history), str(history), f"{history}", repr(memory)):
+        assert "secret" not in text
+    assert repr(history) == "SupabaseChatMessageHistory('s', user_id='u', agent_id='default')"
+
+
+def test_bad_arguments_are_refused_at_once(memory: SupabaseMemory) -> None:
+    with pytest.raises(InvalidInputError, match="thread_id"):
+        SupabaseChatMessageHistory("", memory)
+    with pytest.raises(InvalidInputError, match="No user is named"):
+        SupabaseChatMessageHistory("s", SupabaseMemory(memory.transport))
+    with pytest.raises(ConfigurationError, match="on_error"):
+        SupabaseChatMessageHistory("s", memory, on_error="ignore")  # type: ignore[arg-type]
+
+
+def test_an_instance_serves_one_snapshot_until_it_writes(memory: SupabaseMemory) -> None:
+    first, second = (SupabaseChatMessageHistory("s", memory) for _ in range(2))
+    first.add_messages([HumanMessage("a")])
+    assert len(first.messages) == 1
+    second.add_messages([HumanMessage("b")])
+    assert len(first.messages) == 1
+    first.add_messages([HumanMessage("c")])
+    assert [message.text for message in first.messages] == ["a", "b", "c"]
+
+
+def test_what_is_handed_out_can_be_changed_without_harm(memory: SupabaseMemory) -> None:
+    history = SupabaseChatMessageHistory("s", memory)
+    history.add_messages([AIMessage("a", additional_kwargs={"list": [1]})])
+    served = history.messages
+    served[0].content = "changed"
+    served[0].additional_kwargs["list"].append(2)
+    served.clear()
+    assert history.messages[0].content == "a"
+    assert history.messages[0].additional_kwargs == {"list": [1]}
+
+
+def test_a_repeated_history_is_not_stored_twice(memory: SupabaseMemory) -> None:
+    history = SupabaseChatMessageHistory("s", memory)
+    turn = [HumanMessage("q"), AIMessage("a")]
+    history.add_messages(turn)
+    history.add_messages([*history.messages, HumanMessage("q2"), AIMessage("a2")])
+    assert stored(memory, "s") == ["q", "a", "q2", "a2"]
+
+
+def test_only_the_newest_are_served_if_so_wished(memory: SupabaseMemory) -> None:
+    SupabaseChatMessageHistory("s", memory).add_messages([HumanMessage(str(n)) for n in range(9)])
+    assert [m.text for m in SupabaseChatMessageHistory("s", memory, max_messages=2).messages] == ["7", "8"]
+
+
+async def run_each_way(runnable: Runnable[Any, Any], make: Callable[[str], Any], config: Any) -> list[Any]:
+    answers = [
+        runnable.invoke(make("one"), config),
+        await runnable.ainvoke(make("two"), config),
+        [chunk for chunk in runnable.stream(make("three"), config)],
+        [chunk async for chunk in runnable.astream(make("four"), config)],
+        runnable.batch([make("five")], [config]),
+    ]
+    return answers
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+async def test_every_way_to_run_stores_every_turn_once_and_in_order(memory: SupabaseMemory, keyed: bool) -> None:
+    if keyed:
+        runnable, make = with_history(memory, prompted(), **KEYS), lambda text: {"input": text}
+    else:
+        runnable, make = with_history(memory, echo()), lambda text: [HumanMessage(text)]
+    await run_each_way(runnable, make, session("s"))
+    spoken = ["one", "two", "three", "four", "five"]
+    assert stored(memory, "s") == [text for said in spoken for text in (said, f"heard {said}")]
+
+
+def test_a_streamed_turn_is_stored_as_a_message(memory: SupabaseMemory) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage("streamed in several pieces")]))
+    pieces = list(with_history(memory, prompted(model), **KEYS).stream({"input": "go"}, session("s")))
+    assert len(pieces) > 3
+    assert all(isinstance(piece, AIMessageChunk) for piece in pieces)
+    messages = SupabaseChatMessageHistory("s", memory).messages
+    assert [type(message) for message in messages] == [HumanMessage, AIMessage]
+    assert messages[1].content == "streamed in several pieces"
+
+
+def test_several_configuration_keys(memory: SupabaseMemory) -> None:
+    def history(user_id: str, thread_id: str) -> SupabaseChatMessageHistory:
+        return SupabaseChatMessageHistory(thread_id, memory, user_id=user_id)
+
+    specs = [
+        ConfigurableFieldSpec(id=name, annotation=str, name=name, description="", default="", is_shared=True)
+        for name in ("user_id", "thread_id")
+    ]
+    runnable = RunnableWithMessageHistory(prompted(), history, history_factory_config=specs, **KEYS)
+    for user in ("several-a", "several-b"):
+        runnable.invoke({"input": user}, {"configurable": {"user_id": user, "thread_id": "same"}})
+    assert [m.text for m in history("several-a", "same").messages] == ["several-a", "heard several-a"]
+
+
+async def test_parallel_turns_of_one_session_lose_nothing(memory: SupabaseMemory) -> None:
+    runnable = with_history(memory, prompted(), **KEYS)
+    await asyncio.gather(*(runnable.ainvoke({"input": str(n)}, session("s")) for n in range(5)))
+    runnable.batch([{"input": str(n)} for n in range(5, 10)], [session("s")] * 5)
+    texts = stored(memory, "s")
+    assert sorted(texts) == sorted([str(n) for n in range(10)] + [f"heard {n}" for n in range(10)])
+    for number in range(10):
+        assert texts.index(f"heard {number}") == texts.index(str(number)) + 1
+
+
+async def test_parallel_turns_without_a_history_key_lose_nothing(memory: SupabaseMemory) -> None:
+    SupabaseChatMessageHistory("s", memory).add_messages([HumanMessage("old"), AIMessage("older")])
+    runnable = with_history(memory, echo())
+    await asyncio.gather(*(runnable.ainvoke([HumanMessage(str(n))], session("s")) for n in range(5)))
+    assert len(stored(memory, "s")) == 12
+
+
+def test_an_agent_that_returns_the_whole_list_doubles_nothing(memory: SupabaseMemory) -> None:
+    def agent(state: dict[str, list[BaseMessage]]) -> dict[str, list[BaseMessage]]:
+        messages = state["messages"]
+        return {"messages": [*messages, AIMessage(f"heard {messages[-1].text}")]}
+
+    runnable = with_history(
+        memory, RunnableLambda(agent), input_messages_key="messages", output_messages_key="messages"
+    )
+    for text in ("a", "b", "c"):
+        runnable.invoke({"messages": [HumanMessage(text, id=text)]}, session("s"))
+    assert stored(memory, "s") == ["a", "heard a", "b", "heard b", "c", "heard c"]
+
+
+QUICK = RetryPolicy(attempts=2, wait_seconds=0.01)
+
+
+@pytest.fixture
+def away(cluster: Cluster, conn_string: str) -> Iterator[Callable[[bool], None]]:
+    """Switches the database away and back, for new connections and old: `away(True)`, `away(False)`."""
+    database = conn_string.rsplit("/", 1)[1]
+
+    def switch(is_away: bool) -> None:
+        cluster.execute(f"alter database {database} allow_connections {str(not is_away).lower()}", superuser=True)
+        if is_away:
+            cluster.execute(
+                f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
+                " and usename = 'postgres'",
+                superuser=True,
+            )
+
+    yield switch
+    switch(False)
+
+
+def test_a_failed_write_is_kept_in_order_logged_and_shown(
+    conn_string: str, user_id: str, away: Callable[[bool], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[SupabaseMemoryError] = []
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK) as memory:
+        history = SupabaseChatMessageHistory("s", memory, on_error=seen.append)
+        history.add_messages([HumanMessage("before")])
+        away(True)
+        with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
+            history.add_messages([HumanMessage(SECRET), AIMessage("lost?")])
+            # A new instance, as RunnableWithMessageHistory makes one for each run.
+            again = SupabaseChatMessageHistory("s", memory, on_error=seen.append)
+            again.add_messages([HumanMessage("second")])
+        assert isinstance(history.last_error, UnavailableError)
+        assert len(seen) == 2
+        assert again.pending == 3
+        errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert len(errors) == 2
+        assert user_id in errors[0].getMessage()
+        assert "'s'" in errors[0].getMessage()
+        assert SECRET not in caplog.text
+        away(False)
+        third = SupabaseChatMessageHistory("s", memory)
+        third.add_messages([HumanMessage("third")])
+        assert third.pending == 0
+        assert third.last_error is None
+        assert stored(memory, "s") == ["before", SECRET, "lost?", "second", "third"]
+
+
+def test_a_run_goes_on_when_the_write_fails_and_flush_catches_up(
+    conn_string: str, user_id: str, away: Callable[[bool], None]
+) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK) as memory:
+
+        def answer(_: Any) -> AIMessage:
+            away(True)
+            return AIMessage("answered")
+
+        result = with_history(memory, prompted(RunnableLambda(answer)), **KEYS).invoke({"input": "q"}, session("s"))
+        assert result.text == "answered"
+        history = SupabaseChatMessageHistory("s", memory)
+        assert history.pending == 2
+        with pytest.raises(UnavailableError):
+            memory.flush()
+        away(False)
+        assert [message.text for message in history.messages] == ["q", "answered"]  # what waits is read as well
+        assert memory.flush() == 0
+        assert stored(memory, "s") == ["q", "answered"]
+
+
+def test_on_error_raise_raises_and_keeps(conn_string: str, user_id: str, away: Callable[[bool], None]) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK) as memory:
+        away(True)
+        history = SupabaseChatMessageHistory("s", memory, on_error="raise")
+        with pytest.raises(UnavailableError):
+            history.add_messages([HumanMessage("x")])
+        assert history.pending == 1
+
+
+def test_a_full_outbox_says_so_and_drops_nothing_it_holds(
+    conn_string: str, user_id: str, away: Callable[[bool], None]
+) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK, outbox_limit=2) as memory:
+        away(True)
+        history = SupabaseChatMessageHistory("s", memory)
+        history.add_messages([HumanMessage("1"), HumanMessage("2")])
+        with pytest.raises(OutboxFullError, match="flush"):
+            history.add_messages([HumanMessage("3")])
+        assert history.pending == 2
+        away(False)
+        memory.flush()
+        assert stored(memory, "s") == ["1", "2"]
+
+
+def test_what_is_no_message_is_raised_and_never_kept(memory: SupabaseMemory) -> None:
+    history = SupabaseChatMessageHistory("s", memory)
+    with pytest.raises(InvalidInputError):
+        history.add_messages(["text"])  # type: ignore[list-item]
+    assert history.pending == 0
+
+
+async def test_sync_calls_work_inside_a_running_loop(memory: SupabaseMemory) -> None:
+    """As in Jupyter."""
+    runnable = with_history(memory, prompted(), **KEYS)
+    runnable.invoke({"input": "q"}, session("s"))
+    assert len(SupabaseChatMessageHistory("s", memory).messages) == 2

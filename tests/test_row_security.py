@@ -1,0 +1,792 @@
+"""Who sees what: owners, strangers, nobody and the server, through every door and by SQL on the tables themselves.
+
+The probes are plain functions over a connection, so that the controls at the end can show that they would notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+from psycopg import sql
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.conversations import ALL_COLUMNS
+from langchain_supabase_memory.errors import (
+    AccessError,
+    AuthenticationError,
+    ConfigurationError,
+    InvalidInputError,
+    PermissionDeniedError,
+    TokenExpiredError,
+)
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.transports.postgres import PostgresTransport
+from tests.conftest import Door
+from tests.services.data_api import SECRET, token, verified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.services.postgres import Cluster
+
+VERBS = ("append", "read", "count", "conversations", "forget_message", "forget")
+"""In an order in which an owner can call them one after the other."""
+
+DATA_API = pytest.mark.parametrize("door", ["data_api-sync", "data_api-async"], indirect=True)
+DIRECT = pytest.mark.parametrize("door", ["direct-sync", "direct-async"], indirect=True)
+
+
+async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str = "t", **who: Any) -> Any:
+    """Call a verb with all that one would have to guess: the thread's name, and the id of its only message."""
+    if verb == "conversations":
+        return await door(memory.conversations, **who)
+    if verb == "append":
+        return await door(memory.append, [HumanMessage("secret", id="m")], thread_id=thread_id, **who)
+    if verb == "forget_message":
+        return await door(memory.forget_message, "m", thread_id=thread_id, **who)
+    return await door(getattr(memory, verb), thread_id=thread_id, **who)
+
+
+async def everything(door: Door, user_id: str) -> tuple[Any, Any]:
+    """All that the database holds of a user, as the server sees it."""
+    listed = await door(door.service.conversations, user_id=user_id)
+    rows = [
+        await door(
+            door.service.read, thread_id=each.thread_id, agent_id=each.agent_id, user_id=user_id, columns=ALL_COLUMNS
+        )
+        for each in listed
+    ]
+    return listed, rows
+
+
+def _settled(future: Future[Any]) -> Any:
+    return future.exception() or future.result()
+
+
+def acting_over_the_service(door: Door, access_token: str) -> SupabaseMemory:
+    """A user over the very connections of the server, so that a leak would be a leak of the server's rights."""
+    return door.service.as_user(access_token if door.kind == "data_api" else verified(access_token))
+
+
+# The stories, through the doors
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
+async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
+    memory = door.as_token(token(user_id=user_id))
+    who = {"user_id": user_id} if named else {}
+    appended = await use(door, memory, "append", **who)
+    assert (appended.sequences, appended.appended) == ([0], 1)
+    assert [each.message.text for each in await use(door, memory, "read", **who)] == ["secret"]
+    assert await use(door, memory, "count", **who) == 1
+    listed = await use(door, memory, "conversations", **who)
+    assert [(each.user_id, each.thread_id, each.id) for each in listed] == [(user_id, "t", appended.conversation_id)]
+    edited = await door(memory.append, [HumanMessage("changed", id="m")], thread_id="t", **who)
+    assert edited.updated == ["m"]
+    assert await door(door.service.count, thread_id="t", user_id=user_id) == 1
+    assert await use(door, memory, "forget_message", **who) is True
+    await use(door, memory, "append", **who)
+    assert await use(door, memory, "forget", **who) == 1
+    assert await everything(door, user_id) == ([], [])
+
+
+async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door, user_id: str) -> None:
+    await use(door, door.as_token(token(user_id=user_id)), "append")
+    await use(door, door.as_token(token(user_id=user_id)), "append", agent_id="other")
+    before = await everything(door, user_id)
+    assert len(before[0]) == 2
+    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+    for agent_id in ("default", "other"):
+        who = {"user_id": user_id, "agent_id": agent_id}
+        assert await use(door, stranger, "read", **who) == []
+        assert await use(door, stranger, "count", **who) == 0
+        assert await use(door, stranger, "conversations", **who) == []
+        assert await use(door, stranger, "forget_message", **who) is False
+        assert await use(door, stranger, "forget", **who) == 0
+        with pytest.raises(PermissionDeniedError) as caught:
+            await use(door, stranger, "append", **who)
+        assert caught.value.code == "42501"
+        with pytest.raises(PermissionDeniedError):
+            await door(stranger.append, [HumanMessage("forged", id="new")], thread_id="t", **who)
+        with pytest.raises(PermissionDeniedError):
+            await door(stranger.append, [HumanMessage("forged")], thread_id="a thread of the owner's to be", **who)
+    assert await everything(door, user_id) == before
+    assert await everything(door, f"{user_id}-stranger") == ([], [])
+
+
+async def test_the_same_thread_name_of_two_users_is_two_conversations(door: Door, user_id: str) -> None:
+    names = [f"{user_id}-a", f"{user_id}-b"]
+    memories = [door.as_token(token(user_id=name)) for name in names]
+    for name, memory in zip(names, memories, strict=True):
+        # The same message id, too: an id belongs to a conversation.
+        await door(memory.append, [HumanMessage(f"of {name}", id="m")], thread_id="t")
+    for name, memory in zip(names, memories, strict=True):
+        assert [each.message.text for each in await door(memory.read, thread_id="t")] == [f"of {name}"]
+    assert await use(door, memories[0], "forget") == 1
+    assert await use(door, memories[1], "count") == 1
+
+
+async def test_a_memory_for_a_user_ignores_the_servers_own_default_user(door: Door, user_id: str) -> None:
+    server = SupabaseMemory(door.service.transport, user_id=f"{user_id}-servers")
+    await use(door, server, "append")
+    access_token = token(user_id=user_id)
+    memory = server.as_user(access_token if door.kind == "data_api" else verified(access_token))
+    assert await use(door, memory, "read") == []
+    await use(door, memory, "append")
+    assert [each.user_id for each in await use(door, memory, "conversations")] == [user_id]
+
+
+@pytest.mark.parametrize("subject", [False, True], ids=["without a subject", "with a subject"])
+@pytest.mark.parametrize("verb", VERBS)
+async def test_the_anonymous_role_is_refused_everything(door: Door, user_id: str, verb: str, subject: bool) -> None:
+    await use(door, door.service, "append", user_id=user_id)
+    before = await everything(door, user_id)
+    anonymous = door.as_token(token("anon", user_id if subject else None))
+    with pytest.raises(PermissionDeniedError) as caught:
+        await use(door, anonymous, verb, user_id=user_id)
+    assert caught.value.code == "42501"
+    if subject:
+        with pytest.raises(PermissionDeniedError):
+            await use(door, anonymous, verb)
+    else:
+        # A direct connection need not ask: nobody is named.
+        with pytest.raises(PermissionDeniedError if door.kind == "data_api" else InvalidInputError):
+            await use(door, anonymous, verb)
+    with pytest.raises(PermissionDeniedError):
+        await door(anonymous.check)
+    assert await everything(door, user_id) == before
+
+
+async def test_the_server_sees_everyone_but_must_say_whom(door: Door, user_id: str) -> None:
+    names = [f"{user_id}-a", f"{user_id}-b"]
+    for name in names:
+        await use(door, door.as_token(token(user_id=name)), "append")
+    for name in names:
+        assert await use(door, door.service, "count", user_id=name) == 1
+        assert [each.user_id for each in await use(door, door.service, "conversations", user_id=name)] == [name]
+    for verb in VERBS:
+        with pytest.raises(InvalidInputError, match="No user is named"):
+            await use(door, door.service, verb)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_a_signed_in_token_without_a_subject_is_nobody(door: Door, user_id: str, verb: str) -> None:
+    await use(door, door.service, "append", user_id=user_id)
+    before = await everything(door, user_id)
+    nobody = door.as_token(token())
+    with pytest.raises(InvalidInputError, match=r"No user"):
+        await use(door, nobody, verb)
+    if verb == "append":
+        with pytest.raises(PermissionDeniedError):
+            await use(door, nobody, verb, user_id=user_id)
+    else:
+        assert await use(door, nobody, verb, user_id=user_id) in ([], 0, False)
+    assert await everything(door, user_id) == before
+
+
+async def test_an_empty_subject_owns_nothing(door: Door) -> None:
+    with pytest.raises((InvalidInputError, AccessError)):
+        await use(door, door.as_token(token(user_id="")), "append")
+
+
+@DIRECT
+@pytest.mark.parametrize("role", ["postgres", "supabase_admin", "authenticator", "", None, "Authenticated"])
+async def test_claims_are_no_way_to_a_stronger_role(door: Door, role: str | None) -> None:
+    with pytest.raises(ConfigurationError, match="role"):
+        door.service.as_user({"sub": "u", "role": role})
+
+
+@DATA_API
+@pytest.mark.parametrize("role", ["postgres", "supabase_admin", "authenticator"])
+async def test_a_signed_token_is_no_way_to_a_stronger_role(door: Door, user_id: str, role: str) -> None:
+    await use(door, door.service, "append", user_id=user_id)
+    for verb in VERBS:
+        # As `authenticator` PostgREST stays what it is, which may do nothing either.
+        with pytest.raises(AccessError):
+            await use(door, door.as_token(token(role, user_id)), verb, user_id=user_id)
+    assert await use(door, door.service, "count", user_id=user_id) == 1
+
+
+def _tampered(user_id: str) -> str:
+    """A token of somebody else with the owner's subject put in, under the old signature."""
+    head, _, signature = token(user_id="somebody").split(".")
+    return ".".join([head, token(user_id=user_id).split(".")[1], signature])
+
+
+@DATA_API
+@pytest.mark.parametrize("kind", ["forged", "tampered", "cut", "unsigned", "garbage", "spaces", "empty"])
+async def test_a_token_that_was_not_signed_here_is_refused(door: Door, user_id: str, kind: str) -> None:
+    await use(door, door.service, "append", user_id=user_id)
+    genuine = token(user_id=user_id)
+    claims = verified(genuine)
+    bad = {
+        "forged": jwt.encode(claims, "another-secret-that-is-also-long-enough-for-hs256", "HS256"),
+        "tampered": _tampered(user_id),
+        "cut": genuine[:-5],
+        "unsigned": jwt.encode(claims, "", "none"),
+        "garbage": "garbage",
+        "spaces": "three words here",
+        "empty": "",
+    }[kind]
+    memory = door.as_token(bad)
+    for verb in VERBS:
+        with pytest.raises(AuthenticationError) as caught:
+            await use(door, memory, verb)
+        assert not isinstance(caught.value, TokenExpiredError)
+        assert kind == "empty" or bad not in str(caught.value)
+    assert await use(door, door.service, "count", user_id=user_id) == 1
+
+
+@DATA_API
+async def test_an_expired_token_is_refused_and_says_so(door: Door, user_id: str) -> None:
+    await use(door, door.as_token(token(user_id=user_id)), "append")
+    expired = door.as_token(token(user_id=user_id, expires_in=-3600))
+    for verb in VERBS:
+        with pytest.raises(TokenExpiredError):
+            await use(door, expired, verb)
+    forged = jwt.encode({**verified(token(user_id=user_id)), "exp": 1}, SECRET + "x", "HS256")
+    with pytest.raises(AuthenticationError):
+        await use(door, door.as_token(forged), "read")
+    assert await use(door, door.service, "count", user_id=user_id) == 1
+
+
+# A memory is shared, a token never
+
+
+async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: Door, user_id: str) -> None:
+    names = [f"{user_id}-{number}" for number in range(8)]
+    memories = {name: acting_over_the_service(door, token(user_id=name)) for name in names}
+
+    async def gathered(calls: list[tuple[SupabaseMemory, str, dict[str, Any]]]) -> list[Any]:
+        if door.colour == "async":
+            coroutines = [getattr(memory, "a" + verb)(**named) for memory, verb, named in calls]
+            return list(await asyncio.gather(*coroutines, return_exceptions=True))
+        with ThreadPoolExecutor(len(calls)) as threads:
+            futures = [threads.submit(getattr(memory, verb), **named) for memory, verb, named in calls]
+            return [await asyncio.to_thread(_settled, future) for future in futures]
+
+    written = await gathered(
+        [
+            (memories[name], "append", {"messages": [HumanMessage(f"{n} of {name}")], "thread_id": "t"})
+            for n in range(5)
+            for name in names
+        ]
+    )
+    assert [result.appended for result in written] == [1] * 40
+    calls: list[tuple[SupabaseMemory, str, dict[str, Any]]] = []
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        calls += [
+            (memories[name], "read", {"thread_id": "t"}),
+            (memories[name], "read", {"thread_id": "t", "user_id": other}),
+            (memories[name], "conversations", {}),
+            (memories[name], "append", {"messages": [HumanMessage("forged")], "thread_id": "t", "user_id": other}),
+            (door.service, "count", {"thread_id": "t", "user_id": name}),
+        ]
+    answers = iter(await gathered(calls))
+    for name in names:
+        own, foreign, listed, forged, counted = (next(answers) for _ in range(5))
+        assert sorted(each.message.text for each in own) == [f"{n} of {name}" for n in range(5)]
+        assert foreign == []
+        assert [each.user_id for each in listed] == [name]
+        assert isinstance(forged, PermissionDeniedError)
+        assert counted == 5
+    # The memory that lent its connections is still the server: it sees everyone, and must say whom.
+    for name in names:
+        assert await use(door, door.service, "count", user_id=name) == 5
+    with pytest.raises(InvalidInputError, match="No user is named"):
+        await use(door, door.service, "read")
+
+
+@DATA_API
+async def test_a_memory_that_lent_its_client_to_a_user_is_still_anonymous(door: Door, user_id: str) -> None:
+    lender: SupabaseMemory = door.as_token.__self__  # type: ignore[attr-defined]
+    await use(door, door.as_token(token(user_id=user_id)), "append")
+    with pytest.raises(PermissionDeniedError):
+        await use(door, lender, "read", user_id=user_id)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluster, place: Place, colour: str) -> None:
+    with psycopg.connect(place.migrator, autocommit=True) as connection:
+        connection.execute(
+            "create or replace function public.test_whoami() returns json language sql as $$"
+            " select json_build_object('pid', pg_backend_pid(), 'role', current_user, 'set', current_setting('role'),"
+            " 'claims', coalesce(current_setting('request.jwt.claims', true), '')) $$;"
+            " grant execute on function public.test_whoami() to authenticated, anon"
+        )
+    transport = PostgresTransport(place.migrator, pool_size=1)
+    server = SupabaseMemory(transport)
+    door = Door("direct", colour, server, lambda access_token: server.as_user(verified(access_token)))
+
+    async def whoami(memory: SupabaseMemory) -> dict[str, Any]:
+        perform = memory.transport.aperform if colour == "async" else None
+        call = Call("test_whoami")
+        answer: dict[str, Any] = await perform(call) if perform else memory.transport.perform(call)
+        return answer
+
+    try:
+        before = await whoami(server)
+        assert (before["set"], before["claims"]) == ("none", "")
+        user = door.as_token(token(user_id="u"))
+        during = await whoami(user)
+        assert (during["role"], json.loads(during["claims"])["sub"]) == ("authenticated", "u")
+        assert during["pid"] == before["pid"]
+        assert await whoami(server) == before
+        # Nor after a call that failed half way, nor after one that was refused at once.
+        with pytest.raises(PermissionDeniedError):
+            await use(door, user, "append", user_id=OWNER)
+        assert await whoami(server) == before
+        with pytest.raises(PermissionDeniedError):
+            await use(door, door.as_token(token("anon", "u")), "read")
+        assert await whoami(server) == before
+    finally:
+        await server.aclose()
+        with psycopg.connect(place.migrator, autocommit=True) as connection:
+            connection.execute("drop function public.test_whoami()")
+
+
+# By SQL, on the tables themselves
+
+OWNER, STRANGER, SECRET_TEXT = "owner", "stranger", "what-only-the-owner-may-see"
+_CLAIMS = "select set_config('request.jwt.claims', %s, true), set_config('role', %s, true)"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database of this file's own, in which the owner has one conversation with one message.
+
+    Attributes:
+        migrator: The address for the role that migrated it, which may change everything.
+        session: The address for the role whose sessions act for users.
+        conversation_id: The owner's conversation.
+    """
+
+    migrator: str
+    session: str
+    conversation_id: str
+
+
+@pytest.fixture(scope="module", params=["supabase", "supabase with legacy grants", "plain postgres"])
+def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
+    plain = request.param == "plain postgres"
+    name = cluster.create_database(supabase=not plain, legacy_grants="legacy" in request.param)
+    migrator = cluster.conn_string(name, "supabase_admin" if plain else "postgres")
+    migrate(migrator, dimensions=8)
+    with SupabaseMemory.from_conn_string(migrator) as memory:
+        appended = memory.append([HumanMessage(SECRET_TEXT, id="m")], thread_id="t", user_id=OWNER)
+    assert appended.conversation_id is not None
+    return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
+
+
+@contextmanager
+def acting(connection: psycopg.Connection, role: str, subject: str | None) -> Iterator[None]:
+    """What is done inside is done as PostgREST does it for the bearer of a token, and undone."""
+    claims = {"role": role} if subject is None else {"role": role, "sub": subject}
+    with connection.transaction(force_rollback=True):
+        connection.execute(_CLAIMS, [json.dumps(claims), role])
+        yield
+
+
+def outcome(connection: psycopg.Connection, statement: bytes | sql.Composed, parameters: dict[str, str]) -> str:
+    """The SQLSTATE if a statement is refused, otherwise how many rows it touched."""
+    try:
+        with connection.transaction():
+            return f"{connection.execute(statement, parameters).rowcount} rows"
+    except psycopg.Error as error:
+        return str(error.sqlstate)
+
+
+def leaks(connection: psycopg.Connection, place: Place, role: str, subject: str | None) -> set[str]:
+    """Every table, view and function of the database through which the owner's data come out."""
+    names = connection.execute(
+        "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname in ('public', 'memory', 'memory_private') and c.relkind in ('r', 'v', 'm', 'p', 'f')"
+    ).fetchall()
+    queries = [
+        (f"{schema}.{name}", sql.SQL("select r::text from {} r").format(sql.Identifier(schema, name)))
+        for schema, name in names
+    ]
+    known = {"p_user_id": OWNER, "p_thread_id": "t", "p_agent_id": "default", "p_message_id": "m"}
+    functions = connection.execute(
+        "select n.nspname, p.proname, coalesce(p.proargnames[:p.pronargs - p.pronargdefaults], '{}'),"
+        " p.pronargs - p.pronargdefaults, coalesce(p.proargnames[:p.pronargs], '{}')"
+        " from pg_proc p join pg_namespace n on n.oid = p.pronamespace"
+        " where n.nspname in ('public', 'memory', 'memory_private') and p.prokind = 'f'"
+        " and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)"
+    ).fetchall()
+    for schema, name, required, number, arguments in functions:
+        if len(required) == number and set(required) <= set(known):
+            given = [
+                sql.SQL("{} => {}").format(sql.Identifier(argument), sql.Literal(known[argument]))
+                for argument in arguments
+                if argument in known
+            ]
+            call = sql.SQL("{}({})").format(sql.Identifier(schema, name), sql.SQL(", ").join(given))
+            queries.append((f"{schema}.{name}()", sql.SQL("select r::text from {} r").format(call)))
+    found = set()
+    with acting(connection, role, subject):
+        for name, query in queries:
+            try:
+                with connection.transaction(force_rollback=True):
+                    answer = str(connection.execute(query).fetchall())
+            except psycopg.errors.InsufficientPrivilege:
+                continue
+            if any(each in answer for each in (SECRET_TEXT, place.conversation_id)):
+                found.add(name)
+    return found
+
+
+ATTEMPTS = {
+    "look at conversations": "select * from memory.conversations where user_id = %(owner)s",
+    "look at messages": "select * from memory.conversation_messages where user_id = %(owner)s",
+    "lock messages": "select * from memory.conversation_messages where user_id = %(owner)s for update",
+    "begin a conversation for the owner": (
+        "insert into memory.conversations (user_id, thread_id) values (%(owner)s, 'new')"
+    ),
+    "take the owner's conversation over": (
+        "insert into memory.conversations (user_id, id, thread_id) values (%(owner)s, %(conversation)s, 'mine')"
+        " on conflict (user_id, id) do update set thread_id = 'mine'"
+    ),
+    "write in the owner's name": (
+        "insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, characters,"
+        " tokens, cumulative_characters, payload) values (%(owner)s, %(conversation)s, 7, 'x', 'user', 0, 0, 0, '{}')"
+    ),
+    "write into the owner's conversation": (
+        "insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, characters,"
+        " tokens, cumulative_characters, payload) values (%(me)s, %(conversation)s, 7, 'x', 'user', 0, 0, 0, '{}')"
+    ),
+    "change a conversation": "update memory.conversations set thread_id = 'gone' where id = %(conversation)s",
+    "change a message": "update memory.conversation_messages set text = 'gone' where message_id = 'm'",
+    "take a message": "update memory.conversation_messages set user_id = %(me)s where message_id = 'm'",
+    "delete a conversation": "delete from memory.conversations where id = %(conversation)s",
+    "delete a message": "delete from memory.conversation_messages where message_id = 'm'",
+    "empty the tables": "truncate memory.conversations, memory.conversation_messages",
+    "look into the ledger": "select * from memory_private.migrations",
+    "look at the installation": "select * from memory_private.installation",
+    "rewrite the ledger": "delete from memory_private.migrations where name <> ''",
+}
+
+FOR_A_STRANGER = {
+    **dict.fromkeys(ATTEMPTS, "0 rows"),
+    "begin a conversation for the owner": "42501",
+    "take the owner's conversation over": "42501",
+    "write in the owner's name": "42501",
+    "write into the owner's conversation": "23503",
+    "empty the tables": "42501",
+    "look into the ledger": "42501",
+    "look at the installation": "42501",
+    "rewrite the ledger": "42501",
+}
+FOR_NOBODY = {**FOR_A_STRANGER, "write into the owner's conversation": "42501"}
+FOR_ANON = dict.fromkeys(ATTEMPTS, "42501")
+
+
+def attempts(connection: psycopg.Connection, place: Place, role: str, subject: str | None) -> dict[str, str]:
+    """What comes of everything one could try against the owner's rows."""
+    parameters = {"owner": OWNER, "me": STRANGER, "conversation": place.conversation_id}
+    results = {}
+    for name, statement in ATTEMPTS.items():
+        with acting(connection, role, subject):
+            results[name] = outcome(connection, statement.encode(), parameters)
+    return results
+
+
+_FAULTS = """
+with ours as (
+  select c.oid, c.oid::regclass::text as name, c.relnamespace::regnamespace::text as schema, c.relkind,
+    c.relrowsecurity, c.relforcerowsecurity
+  from pg_class c where c.relnamespace::regnamespace::text in ('memory', 'memory_private')
+), code as (
+  select p.oid, p.oid::regprocedure::text as name, p.prosecdef, p.proconfig from pg_proc p
+  where p.pronamespace = 'memory_private'::regnamespace
+     or p.pronamespace = 'memory'::regnamespace
+     or (p.pronamespace = 'public'::regnamespace and starts_with(p.proname, 'memory_'))
+)
+select 'no row security on ' || name from ours where relkind in ('r', 'p') and not relrowsecurity
+union all select 'row security not forced on ' || name from ours where relkind in ('r', 'p') and not relforcerowsecurity
+union all select 'anon reaches ' || name from ours
+  where relkind in ('r', 'p', 'v', 'm', 'f') and (has_any_column_privilege('anon', oid, 'select, insert, update')
+     or has_table_privilege('anon', oid, 'select, insert, update, delete, truncate, references, trigger'))
+union all select 'anon reaches ' || name from ours
+  where case when relkind = 'S' then has_sequence_privilege('anon', oid, 'usage, select, update') end
+union all select 'users truncate ' || name from ours
+  where relkind in ('r', 'p') and has_table_privilege('authenticated', oid, 'truncate, references, trigger')
+union all select 'users reach ' || name from ours
+  where schema = 'memory_private' and relkind in ('r', 'p', 'v', 'm')
+    and (has_any_column_privilege('authenticated', oid, 'select, insert, update')
+         or has_table_privilege('authenticated', oid, 'select, insert, update, delete'))
+union all select 'anon uses schema ' || s from unnest(array['memory', 'memory_private']) s
+  where has_schema_privilege('anon', s, 'usage, create')
+union all select 'users create in schema ' || s from unnest(array['memory', 'memory_private']) s
+  where has_schema_privilege('authenticated', s, 'create')
+union all select 'anon calls ' || name from code where has_function_privilege('anon', oid, 'execute')
+union all select 'definer ' || name from code where prosecdef
+union all select 'search path of ' || name from code
+  where not coalesce(proconfig @> array['search_path=""'], false)
+union all select 'a policy for everybody on ' || schemaname || '.' || tablename from pg_policies
+  where schemaname in ('memory', 'memory_private') and roles && array['public', 'anon']::name[]
+"""
+
+
+def faults(connection: psycopg.Connection) -> set[str]:
+    """What the catalog says that it should not."""
+    return {name for (name,) in connection.execute(_FAULTS).fetchall()}
+
+
+def test_the_catalog_holds_no_fault(place: Place) -> None:
+    with psycopg.connect(place.migrator) as connection:
+        assert faults(connection) == set()
+        row = connection.execute(
+            "select count(*) filter (where schemaname = 'memory'), count(*) from pg_tables"
+            " where schemaname in ('memory', 'memory_private')"
+        ).fetchone()
+        assert row is not None
+        assert row[0] >= 2, "the catalog was asked about the right schemas"
+        assert row[1] >= 4
+
+
+@pytest.mark.parametrize(
+    ("role", "subject"),
+    [("authenticated", STRANGER), ("authenticated", None), ("authenticated", ""), ("anon", None), ("anon", OWNER)],
+    ids=["stranger", "nobody", "empty subject", "anon", "anon with the owner's subject"],
+)
+def test_nothing_in_the_database_lets_the_owners_rows_out(place: Place, role: str, subject: str | None) -> None:
+    with psycopg.connect(place.session) as connection:
+        assert leaks(connection, place, role, subject) == set()
+
+
+@pytest.mark.parametrize(("role", "subject"), [("authenticated", OWNER), ("service_role", None)])
+def test_the_probe_finds_the_owners_rows_for_who_may_see_them(place: Place, role: str, subject: str | None) -> None:
+    with psycopg.connect(place.session) as connection:
+        assert leaks(connection, place, role, subject) >= {
+            "memory.conversations",
+            "memory.conversation_messages",
+            "public.memory_read()",
+            "public.memory_conversations()",
+        }
+
+
+@pytest.mark.parametrize(
+    ("role", "subject", "expected"),
+    [
+        ("authenticated", STRANGER, FOR_A_STRANGER),
+        ("authenticated", None, FOR_NOBODY),
+        ("anon", None, FOR_ANON),
+        ("anon", OWNER, FOR_ANON),
+    ],
+    ids=["stranger", "nobody", "anon", "anon with the owner's subject"],
+)
+def test_every_attempt_on_the_owners_rows_fails(
+    place: Place, role: str, subject: str | None, expected: dict[str, str]
+) -> None:
+    with psycopg.connect(place.session) as connection:
+        assert attempts(connection, place, role, subject) == expected
+
+
+@pytest.mark.parametrize("table", ["conversations", "conversation_messages"])
+def test_an_owner_cannot_give_a_row_away(place: Place, table: str) -> None:
+    give = sql.SQL("update memory.{} set user_id = %(me)s where user_id = %(owner)s").format(sql.Identifier(table))
+    with psycopg.connect(place.session) as connection, acting(connection, "authenticated", OWNER):
+        assert outcome(connection, give, {"me": STRANGER, "owner": OWNER}) == "42501"
+
+
+def test_an_owner_changes_their_own_rows_by_sql(place: Place) -> None:
+    change = b"update memory.conversations set updated_at = now() where user_id = %(owner)s"
+    with psycopg.connect(place.session) as connection, acting(connection, "authenticated", OWNER):
+        assert outcome(connection, change, {"owner": OWNER}) == "1 rows"
+
+
+def test_a_stranger_may_use_the_same_uuid_and_gains_nothing(place: Place) -> None:
+    begin = b"insert into memory.conversations (user_id, id, thread_id) values (%(me)s, %(id)s, 't')"
+    end = b"delete from memory.conversations where id = %(id)s"
+    with psycopg.connect(place.session) as connection, acting(connection, "authenticated", STRANGER):
+        names = {"me": STRANGER, "id": place.conversation_id}
+        assert outcome(connection, begin, names) == "1 rows"
+        assert outcome(connection, end, names) == "1 rows"  # the stranger's own, and no cascade beyond it
+        connection.execute("select set_config('request.jwt.claims', %s, true)", [json.dumps({"sub": OWNER})])
+        assert connection.execute("select text from memory.conversation_messages").fetchall() == [(SECRET_TEXT,)]
+
+
+def test_migrating_again_opens_nothing(place: Place) -> None:
+    migrate(place.migrator, dimensions=8)
+    with psycopg.connect(place.migrator) as connection:
+        assert faults(connection) == set()
+        assert leaks(connection, place, "authenticated", STRANGER) == set()
+        assert leaks(connection, place, "anon", None) == set()
+
+
+def test_migrating_again_closes_what_was_opened_since(cluster: Cluster) -> None:
+    name = cluster.create_database(legacy_grants=True)
+    migrate(cluster.conn_string(name), dimensions=8)
+    with psycopg.connect(cluster.conn_string(name)) as connection:
+        for statement in OPENED:
+            connection.execute(statement.encode())
+        assert faults(connection)
+        connection.commit()
+        migrate(cluster.conn_string(name), dimensions=8)
+        assert faults(connection) == set()
+
+
+OPENED = [
+    "alter table memory.conversations disable row level security",
+    "alter table memory.conversation_messages no force row level security",
+    "alter table memory_private.migrations disable row level security",
+    "create policy everyone on memory.conversations using (true)",
+    "grant usage on schema memory, memory_private to public",
+    "grant all on all tables in schema memory, memory_private to anon, authenticated",
+    "grant execute on all functions in schema public to anon",
+    "alter function public.memory_read security definer",
+    "alter function public.memory_count reset search_path",
+]
+
+
+# Controls: the probes above have teeth
+
+
+@pytest.fixture
+def breakable(place: Place) -> Iterator[psycopg.Connection]:
+    """A connection of the migrator; what a test breaks over it is rolled back."""
+    with psycopg.connect(place.migrator) as connection:
+        yield connection
+        connection.rollback()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "way"),
+    [
+        (
+            "create view public.all_messages as select * from memory.conversation_messages;"
+            " grant select on public.all_messages to authenticated",
+            "public.all_messages",
+        ),
+        (
+            "create materialized view memory.cached as select * from memory.conversation_messages;"
+            " grant select on memory.cached to authenticated",
+            "memory.cached",
+        ),
+        (
+            "create function public.all_of(p_user_id text) returns setof memory.conversation_messages language sql"
+            " security definer set search_path = '' as"
+            " $$ select * from memory.conversation_messages where user_id = p_user_id $$",
+            "public.all_of()",
+        ),
+        ("alter function public.memory_read security definer", "public.memory_read()"),
+        ("alter table memory.conversations disable row level security", "memory.conversations"),
+        (
+            "drop policy conversation_messages_select on memory.conversation_messages;"
+            " create policy conversation_messages_select on memory.conversation_messages for select using (true)",
+            "memory.conversation_messages",
+        ),
+        (
+            "create policy one_more on memory.conversations for select to authenticated using (user_id <> '')",
+            "memory.conversations",
+        ),
+        ("create table public.copy as select * from memory.conversations; grant all on public.copy to authenticated",
+         "public.copy"),
+    ],
+    ids=["view", "materialized view", "definer", "own verb as definer", "no rls", "open policy", "more policy", "copy"],
+)  # fmt: skip
+def test_the_probe_notices_a_way_out(breakable: psycopg.Connection, place: Place, mistake: str, way: str) -> None:
+    assert leaks(breakable, place, "authenticated", STRANGER) == set()
+    breakable.execute(mistake.encode())
+    assert way in leaks(breakable, place, "authenticated", STRANGER)
+
+
+def test_a_view_that_asks_as_its_reader_is_no_way_out(breakable: psycopg.Connection, place: Place) -> None:
+    breakable.execute(
+        "create view public.own_messages with (security_invoker = true) as"
+        " select * from memory.conversation_messages; grant select on public.own_messages to authenticated"
+    )
+    assert leaks(breakable, place, "authenticated", STRANGER) == set()
+    assert "public.own_messages" in leaks(breakable, place, "authenticated", OWNER)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "attempt", "comes_through"),
+    [
+        ("alter table memory.conversation_messages disable row level security", "look at messages", "1 rows"),
+        ("alter table memory.conversation_messages disable row level security", "delete a message", "1 rows"),
+        ("alter table memory.conversation_messages disable row level security", "write in the owner's name", "1 rows"),
+        ("create policy open on memory.conversations using (true)", "delete a conversation", "1 rows"),
+        ("create policy open on memory.conversations using (true)", "change a conversation", "1 rows"),
+        (
+            "create policy open on memory.conversations using (true)",
+            "take the owner's conversation over",
+            "1 rows",
+        ),
+        (
+            "create policy open on memory.conversations for insert with check (true)",
+            "begin a conversation for the owner",
+            "1 rows",
+        ),
+        (
+            "alter table memory.conversation_messages drop constraint"
+            " conversation_messages_user_id_conversation_id_fkey;"
+            " alter table memory.conversations add unique (id);"
+            " alter table memory.conversation_messages add foreign key (conversation_id)"
+            " references memory.conversations (id)",
+            "write into the owner's conversation",
+            "1 rows",
+        ),
+        (
+            "grant truncate on all tables in schema memory to authenticated",
+            "empty the tables",
+            "-1 rows",
+        ),
+        (
+            "grant select on memory_private.migrations to authenticated;"
+            " alter table memory_private.migrations disable row level security",
+            "look into the ledger",
+            "1 rows",
+        ),
+    ],
+)
+def test_the_attempts_notice_what_comes_through(
+    breakable: psycopg.Connection, place: Place, mistake: str, attempt: str, comes_through: str
+) -> None:
+    breakable.execute(mistake.encode())
+    results = attempts(breakable, place, "authenticated", STRANGER)
+    assert results[attempt] == comes_through != FOR_A_STRANGER[attempt]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "fault"),
+    [
+        ("alter table memory.conversations disable row level security", "no row security on memory.conversations"),
+        (
+            "alter table memory.conversations no force row level security",
+            "row security not forced on memory.conversations",
+        ),
+        ("create table memory.new (id int)", "no row security on memory.new"),
+        ("grant select on memory.conversations to anon", "anon reaches memory.conversations"),
+        ("grant select (user_id) on memory.conversations to anon", "anon reaches memory.conversations"),
+        ("grant trigger on memory.conversations to public", "anon reaches memory.conversations"),
+        ("create sequence memory.s; grant usage on memory.s to anon", "anon reaches memory.s"),
+        ("grant truncate on memory.conversations to authenticated", "users truncate memory.conversations"),
+        ("grant select on memory_private.migrations to authenticated", "users reach memory_private.migrations"),
+        ("grant usage on schema memory to public", "anon uses schema memory"),
+        ("grant create on schema memory to authenticated", "users create in schema memory"),
+        (
+            "create function memory_private.f() returns int language sql set search_path = '' as 'select 1'",
+            "anon calls memory_private.f()",
+        ),
+        ("grant execute on function public.memory_schema to public", "anon calls memory_schema()"),
+        ("alter function public.memory_schema security definer", "definer memory_schema()"),
+        ("alter function public.memory_schema reset all", "search path of memory_schema()"),
+        ("alter function public.memory_schema set search_path = public", "search path of memory_schema()"),
+        ("create policy open on memory.conversations using (true)", "a policy for everybody on memory.conversations"),
+    ],
+)
+def test_the_catalogs_questions_notice_a_fault(breakable: psycopg.Connection, mistake: str, fault: str) -> None:
+    breakable.execute(mistake.encode())
+    assert fault in faults(breakable)

@@ -1,0 +1,205 @@
+"""Migrations: safe to repeat, safe when two run at once, the same from every way in, and clear when they disagree."""
+
+from __future__ import annotations
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    MigrationConflictError,
+    SchemaMissingError,
+    SchemaOutdatedError,
+    UnavailableError,
+)
+from langchain_supabase_memory.schema import files, script
+from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.settings import NO_RETRY
+from tests.services.postgres import Cluster, free_port
+
+
+def dump(cluster: Cluster, name: str) -> str:
+    """Everything in a database, as text; without the lines that are random in every dump."""
+    command = [str(cluster.bin / "pg_dump"), "--no-comments", cluster.conn_string(name, "supabase_admin")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return "\n".join(line for line in text.splitlines() if "restrict" not in line)
+
+
+def test_running_it_twice_changes_nothing(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name))
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
+        memory.append([HumanMessage("kept")], thread_id="t")
+    before = dump(cluster, name)
+    migrate(cluster.conn_string(name))
+    assert dump(cluster, name) == before
+    assert "kept" in before
+
+
+def test_two_at_once_are_safe(cluster: Cluster) -> None:
+    for supabase in (True, False):
+        conn_string = cluster.conn_string(cluster.create_database(supabase=supabase), "supabase_admin")
+        with ThreadPoolExecutor(4) as threads:
+            assert len({str(each) for each in threads.map(migrate, [conn_string] * 4)}) == 1
+        with SupabaseMemory.from_conn_string(conn_string) as memory:
+            memory.check()
+
+
+def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) -> None:
+    migrated, pasted, pushed = (cluster.create_database() for _ in range(3))
+    migrate(cluster.conn_string(migrated))
+    cluster.execute(script.text(1536), database=pasted)
+    for path in files.write(tmp_path, 1536):
+        cluster.execute(path.read_text(), database=pushed)
+
+    def schema(name: str) -> str:
+        command = [str(cluster.bin / "pg_dump"), "--schema-only", cluster.conn_string(name, "supabase_admin")]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return "\n".join(line for line in text.splitlines() if "restrict" not in line)
+
+    assert schema(migrated) == schema(pasted) == schema(pushed)
+    cluster.execute(script.text(1536), database=pasted)  # pasting it again is fine
+    assert schema(pasted) == schema(migrated)
+
+
+def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cluster) -> None:
+    fresh, upgraded = cluster.create_database(), cluster.create_database()
+    migrate(cluster.conn_string(fresh))
+    migrate(cluster.conn_string(upgraded))
+    # As an older release might have left it: other parameters, a verb that is gone, an open grant; and one of theirs.
+    cluster.execute(
+        """drop function public.memory_count;
+        create function public.memory_count(thread text) returns int language sql as 'select 1';
+        comment on function public.memory_count is 'langchain-supabase-memory: old';
+        create function public.memory_gone() returns int language sql as 'select 1';
+        comment on function public.memory_gone is 'langchain-supabase-memory: old';
+        grant all on memory.conversations to anon;
+        create function public.memory_lane() returns int language sql as 'select 1'""",
+        database=upgraded,
+    )
+    migrate(cluster.conn_string(upgraded))
+    cluster.execute("drop function public.memory_lane()", database=upgraded)  # it is theirs, so it was left alone
+
+    def schema(name: str) -> str:
+        return "\n".join(line for line in dump(cluster, name).splitlines() if not line.startswith("0001_"))
+
+    assert schema(upgraded) == schema(fresh)
+
+
+def test_the_width_is_recorded_and_another_is_refused(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.create_database())
+    assert migrate(conn_string, dimensions=384).dimensions == 384
+    with pytest.raises(MigrationConflictError, match=r"384 dimensions, not 1536.*--dimensions 384"):
+        migrate(conn_string, dimensions=1536)
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        assert memory.check().dimensions == 384
+    for width in (0, -1, 16_001):
+        with pytest.raises(ConfigurationError, match="1 to 16000"):
+            migrate(conn_string, dimensions=width)
+
+
+def test_an_edited_migration_is_refused(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name))
+    cluster.execute("update memory_private.migrations set checksum = 'edited'", database=name)
+    with pytest.raises(MigrationConflictError, match="0001_conversations was changed"):
+        migrate(cluster.conn_string(name))
+
+
+def test_a_failed_migration_leaves_nothing(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    cluster.execute("create schema memory; create table memory.conversation_messages ()", database=name)
+    before = dump(cluster, name)
+    with pytest.raises(Exception, match="migration failed.*already exists"):
+        migrate(cluster.conn_string(name))
+    assert dump(cluster, name) == before
+
+
+def test_a_plain_postgres_gets_the_least_it_needs_and_supabase_is_not_touched(cluster: Cluster) -> None:
+    plain, project = cluster.create_database(supabase=False), cluster.create_database()
+    migrate(cluster.conn_string(plain, "supabase_admin"))
+    functions = (
+        "select p.oid::regprocedure::text, prosrc, proowner from pg_proc p where pronamespace = 'auth'::regnamespace"
+    )
+    with psycopg.connect(cluster.conn_string(plain)) as connection:
+        names = {row[0] for row in connection.execute(functions)}
+        assert names == {"auth.uid()", "auth.role()", "auth.jwt()"}
+    with psycopg.connect(cluster.conn_string(project)) as connection:
+        roles = "select rolname, rolconfig, rolbypassrls, rolinherit from pg_roles order by 1"
+        before = connection.execute(functions).fetchall(), connection.execute(roles).fetchall()
+        migrate(cluster.conn_string(project))
+        assert (connection.execute(functions).fetchall(), connection.execute(roles).fetchall()) == before
+
+
+def test_files_are_written_once_and_in_order(tmp_path: Path) -> None:
+    (tmp_path / "20991231235959_theirs.sql").write_text("select 1")
+    written = files.write(tmp_path, 1536, now=datetime(2026, 11, 21, tzinfo=UTC))
+    names = [path.name for path in written]
+    assert names == sorted(names)
+    assert names[0] > "20991231235959_theirs.sql"  # `db push` refuses what is older than the newest
+    assert files.write(tmp_path, 1536) == []
+    assert len(list(tmp_path.iterdir())) == len(written) + 1
+    # Another width is a new file, which the database then refuses.
+    assert [path.name.split("_", 1)[1] for path in files.write(tmp_path, 384)] == [
+        "langchain_supabase_memory_ledger_384.sql",
+    ] + [name.split("_", 1)[1] for name in names if "functions" in name][:0]
+
+
+def test_a_database_without_the_schema_says_what_to_do(cluster: Cluster) -> None:
+    with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database()), user_id="u") as memory:
+        for verb in (lambda: memory.count(thread_id="t"), memory.check):
+            with pytest.raises(SchemaMissingError, match=r"supabase-memory migrate"):
+                verb()
+
+
+def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name))
+    cluster.execute("drop function public.memory_count", database=name)
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
+        with pytest.raises(SchemaOutdatedError, match=r"no memory_count.*supabase-memory migrate"):
+            memory.count(thread_id="t")
+        memory.check()  # the constants are those of this release
+    cluster.execute(
+        "create or replace function public.memory_schema() returns jsonb language sql as"
+        """ $$ select '{"version": "0.0.1", "tables": [], "code": "old", "dimensions": 384}'::jsonb $$""",
+        database=name,
+    )
+    with (
+        SupabaseMemory.from_conn_string(cluster.conn_string(name)) as memory,
+        pytest.raises(SchemaOutdatedError, match=r"0\.0\.1.*supabase-memory migrate"),
+    ):
+        memory.check()
+
+
+def test_a_server_that_is_not_there_is_one_clear_error() -> None:
+    nowhere = f"postgresql://postgres:secret-password@127.0.0.1:{free_port()}/postgres"
+    with pytest.raises(UnavailableError) as caught:
+        migrate(nowhere)
+    assert "secret-password" not in str(caught.value)
+    with (
+        SupabaseMemory.from_conn_string(nowhere, retry=NO_RETRY) as memory,
+        pytest.raises(UnavailableError, match=r"could not be reached.*safe to repeat"),
+    ):
+        memory.count(thread_id="t", user_id="u")
+
+
+def test_a_wrong_user_is_one_clear_error(cluster: Cluster) -> None:
+    with (
+        SupabaseMemory.from_conn_string(cluster.conn_string(user="nobody")) as memory,
+        pytest.raises(AuthenticationError, match="Check the project's url and key"),
+    ):
+        memory.count(thread_id="t", user_id="u")
+    with (
+        SupabaseMemory.from_conn_string(cluster.conn_string("no_such_database")) as memory,
+        pytest.raises(ConfigurationError, match="no such database"),
+    ):
+        memory.count(thread_id="t", user_id="u")

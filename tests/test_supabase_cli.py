@@ -1,0 +1,260 @@
+"""The user's own path, with the real Supabase CLI: write migration files, `db push` them, ask its advisors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.errors import InvalidInputError, PermissionDeniedError
+from langchain_supabase_memory.schema import files, script
+from langchain_supabase_memory.schema.migrate import migrate
+from tests.services.data_api import binary
+from tests.services.postgres import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DIMENSIONS = 1536
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with `supabase/` in it, and the database it is pushed to.
+
+    Attributes:
+        folder: The project's folder; the CLI's home as well, so that nothing of the machine's reaches a test.
+        conn_string: The database, for `postgres`, who is no superuser.
+        cluster: The server of the database.
+        database: The name of the database.
+    """
+
+    folder: Path
+    conn_string: str
+    cluster: Cluster
+    database: str
+
+    @property
+    def migrations(self) -> Path:
+        return self.folder / "supabase" / "migrations"
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [binary("@supabase/cli-*/bin/supabase"), "--agent", "no", *arguments],
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "SUPABASE_TELEMETRY_DISABLED": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    @property
+    def _remote(self) -> str:
+        return f"--remote={self.conn_string}?sslmode=disable"
+
+    def push(self) -> str:
+        """What `supabase db push` says; it must succeed."""
+        result = self.run("db", "push", self._remote, "--yes")
+        assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+        return result.stdout + result.stderr
+
+    def advise(self) -> tuple[bool, list[dict[str, Any]]]:
+        """Whether the CLI's advisors are content, and their findings from WARN upwards."""
+        flags = ("--type", "all", "--level", "info", "--fail-on", "warn")
+        result = self.run("db", "advisors", self._remote, *flags)
+        try:
+            found = json.loads(result.stdout) if result.stdout.lstrip().startswith("[") else []
+        except ValueError:
+            pytest.fail(f"the advisors answered: {result.stdout}\n{result.stderr}")
+        content = result.returncode == 0
+        # An exit status alone could as well be a failed connection.
+        assert content or "fail-on is set to warn" in result.stderr, f"{result.stdout}\n{result.stderr}"
+        return content, [finding for finding in found if finding["level"] != "INFO"]
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.conn_string) as connection:
+            return connection.execute(query.encode()).fetchall()
+
+
+@pytest.fixture(scope="module")
+def older_cluster() -> Iterator[Cluster]:
+    cluster = Cluster(version=16)
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(
+    params=[(18, False), (18, True), (16, False), (16, True)],
+    ids=["postgres 18", "postgres 18, legacy grants", "postgres 16", "postgres 16, legacy grants"],
+)
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    version, legacy_grants = request.param
+    cluster: Cluster = request.getfixturevalue("cluster" if version == 18 else "older_cluster")
+    database = cluster.create_database(legacy_grants=legacy_grants)
+    (tmp_path / "supabase").mkdir()
+    (tmp_path / "supabase" / "config.toml").write_text('project_id = "memory"\n')
+    project = Project(tmp_path, cluster.conn_string(database), cluster, database)
+    assert project.rows("select current_setting('server_version_num')::int / 10000, rolsuper from pg_roles"
+                        " where rolname = current_user") == [(version, False)]  # fmt: skip
+    return project
+
+
+NEWEST = pytest.mark.parametrize("project", [(18, False)], ids=["postgres 18"], indirect=True)
+
+# Everything that the files set up, as the catalog has it: a second way there must lead to the same place.
+_STATE = {
+    "migrations": "select name, checksum, applied_at from memory_private.migrations order by name",
+    "installation": "select dimensions from memory_private.installation",
+    "tables": (
+        "select oid::regclass::text, relrowsecurity, relforcerowsecurity, relacl::text from pg_class"
+        " where relnamespace::regnamespace::text in ('memory', 'memory_private') and relkind = 'r' order by 1"
+    ),
+    "columns": (
+        "select table_schema, table_name, column_name, data_type, is_nullable, column_default"
+        " from information_schema.columns where table_schema in ('memory', 'memory_private') order by 1, 2, 3"
+    ),
+    "constraints": (
+        "select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint"
+        " where connamespace::regnamespace::text in ('memory', 'memory_private') order by 1, 2"
+    ),
+    "indexes": "select indexdef from pg_indexes where schemaname in ('memory', 'memory_private') order by 1",
+    "policies": (
+        "select schemaname, tablename, policyname, permissive, roles::text, cmd, qual, with_check from pg_policies"
+        " order by 1, 2, 3"
+    ),
+    "functions": (
+        "select pg_get_functiondef(oid), (select array_agg(a::text order by a::text) from unnest(proacl) a)"
+        " from pg_proc where pronamespace::regnamespace::text = 'memory_private'"
+        " or (pronamespace = 'public'::regnamespace and starts_with(proname, 'memory_')) order by 1"
+    ),
+    "schemas": "select nspname, nspacl::text from pg_namespace where nspname like 'memory%' or nspname = 'auth'",
+}
+
+
+def state(project: Project) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: project.rows(query) for name, query in _STATE.items()}
+
+
+def works(project: Project) -> None:
+    """Check that the memory works, for the server and for a signed-in user."""
+    with SupabaseMemory.from_conn_string(project.conn_string) as memory:
+        assert memory.check() == script.current(DIMENSIONS)
+        memory.append([HumanMessage("hello")], thread_id="t", user_id="u")
+        assert [str(each.message.text) for each in memory.read(thread_id="t", user_id="u") if each.message] == ["hello"]
+        user = memory.as_user({"sub": "u", "role": "authenticated"})
+        user.append([HumanMessage("again")], thread_id="t")
+        assert user.count(thread_id="t") == 2
+        stranger = memory.as_user({"sub": "stranger", "role": "authenticated"})
+        assert stranger.read(thread_id="t", user_id="u") == []
+        with pytest.raises(PermissionDeniedError):
+            memory.as_user({"sub": "u", "role": "anon"}).read(thread_id="t")
+        with pytest.raises(InvalidInputError, match="No user is named"):
+            memory.read(thread_id="t")
+
+
+def test_files_are_pushed_once_and_the_memory_works(project: Project) -> None:
+    written = files.write(project.migrations, DIMENSIONS)
+    said = project.push()
+    for path in written:
+        assert path.name in said
+    assert project.rows("select count(*) from supabase_migrations.schema_migrations") == [(len(written),)]
+    works(project)
+    before = state(project)
+    assert len(before["migrations"]) == len(script.current(DIMENSIONS).tables)
+    assert "up to date" in project.push()
+    assert files.write(project.migrations, DIMENSIONS) == []
+    assert state(project) == before
+
+
+def test_migrate_after_a_push_changes_nothing(project: Project) -> None:
+    files.write(project.migrations, DIMENSIONS)
+    project.push()
+    before = state(project)
+    assert migrate(project.conn_string, dimensions=DIMENSIONS) == script.current(DIMENSIONS)
+    assert state(project) == before
+    works(project)
+
+
+def test_a_push_after_migrate_changes_nothing(project: Project) -> None:
+    migrate(project.conn_string, dimensions=DIMENSIONS)
+    before = state(project)
+    written = files.write(project.migrations, DIMENSIONS)
+    assert written[-1].name in project.push()
+    assert state(project) == before
+    works(project)
+
+
+@NEWEST
+def test_the_files_come_after_the_users_own_migrations(project: Project) -> None:
+    project.migrations.mkdir()
+    own = project.migrations / "20990101000000_users_own.sql"
+    own.write_text(
+        "create table memory_notes (id bigint primary key);\nalter table memory_notes enable row level security;\n"
+    )
+    project.push()
+    written = files.write(project.migrations, DIMENSIONS)
+    assert min(path.name for path in written) > own.name
+    assert written[0].name in project.push()
+    works(project)
+    assert project.rows("select count(*) from public.memory_notes") == [(0,)]
+
+
+@NEWEST
+def test_a_push_with_another_width_is_refused_and_changes_nothing(project: Project) -> None:
+    files.write(project.migrations, DIMENSIONS)
+    project.push()
+    before = state(project)
+    files.write(project.migrations, 384)
+    result = project.run("db", "push", f"--remote={project.conn_string}?sslmode=disable", "--yes")
+    assert result.returncode != 0
+    assert "set up for embeddings of 1536 dimensions, not 384" in result.stdout + result.stderr
+    assert state(project) == before
+    works(project)
+
+
+def test_the_advisors_find_nothing_from_warn_upwards(project: Project) -> None:
+    files.write(project.migrations, DIMENSIONS)
+    project.push()
+    works(project)
+    content, findings = project.advise()
+    assert findings == [], json.dumps(findings, indent=2)
+    assert content
+
+
+_BAD_OBJECTS = {
+    "rls_disabled_in_public": (
+        "create table public.bad_table (id int primary key); grant all on public.bad_table to anon"
+    ),
+    "security_definer_view": (
+        "create view public.bad_view as select * from memory.conversation_messages;"
+        " grant select on public.bad_view to anon, authenticated"
+    ),
+    "function_search_path_mutable": "alter function public.memory_count reset search_path",
+    "auth_rls_initplan": (
+        "alter policy conversations_select on memory.conversations using (user_id = (auth.jwt() ->> 'sub'))"
+    ),
+    "multiple_permissive_policies": (
+        "create policy one_more on memory.conversations for select to authenticated using (false)"
+    ),
+}
+
+
+def test_the_advisors_bite(project: Project) -> None:
+    migrate(project.conn_string, dimensions=DIMENSIONS)
+    for statement in _BAD_OBJECTS.values():
+        project.cluster.execute(statement, database=project.database)
+    content, findings = project.advise()
+    assert {finding["name"] for finding in findings} >= set(_BAD_OBJECTS)
+    assert not content
