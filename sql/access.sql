@@ -37,6 +37,14 @@ begin
     execute format('create policy %I on memory.%I for delete to authenticated using (user_id = ((select auth.jwt()) ->> ''sub''))', v_name || '_delete', v_name);
   end loop;
 
+  -- On a Postgres of yours the role that migrates may neither be a superuser nor bypass row level security. It is the
+  -- server's own role then, like service_role.
+  if not (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = current_user) then
+    foreach v_name in array v_owned loop
+      execute format('create policy %I on memory.%I to current_user using (true) with check (true)', v_name || '_server', v_name);
+    end loop;
+  end if;
+
   foreach v_name in array v_ledger loop
     execute format('alter table memory_private.%I enable row level security', v_name);
     execute format('alter table memory_private.%I force row level security', v_name);

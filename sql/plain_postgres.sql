@@ -8,12 +8,20 @@ begin
       begin
         execute format('create role %I nologin noinherit%s', v_role,
                        case when v_role = 'service_role' then ' bypassrls' end);
-        execute format('grant %I to current_user', v_role);
       exception
         when duplicate_object or unique_violation then null; -- another database of this server was quicker
         when insufficient_privilege then
           raise exception 'role % does not exist, and this user may not create it', v_role
             using errcode = '42501', hint = 'run the migration once as a superuser';
+      end;
+    end if;
+    -- So that a direct connection can act as a user. Nobody but who may grant it can do so; then only that is missing.
+    if not pg_has_role(current_user, v_role, 'MEMBER') then
+      begin
+        execute format('grant %I to current_user', v_role);
+      exception
+        when insufficient_privilege then
+          raise warning 'connections of % cannot act as %: grant the role to it', current_user, v_role;
       end;
     end if;
   end loop;

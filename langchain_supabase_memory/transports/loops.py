@@ -41,10 +41,15 @@ class PerLoop(Generic[T]):
                     held.holder = holder
         return held.value
 
-    async def aclose(self) -> None:
-        """Close the running loop's `T`, if there is one."""
-        held = self._held.get(asyncio.get_running_loop())
-        if held is not None and held.holder is not None:
+    async def aclose(self, value: T | None = None) -> None:
+        """Close the running loop's `T`, if there is one (and if it is this `value`, where one is given).
+
+        The next `get` opens a fresh one.
+        """
+        loop = asyncio.get_running_loop()
+        held = self._held.get(loop)
+        if held is not None and held.holder is not None and (value is None or held.value is value):
+            del self._held[loop]
             await held.holder.aclose()
 
     async def _hold(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[T, None]:
@@ -52,7 +57,9 @@ class PerLoop(Generic[T]):
         try:
             yield value
         finally:
-            self._held.pop(loop, None)
+            held = self._held.get(loop)
+            if held is not None and held.holder is not None and held.value is value:
+                del self._held[loop]  # the loop shuts down
             await self._closer(value)
 
 

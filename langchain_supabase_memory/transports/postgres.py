@@ -75,8 +75,8 @@ class PostgresTransport:
 
     @property
     def acts_as_user(self) -> bool:
-        """Whether calls carry claims with a subject."""
-        return self._claims is not None and bool(json.loads(self._claims[0]).get("sub"))
+        """Whether calls carry claims."""
+        return self._claims is not None
 
     def as_user(self, identity: Claims) -> PostgresTransport:
         """A transport over the same pools that acts as another user.
@@ -118,8 +118,8 @@ class PostgresTransport:
                 return _answer(cursor.fetchone())
         except (psycopg.Error, UnicodeEncodeError) as error:
             failure = _translated(error)
-        if isinstance(failure, UnavailableError):
-            pool.check()  # after a restart of the server every connection is stale, not only this one
+            if _is_lost(error):
+                self._pools.discard(pool)
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
@@ -135,8 +135,8 @@ class PostgresTransport:
                 return _answer(await cursor.fetchone())
         except (psycopg.Error, UnicodeEncodeError) as error:
             failure = _translated(error)
-        if isinstance(failure, UnavailableError):
-            await pool.check()
+            if _is_lost(error):
+                await self._pools.asynchronous.aclose(pool)
         raise failure
 
     def __repr__(self) -> str:
@@ -173,10 +173,17 @@ class _Pools:
         return pool
 
     def close(self) -> None:
+        pool = self._opened
+        if pool is not None:
+            self.discard(pool)
+
+    def discard(self, pool: ConnectionPool) -> None:
+        """Close a pool, so that the next call opens a fresh one; another thread may have done so already."""
         with self._lock:
-            if self._finalizer is not None:
+            if self._opened is pool:
+                assert self._finalizer is not None
                 self._finalizer()
-            self._opened = self._finalizer = None
+                self._opened = self._finalizer = None
 
     async def _open_async(self) -> AsyncConnectionPool:
         conn_string, settings = await asyncio.to_thread(self._settings)
@@ -222,6 +229,15 @@ def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
         for value in call.arguments.values()
     ]
     return _sql(call.function, tuple(call.arguments)), values
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is gone. Then every other of the pool may be too, and a fresh pool, which tries the
+    address first, tells at once whether the server is back.
+    """
+    code = getattr(error, "sqlstate", None)
+    lost = isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
+    return lost and (code is None or code.startswith(("08", "57P")))
 
 
 def _answer(row: tuple[Any, ...] | None) -> Any:
