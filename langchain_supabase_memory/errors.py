@@ -61,6 +61,9 @@ class InvalidInputError(SupabaseMemoryError, ValueError):
 class ConfigurationError(SupabaseMemoryError, ValueError):
     """The memory is set up wrongly."""
 
+    default_message = "There is no such database, schema or address."
+    default_hint = "Check the project's url or the connection string."
+
 
 class MissingDependencyError(ConfigurationError, ImportError):
     """An extra of this package is needed and not installed."""
@@ -173,7 +176,19 @@ _CLASSES: Final[dict[str, type[SupabaseMemoryError]]] = {
     "PGRST303": AuthenticationError,  # claims not valid
     "PT400": InvalidInputError,  # raised by our own functions
     "PT409": MigrationConflictError,
-    "5": UnavailableError,  # a gateway's 502, 503, 504 in place of a code
+}
+
+# Where a gateway answers in place of the database, its HTTP status is all there is.
+_STATUSES: Final[dict[str, type[SupabaseMemoryError]]] = {
+    "401": AuthenticationError,
+    "403": PermissionDeniedError,
+    "404": ConfigurationError,
+    "408": UnavailableError,
+    "429": UnavailableError,
+    "500": UnavailableError,
+    "502": UnavailableError,
+    "503": UnavailableError,
+    "504": UnavailableError,
 }
 
 
@@ -187,9 +202,7 @@ def from_code(code: str | None) -> SupabaseMemoryError:
         An instance to raise; `DatabaseError` for a code that is not in the table.
     """
     known = code or ""
-    for length in range(len(known), 0, -1):
-        found = _CLASSES.get(known[:length])
-        # "5" is for three-digit HTTP statuses; SQLSTATE classes are five characters long.
-        if found is not None and (known[:length] != "5" or len(known) == 3):
-            return found(code=code)
-    return DatabaseError(code=code)
+    if len(known) == 3:
+        return _STATUSES.get(known, DatabaseError)(code=code)
+    prefixes = (known[:length] for length in range(len(known), 0, -1))
+    return next((_CLASSES[prefix] for prefix in prefixes if prefix in _CLASSES), DatabaseError)(code=code)

@@ -5,7 +5,6 @@ A part that is missing is an error with a message, never a skip.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from itertools import count

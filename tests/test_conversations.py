@@ -283,7 +283,7 @@ async def test_nobody_named_as_the_owner_is_an_error_and_not_everybody(door: Doo
         await door(door.service.conversations)
 
 
-@pytest.mark.parametrize("bounds", [{"last": -1}, {"last": 1.5}, {"since": datetime(2026, 1, 1)}, {"since": "2026"}])  # noqa: DTZ001
+@pytest.mark.parametrize("bounds", [{"last": -1}, {"last": 1.5}, {"since": datetime(2026, 1, 1)}, {"since": "2026"}])
 async def test_bad_bounds_are_refused(door: Door, user_id: str, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         await door(door.service.read, thread_id="t", user_id=user_id, **bounds)

@@ -51,7 +51,7 @@ def prompted(model: Runnable[Any, Any] | None = None) -> Runnable[Any, Any]:
     return prompt | (model or echo())
 
 
-def with_history(memory: SupabaseMemory, runnable: Runnable[Any, Any], **keys: str) -> Runnable[Any, Any]:
+def with_history(memory: SupabaseMemory, runnable: Runnable[Any, Any], **keys: Any) -> Runnable[Any, Any]:
     return RunnableWithMessageHistory(runnable, partial(SupabaseChatMessageHistory, memory=memory), **keys)
 
 
@@ -152,10 +152,9 @@ async def run_each_way(runnable: Runnable[Any, Any], make: Callable[[str], Any],
 @pytest.mark.parametrize("keyed", [True, False])
 async def test_every_way_to_run_stores_every_turn_once_and_in_order(memory: SupabaseMemory, keyed: bool) -> None:
     if keyed:
-        runnable, make = with_history(memory, prompted(), **KEYS), lambda text: {"input": text}
+        await run_each_way(with_history(memory, prompted(), **KEYS), lambda text: {"input": text}, session("s"))
     else:
-        runnable, make = with_history(memory, echo()), lambda text: [HumanMessage(text)]
-    await run_each_way(runnable, make, session("s"))
+        await run_each_way(with_history(memory, echo()), lambda text: [HumanMessage(text)], session("s"))
     spoken = ["one", "two", "three", "four", "five"]
     assert stored(memory, "s") == [text for said in spoken for text in (said, f"heard {said}")]
 

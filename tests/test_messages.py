@@ -83,9 +83,9 @@ EVERY_KIND: list[BaseMessage] = [
     AIMessage("", id="a3", additional_kwargs={"refusal": "I can't", "lc_source": "x"}),
     ToolMessage("42", tool_call_id="c1", id="t1", name="f", artifact={"rows": [1, 2.5, None], "z": {"b": 1, "a": 2}}),
     ToolMessage([{"type": "text", "text": "x"}], tool_call_id="c2", id="t2", status="error", artifact=b"\x00\xff"),
-    FunctionMessage("r", name="old", id="f1"),
-    ChatMessage("hm", role="moderator", id="c1m"),
-    ChatMessage("hm", role="assistant", id="c2m"),
+    FunctionMessage(content="r", name="old", id="f1"),
+    ChatMessage(content="hm", role="moderator", id="c1m"),
+    ChatMessage(content="hm", role="assistant", id="c2m"),
 ]
 
 
@@ -137,8 +137,8 @@ def test_characters_count_tool_calls_too() -> None:
 
 
 def test_a_streamed_chunk_is_stored_as_a_message() -> None:
-    chunk = AIMessageChunk("par", id="run") + AIMessageChunk(
-        "tial", id="run", tool_call_chunks=[{"name": "f", "args": '{"a": 1}', "id": "c", "index": 0}]
+    chunk = AIMessageChunk(content="par", id="run") + AIMessageChunk(
+        content="tial", id="run", tool_call_chunks=[{"name": "f", "args": '{"a": 1}', "id": "c", "index": 0}]
     )
     restored = codec.from_payload(codec.to_row(chunk)["payload"])
     assert type(restored) is AIMessage

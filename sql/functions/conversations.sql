@@ -10,14 +10,17 @@ create function public.memory_append(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
-  v_count    integer := json_array_length(p_messages);
-  v_id       uuid;
-  v_first    bigint;
-  v_fresh    integer;
-  v_touched  timestamptz;
-  v_updated  text[] := '{}';
-  v_replay   record;
+  v_user      text := memory_private.owner(p_user_id);
+  v_count     integer := json_array_length(p_messages);
+  v_id        uuid;
+  v_first     bigint;
+  v_fresh     integer;
+  v_touched   timestamptz;
+  v_new       text[];
+  v_row       record;
+  v_stored    record;
+  v_sequences bigint[] := '{}';
+  v_updated   text[] := '{}';
 begin
   if v_count = 0 then
     return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
@@ -42,25 +45,34 @@ begin
     raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
   end if;
 
-  -- After the lock, so that this statement sees what an earlier try of the same batch committed.
-  insert into memory.conversation_messages (
-    user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,
-    created_at, metadata, images, payload)
-  select v_user, v_id, v_first - 1 + row_number() over w, i.id, i.role, i.text, i.characters, i.tokens,
-         sum(i.characters) over w + coalesce((
-           select l.cumulative_characters from memory.conversation_messages l
-           where l.user_id = v_user and l.conversation_id = v_id
-           order by l.sequence desc limit 1), 0),
-         coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
-  from rows from (json_to_recordset(p_messages) as (
-         id text, role text, text text, characters integer, tokens integer,
-         created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
-       as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-  where not exists (
-    select from memory.conversation_messages m
-    where m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id)
-  window w as (order by i.position);
-  get diagnostics v_fresh = row_count;
+  -- After the lock, so that this statement sees what an earlier try of the same batch committed. The arbiter names its
+  -- index, so the cost of the check for ids cannot depend on a plan. Where some were there already, the numbers would
+  -- have holes: then only the new ones are stored once more.
+  loop
+    insert into memory.conversation_messages (
+      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,
+      created_at, metadata, images, payload)
+    select v_user, v_id, v_first - 1 + row_number() over w, i.id, i.role, i.text, i.characters, i.tokens,
+           sum(i.characters) over w + coalesce((
+             select l.cumulative_characters from memory.conversation_messages l
+             where l.user_id = v_user and l.conversation_id = v_id
+             order by l.sequence desc limit 1), 0),
+           coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
+    from rows from (json_to_recordset(p_messages) as (
+           id text, role text, text text, characters integer, tokens integer,
+           created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
+         as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
+    where v_new is null or i.id = any (v_new)
+    window w as (order by i.position)
+    on conflict (user_id, conversation_id, message_id) do nothing;
+    get diagnostics v_fresh = row_count;
+    exit when v_fresh = v_count or v_new is not null;
+    v_new := array(
+      select m.message_id from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first);
+    delete from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first;
+  end loop;
 
   if v_fresh = v_count then
     return jsonb_build_object(
@@ -70,29 +82,27 @@ begin
       'updated', '[]'::jsonb);
   end if;
 
-  -- Some ids were there already: give the unused numbers back, and update what changed.
-  for v_replay in
-    select m.sequence, m.message_id, i.characters - m.characters as growth, i.role, i.text, i.characters, i.tokens,
-           i.metadata, i.images, i.payload
-    from json_to_recordset(p_messages) as i (
-           id text, role text, text text, characters integer, tokens integer,
-           metadata jsonb, images jsonb, payload json)
-    join memory.conversation_messages m
-      on m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id and m.sequence < v_first
-    where m.payload::jsonb is distinct from i.payload::jsonb
-    order by m.sequence
+  -- Give the unused numbers back, and update what was there with other content.
+  for v_row in
+    select * from json_to_recordset(p_messages) as (
+      id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
   loop
-    update memory.conversation_messages m
-       set role = v_replay.role, text = v_replay.text, characters = v_replay.characters, tokens = v_replay.tokens,
-           metadata = coalesce(v_replay.metadata, m.metadata), images = v_replay.images,
-           payload = v_replay.payload, updated_at = clock_timestamp()
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_replay.sequence;
-    if v_replay.growth <> 0 then
+    select m.sequence, m.characters, m.payload into v_stored from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.message_id = v_row.id;
+    v_sequences := v_sequences || v_stored.sequence;
+    if v_stored.sequence < v_first and v_stored.payload::jsonb is distinct from v_row.payload::jsonb then
       update memory.conversation_messages m
-         set cumulative_characters = m.cumulative_characters + v_replay.growth
-       where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_replay.sequence;
+         set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
+             metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
+             payload = v_row.payload, updated_at = clock_timestamp()
+       where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_stored.sequence;
+      if v_row.characters <> v_stored.characters then
+        update memory.conversation_messages m
+           set cumulative_characters = m.cumulative_characters + v_row.characters - v_stored.characters
+         where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_stored.sequence;
+      end if;
+      v_updated := v_updated || v_row.id;
     end if;
-    v_updated := v_updated || v_replay.message_id;
   end loop;
   update memory.conversations c
      set next_sequence = v_first + v_fresh,
@@ -101,11 +111,7 @@ begin
    where c.user_id = v_user and c.id = v_id;
   return jsonb_build_object(
     'conversation_id', v_id,
-    'sequences', (
-      select jsonb_agg(m.sequence order by i.position)
-      from rows from (json_to_recordset(p_messages) as (id text)) with ordinality as i (id, position)
-      join memory.conversation_messages m
-        on m.user_id = v_user and m.conversation_id = v_id and m.message_id = i.id),
+    'sequences', to_jsonb(v_sequences),
     'appended', v_fresh,
     'updated', to_jsonb(v_updated));
 end

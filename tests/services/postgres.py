@@ -19,7 +19,6 @@ from pathlib import Path
 
 import psycopg
 
-
 _HERE = Path(__file__).parent
 _numbers = count()
 
