@@ -139,14 +139,13 @@ def test_only_the_newest_are_served_if_so_wished(memory: SupabaseMemory) -> None
 
 
 async def run_each_way(runnable: Runnable[Any, Any], make: Callable[[str], Any], config: Any) -> list[Any]:
-    answers = [
+    return [
         runnable.invoke(make("one"), config),
         await runnable.ainvoke(make("two"), config),
-        [chunk for chunk in runnable.stream(make("three"), config)],
+        list(runnable.stream(make("three"), config)),
         [chunk async for chunk in runnable.astream(make("four"), config)],
         runnable.batch([make("five")], [config]),
     ]
-    return answers
 
 
 @pytest.mark.parametrize("keyed", [True, False])

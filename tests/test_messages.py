@@ -58,7 +58,7 @@ EVERY_KIND: list[BaseMessage] = [
         ],
         id="h3",
     ),
-    HumanMessage("with more", id="h4", foo="bar", nested={"b": 1, "a": [1, {"z": None}]}),  # type: ignore[call-arg]
+    HumanMessage("with more", id="h4", foo="bar", nested={"b": 1, "a": [1, {"z": None}]}),
     SystemMessage("be kind", id="s1"),
     AIMessage(
         "calling",

@@ -280,7 +280,7 @@ def test_a_second_asyncio_run_works_and_leaves_nothing_open(data_api: DataApi, c
             assert asyncio.run(say()) == 0
         gc.collect()
     for memory in memories:
-        assert not memory.transport._clients.asynchronous._held if hasattr(memory.transport, "_clients") else True  # type: ignore[attr-defined]
+        assert not memory.transport._clients.asynchronous._held if hasattr(memory.transport, "_clients") else True
         memory.close()
 
 

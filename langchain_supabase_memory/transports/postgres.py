@@ -232,8 +232,9 @@ def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the connection is gone. Then every other of the pool may be too, and a fresh pool, which tries the
-    address first, tells at once whether the server is back.
+    """Whether the connection is gone.
+
+    Then every other of the pool may be too; a fresh pool tries the address first, and tells at once what is wrong.
     """
     code = getattr(error, "sqlstate", None)
     lost = isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
