@@ -26,7 +26,7 @@ from langchain_supabase_memory.transports.loops import PerLoop
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
-    from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+    from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
 
@@ -126,13 +126,16 @@ class PostgresTransport:
         pool = await self._pools.asynchronous.get()
         statement, arguments = _statement(call)
         try:
-            async with pool.connection() as connection:
+            connection = await pool.take()
+            try:
                 if self._claims is None:
                     return _answer(await (await connection.execute(statement, arguments)).fetchone())
                 async with connection.pipeline(), connection.transaction():
                     await connection.execute(_ACT_AS, self._claims)
                     cursor = await connection.execute(statement, arguments)
                 return _answer(await cursor.fetchone())
+            finally:
+                await pool.give_back(connection)
         except (psycopg.Error, UnicodeEncodeError) as error:
             failure = _translated(error)
             if _is_lost(error):
@@ -157,7 +160,7 @@ class _Pools:
         self._opened: ConnectionPool | None = None
         self._lock = threading.Lock()
         self._finalizer: Callable[[], object] | None = None
-        self.asynchronous = PerLoop(self._open_async, AsyncConnectionPool.close)
+        self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
 
     def synchronous(self) -> ConnectionPool:
         pool = self._opened
@@ -185,11 +188,9 @@ class _Pools:
                 self._finalizer()
                 self._opened = self._finalizer = None
 
-    async def _open_async(self) -> AsyncConnectionPool:
+    async def _open_async(self) -> _AsyncPool:
         conn_string, settings = await asyncio.to_thread(self._settings)
-        pool = AsyncConnectionPool(conn_string, **settings)
-        await pool.open()
-        return pool
+        return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
 
     def _settings(self) -> tuple[str, dict[str, Any]]:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
@@ -214,6 +215,46 @@ class _Pools:
                 "kwargs": kwargs,
             }
         raise failure
+
+
+class _AsyncPool:
+    """The connections of one event loop.
+
+    Not `psycopg_pool.AsyncConnectionPool`: its background tasks live in the loop, and one that misses its cancellation
+    keeps `asyncio.run` from ever ending. This pool has no tasks.
+    """
+
+    def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
+        self._conn_string = conn_string
+        self._kwargs = kwargs
+        self._slots = asyncio.Semaphore(size)
+        self._idle: list[psycopg.AsyncConnection[Any]] = []
+        self._closed = False
+
+    async def take(self) -> psycopg.AsyncConnection[Any]:
+        await self._slots.acquire()
+        try:
+            if self._idle:
+                return self._idle.pop()
+            return await psycopg.AsyncConnection.connect(self._conn_string, **self._kwargs)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        # A call that was cancelled may leave a transaction open: such a connection is not used again.
+        is_usable = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if self._closed or connection.closed or not is_usable:
+            await connection.close()
+        else:
+            self._idle.append(connection)
+        self._slots.release()
+
+    async def close(self) -> None:
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
 
 
 @lru_cache(maxsize=256)
