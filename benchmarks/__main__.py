@@ -9,7 +9,7 @@ Milliseconds differ from machine to machine and from hour to hour: repeat the ra
 With peers, in an environment that is thrown away:
 
     uv run --isolated --frozen --all-extras --with langchain-postgres --with langgraph-checkpoint-postgres \
-        python -m benchmarks --only throughput --peers
+        python -m benchmarks --only context --only throughput --peers
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import append, growth, imports, throughput
+from benchmarks import append, context, growth, imports, throughput
 from benchmarks.services import Lab
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ _LIMIT_SECONDS = 15 * 60
 
 
 def main() -> None:
-    names = ["append", "data-api", "growth", "throughput", "imports"]
+    names = ["append", "data-api", "context", "growth", "throughput", "imports"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the memory against floors.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, and noisier")
     parser.add_argument("--only", choices=names, action="append", help="this one only; can be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables there too")
-    parser.add_argument("--peers", action="store_true", help="with other packages in the throughput; see the module")
+    parser.add_argument(
+        "--peers", action="store_true", help="with other packages in context and throughput; see the module"
+    )
     given = parser.parse_args()
 
     signal.signal(signal.SIGTERM, _stop)
@@ -53,6 +55,7 @@ def main() -> None:
         benchmarks: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
             "append": append.direct,
             "data-api": append.data_api,
+            "context": context.run,
             "growth": growth.run,
             "throughput": throughput.run,
             "imports": imports.run,

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
-from benchmarks import work
+from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
 
 if TYPE_CHECKING:
@@ -19,29 +19,13 @@ BOUND: Final = 0.05
 _SPARE: Final = 2000
 """Short conversations are made so often that together they hold so many messages, or the appends would grow them."""
 
-_FILL: Final = """
-with conversation as (
-  insert into memory.conversations (user_id, thread_id, next_sequence, message_count)
-  select 'bench', 'growth-{size}-' || copy, {size}, {size} from generate_series(0, {copies} - 1) copy
-  returning id)
-insert into memory.conversation_messages (
-  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select 'bench', c.id, n, 'm-' || n, role, text, length(text), length(text) / 4, n * 440,
-       json_build_object('type', case role when 'user' then 'human' else 'ai' end, 'data', json_build_object(
-         'content', text, 'additional_kwargs', json_build_object(), 'response_metadata', json_build_object(),
-         'type', case role when 'user' then 'human' else 'ai' end, 'name', null, 'id', 'm-' || n))
-from conversation c, generate_series(0, {size} - 1) n,
-     lateral (select case n % 2 when 0 then 'user' else 'assistant' end as role,
-                     left(repeat(md5(n::text) || ' ', 25), (80 + hashint4(n::integer) & 1023) % 720 + 80) as text) t
-"""
-
 
 async def run(lab: Lab) -> list[Table]:
     site = lab.site("off")
     sizes = [10, 1000, 10_000] if lab.quick else [10, 1000, 10_000, 100_000]
     for size in sizes:
-        site.cluster.execute(_FILL.format(size=size, copies=_copies(size)), database=site.database, superuser=True)
-    site.cluster.execute("vacuum analyze", database=site.database, superuser=True)
+        fill.messages(site, f"growth-{size}-", size, copies=_copies(size))
+    fill.vacuum(site)
     return [await _door(lab, site, door, sizes) for door in ("direct", "Data API")]
 
 

@@ -52,7 +52,12 @@ def rotated(names: Sequence[str], number: int) -> list[str]:
 
 
 async def interleaved(
-    contestants: Mapping[str, Callable[[T], object]], supply: Callable[[], T], *, rounds: int, seconds: float
+    contestants: Mapping[str, Callable[[T], object]],
+    supply: Callable[[], T],
+    *,
+    rounds: int,
+    seconds: float,
+    warm_up: int = WARM_UP,
 ) -> dict[str, float]:
     """The median of each contestant, in milliseconds.
 
@@ -61,13 +66,14 @@ async def interleaved(
         supply: Makes what a contestant is given. It is not timed.
         rounds: How many rounds are counted.
         seconds: No further round is begun after so long.
+        warm_up: How many rounds come first and are not counted.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
     end = time.perf_counter() + seconds
-    for number in range(-WARM_UP, rounds):
+    for number in range(-warm_up, rounds):
         if number > 2 and time.perf_counter() > end:
             break
-        for name in rotated(list(contestants), number + WARM_UP):
+        for name in rotated(list(contestants), number + warm_up):
             given = supply()
             begun = time.perf_counter()
             result = contestants[name](given)

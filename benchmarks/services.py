@@ -29,7 +29,7 @@ create table bench.floor (
   tokens integer, cumulative_characters bigint, created_at timestamptz default clock_timestamp(),
   updated_at timestamptz, metadata jsonb, images jsonb, payload json,
   primary key (user_id, conversation_id, sequence));
-grant insert on bench.floor to service_role;
+grant insert, select on bench.floor to service_role;
 create function public.bench_insert(rows json) returns void language sql volatile security invoker as $$
   insert into bench.floor (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
                            cumulative_characters, payload)
@@ -37,8 +37,16 @@ create function public.bench_insert(rows json) returns void language sql volatil
     user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
     tokens integer, cumulative_characters bigint, payload json)
 $$;
-revoke all on function public.bench_insert from public, anon, authenticated;
-grant execute on function public.bench_insert to service_role;
+create function public.bench_read(conversation uuid, lowest bigint) returns json
+language sql stable security invoker as $$
+  select json_agg(payload order by sequence) from bench.floor
+  where user_id = 'bench' and conversation_id = conversation and sequence >= lowest
+$$;
+create view public.bench_messages with (security_invoker = on) as select * from bench.floor;
+revoke all on public.bench_messages from public, anon, authenticated;
+grant select on public.bench_messages to service_role;
+revoke all on function public.bench_insert, public.bench_read from public, anon, authenticated;
+grant execute on function public.bench_insert, public.bench_read to service_role;
 """
 
 
@@ -48,7 +56,8 @@ class FlushingCluster(Cluster):
     def restart(self, *, first: bool = False) -> None:
         if not first:
             self._pg_ctl("stop", "-m", "fast")
-        options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c max_connections=200"
+        # Room in the log, so that filling a million messages sets off no checkpoint that runs into the measurements.
+        options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c max_connections=200 -c max_wal_size=8GB"
         self._pg_ctl("start", "-l", str(self.folder / "log"), "-o", options)
 
 

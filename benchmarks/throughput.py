@@ -95,16 +95,17 @@ async def _contestants(site: Site, stack: AsyncExitStack) -> dict[str, Contestan
     site.cluster.execute(_FLOOR_FILL, database=site.database)
     site.cluster.execute("vacuum analyze", database=site.database, superuser=True)
 
-    # What is said is made ahead; every turn takes the next, and new numbers.
-    stock = cycle([work.turn() for _ in range(64)])
-
     async def ours_direct(number: int) -> None:
         await direct.aread(thread_id=f"turn-{number}", last=20)
-        await direct.aappend(_said(next(stock)), thread_id=f"turn-{number}")
+        await direct.aappend(work.said(), thread_id=f"turn-{number}")
 
     async def ours_data_api(number: int) -> None:
         await data_api.aread(thread_id=f"turn-{number}", last=20)
-        await data_api.aappend(_said(next(stock)), thread_id=f"turn-{number}")
+        await data_api.aappend(work.said(), thread_id=f"turn-{number}")
+
+    async def ours_context(number: int) -> None:
+        await direct.acontext(thread_id=f"turn-{number}")
+        await direct.aappend(work.said(), thread_id=f"turn-{number}")
 
     values = cycle([work.turn().floor_values for _ in range(64)])
     numbers = work.numbers()
@@ -129,9 +130,6 @@ async def _contestants(site: Site, stack: AsyncExitStack) -> dict[str, Contestan
         "floor: raw psycopg": floor,
         "floor + LangChain messages": floor_messages,
         "ours, direct": ours_direct,
+        "ours with the context pack, direct": ours_context,
         "ours, Data API": ours_data_api,
     }
-
-
-def _said(turn: work.Turn) -> list[Any]:
-    return [type(message)(message.content) for message in turn.messages]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, cycle
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,6 +22,12 @@ _ROW: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
 FLOOR_INSERT: Final = f"insert into bench.floor ({', '.join(_COLUMNS)}) values {_ROW}, {_ROW}".encode()
 FLOOR_READ: Final = (
     b"select payload from bench.floor where user_id = %s and conversation_id = %s order by sequence desc limit 20"
+)
+FLOOR_RANGE: Final = (
+    b"select payload from bench.floor where user_id = %s and conversation_id = %s and sequence >= %s order by sequence"
+)
+SQL_CONTEXT: Final = (
+    b"select public.memory_context(p_thread_id => %s, p_user_id => %s, p_characters => %s, p_messages => %s)"
 )
 SQL_APPEND: Final = b"select public.memory_append(p_thread_id => %s, p_user_id => %s, p_messages => %s)"
 
@@ -48,6 +54,15 @@ def text() -> str:
 def messages() -> list[BaseMessage]:
     """A question and an answer, without ids."""
     return [HumanMessage(text()), AIMessage(text())]
+
+
+_stock: Final = [messages() for _ in range(64)]
+_next: Final = cycle(_stock)
+
+
+def said() -> list[BaseMessage]:
+    """A question and an answer from a stock, as new objects: to make their text takes longer than to store it."""
+    return [type(message)(content=message.content) for message in next(_next)]
 
 
 @dataclass

@@ -19,38 +19,79 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.report import ContextReport
     from langchain_supabase_memory.errors import SupabaseMemoryError
     from langchain_supabase_memory.history import SupabaseChatMessageHistory
     from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.models import AppendResult, Conversation, ConversationKey, StoredMessage
-    from langchain_supabase_memory.settings import RetryPolicy
+    from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
+    from langchain_supabase_memory.models import (
+        AppendResult,
+        Conversation,
+        ConversationKey,
+        Coverage,
+        Segment,
+        StoredMessage,
+        SummaryResult,
+    )
+    from langchain_supabase_memory.nodes import (
+        LoadContextNode,
+        SaveTurnNode,
+        SupabaseSummarizationNode,
+        SupabaseSummarizer,
+    )
+    from langchain_supabase_memory.settings import ContextBudget, RetryPolicy, SummaryPolicy
     from langchain_supabase_memory.transports.postgres import PostgresTransport
     from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
 __all__ = [
     "AppendResult",
+    "ContextBudget",
+    "ContextPack",
+    "ContextReport",
     "Conversation",
     "ConversationKey",
+    "Coverage",
+    "LoadContextNode",
     "PostgresTransport",
     "RetryPolicy",
+    "SaveTurnNode",
+    "Segment",
     "StoredMessage",
+    "SummaryPolicy",
+    "SummaryResult",
     "SupabaseChatMessageHistory",
     "SupabaseMemory",
     "SupabaseMemoryError",
+    "SupabaseMemoryMiddleware",
+    "SupabaseSummarizationNode",
+    "SupabaseSummarizer",
     "SupabaseTransport",
     "__version__",
 ]
 
 _HOMES = {
     "AppendResult": "models",
+    "ContextBudget": "settings",
+    "ContextPack": "context.pack",
+    "ContextReport": "context.report",
     "Conversation": "models",
     "ConversationKey": "models",
+    "Coverage": "models",
+    "LoadContextNode": "nodes",
     "PostgresTransport": "transports.postgres",
     "RetryPolicy": "settings",
+    "SaveTurnNode": "nodes",
+    "Segment": "models",
     "StoredMessage": "models",
+    "SummaryPolicy": "settings",
+    "SummaryResult": "models",
     "SupabaseChatMessageHistory": "history",
     "SupabaseMemory": "memory",
     "SupabaseMemoryError": "errors",
+    "SupabaseMemoryMiddleware": "middleware",
+    "SupabaseSummarizationNode": "nodes",
+    "SupabaseSummarizer": "nodes",
     "SupabaseTransport": "transports.supabase",
 }
 

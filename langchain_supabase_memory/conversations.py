@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.messages import codec, sanitiser
+from langchain_supabase_memory.messages import codec, content, sanitiser
 from langchain_supabase_memory.models import AppendResult, Conversation, StoredMessage
 
 if TYPE_CHECKING:
@@ -45,8 +45,12 @@ def append(
     *,
     metadata: Mapping[str, Any] | None = None,
     created_at: datetime | Sequence[datetime | None] | None = None,
+    replace: bool = True,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip.
+
+    What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything that
+    this package put into a prompt) is not stored.
 
     Args:
         key: The conversation; it is begun at the first append.
@@ -55,6 +59,7 @@ def append(
         metadata: What to store beside each of them: a JSON object.
         created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock by
             default.
+        replace: Whether a message that is there already with other content is replaced.
 
     Returns:
         The number of each message, how many were new, and which were replaced because their content differed.
@@ -67,15 +72,18 @@ def append(
     codec.ensure_ids(listed)
     rows: dict[str, dict[str, Any]] = {}
     for message, time in zip(listed, times, strict=True):
+        if not content.was_said(message):
+            continue
         row = codec.to_row(message)
         row["metadata"] = None if metadata is None else sanitiser.encode(dict(metadata))
         row["created_at"] = time
         rows[row["id"]] = row
-    answer = yield from call("memory_append", {**_named(key), "p_messages": list(rows.values())})
+    arguments = {**named(key), "p_messages": list(rows.values()), "p_replace": replace}
+    answer = yield from call("memory_append", arguments)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
     return AppendResult(
         conversation_id=answer["conversation_id"],
-        sequences=[numbers[sanitiser.clean(str(message.id))] for message in listed],
+        sequences=[numbers.get(sanitiser.clean(str(message.id))) for message in listed],
         appended=answer["appended"],
         updated=answer["updated"],
     )
@@ -140,7 +148,7 @@ def read_rows(
     if last == 0:
         return []
     arguments = {
-        **_named(key),
+        **named(key),
         "p_since": _moment("since", since),
         "p_until": _moment("until", until),
         "p_columns": list(columns),
@@ -163,7 +171,7 @@ def read_rows(
 
 def count(key: ConversationKey) -> Flow[int]:
     """How many messages a conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
-    answer: int = yield from call("memory_count", _named(key))
+    answer: int = yield from call("memory_count", named(key))
     return answer
 
 
@@ -212,7 +220,7 @@ def forget(key: ConversationKey) -> Flow[int]:
     Returns:
         How many messages were deleted; 0 if there was no such conversation.
     """
-    answer: int = yield from call("memory_forget", _named(key))
+    answer: int = yield from call("memory_forget", named(key))
     return answer
 
 
@@ -222,13 +230,12 @@ def forget_message(key: ConversationKey, message_id: str) -> Flow[bool]:
     Returns:
         Whether there was such a message.
     """
-    answer: bool = yield from call(
-        "memory_forget_message", {**_named(key), "p_message_id": sanitiser.clean(message_id)}
-    )
+    answer: bool = yield from call("memory_forget_message", {**named(key), "p_message_id": sanitiser.clean(message_id)})
     return answer
 
 
-def _named(key: ConversationKey) -> dict[str, Any]:
+def named(key: ConversationKey) -> dict[str, Any]:
+    """The arguments by which every SQL function knows a conversation."""
     return {"p_thread_id": key.thread_id, "p_user_id": key.user_id, "p_agent_id": key.agent_id}
 
 

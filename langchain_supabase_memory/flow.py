@@ -1,19 +1,22 @@
 """Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
 
-The surface to the outside is tiny: call a SQL function. Two small drivers, one sync and one async, run any flow, so
-there is no second copy of the logic, no hidden event loop and no thread between them. A flow is tested by stepping
-it by hand: `next(flow)` gives the first `Call`, `flow.send(answer)` the next.
+The surface to the outside is tiny: call a SQL function, ask a model. Two small drivers, one sync and one async, run
+any flow, so there is no second copy of the logic, no hidden event loop and no thread between them. A flow is tested by
+stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the next.
 
-Only `call` yields; everything above it uses `yield from` and stays typed.
+Only `call` and `ask` yield; everything above them uses `yield from` and stays typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 T = TypeVar("T")
 
@@ -31,8 +34,24 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)  # repr=False: arguments hold content
 
 
-Flow = Generator[Call, Any, T]
-"""What an operation is: it yields calls, and returns a `T`."""
+@dataclass(frozen=True)
+class Ask:
+    """One prompt for the summary model. No connection is held while it thinks.
+
+    Attributes:
+        prompt: The messages to send.
+        timeout_seconds: How long to wait for the answer, in seconds.
+    """
+
+    prompt: Sequence[BaseMessage] = field(repr=False)  # repr=False: prompts hold content
+    timeout_seconds: float
+
+
+Step = Call | Ask
+"""All that an operation needs from the outside."""
+
+Flow = Generator[Step, Any, T]
+"""What an operation is: it yields steps, and returns a `T`."""
 
 
 def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
@@ -60,8 +79,22 @@ def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
         ) from None
 
 
-def run(flow: Flow[T], perform: Callable[[Call], Any]) -> T:
-    """Drive a flow with a function that performs one call.
+def ask(prompt: Sequence[BaseMessage], timeout_seconds: float) -> Flow[BaseMessage]:
+    """The other innermost verb: one question to the summary model, and its answer.
+
+    Args:
+        prompt: The messages to send.
+        timeout_seconds: How long to wait, in seconds.
+
+    Raises:
+        Exception: Whatever the model raises, or `TimeoutError`.
+    """
+    answer: BaseMessage = yield Ask(prompt, timeout_seconds)
+    return answer
+
+
+def run(flow: Flow[T], perform: Callable[[Step], Any]) -> T:
+    """Drive a flow with a function that performs one step.
 
     Args:
         flow: A fresh flow.
@@ -86,8 +119,8 @@ def run(flow: Flow[T], perform: Callable[[Call], Any]) -> T:
         flow.close()
 
 
-async def arun(flow: Flow[T], perform: Callable[[Call], Awaitable[Any]]) -> T:
-    """Drive a flow with a coroutine function that performs one call: the async twin of `run`."""
+async def arun(flow: Flow[T], perform: Callable[[Step], Awaitable[Any]]) -> T:
+    """Drive a flow with a coroutine function that performs one step: the async twin of `run`."""
     try:
         step = next(flow)
         while True:

@@ -10,14 +10,13 @@ The base class leaves `langchain-core` in 2.0, so this module is imported only w
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_supabase_memory import conversations
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.guard import OnError, checked, failed
 from langchain_supabase_memory.messages import codec
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
-
-_logger = logging.getLogger(__name__)
-
-OnError: TypeAlias = Literal["log", "raise"] | Callable[[SupabaseMemoryError], None]
-"""What happens when a write fails: it is logged, or also raised, or also handed to a function."""
 
 
 class SupabaseChatMessageHistory(BaseChatMessageHistory):
@@ -71,12 +65,10 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         max_messages: int | None = None,
         on_error: OnError = "log",
     ) -> None:
-        if on_error not in ("log", "raise") and not callable(on_error):
-            raise ConfigurationError("on_error is none of the choices.", hint='Pass "log", "raise" or a function.')
         self._memory = memory
         self._key = memory.key(session_id, user_id, agent_id)
         self._max_messages = max_messages
-        self._on_error = on_error
+        self._on_error = checked(on_error)
         self._snapshot: list[Mapping[str, Any]] | None = None
         self.last_error: SupabaseMemoryError | None = None
         """The error of the newest write; `None` after one that succeeded."""
@@ -175,15 +167,4 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
 
     def _failed(self, error: SupabaseMemoryError) -> None:
         self.last_error = error
-        _logger.error(
-            "A write to the memory failed; %d messages wait in the outbox (user %r, agent %r, session %r): %s",
-            self.pending,
-            self._key.user_id,
-            self._key.agent_id,
-            self._key.thread_id,
-            error,
-        )
-        if self._on_error == "raise":
-            raise error
-        if callable(self._on_error):
-            self._on_error(error)
+        failed(error, f"A write failed; {self.pending} messages wait in the outbox", self._key, self._on_error)

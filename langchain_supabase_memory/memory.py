@@ -4,36 +4,63 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
-from langchain_supabase_memory import conversations
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from langchain_supabase_memory import conversations, summaries
+from langchain_supabase_memory.context.cover import coverage
+from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Flow, arun, call, run
+from langchain_supabase_memory.flow import Ask, Flow, Step, arun, call, run
+from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, check_id
 from langchain_supabase_memory.outbox import Outbox
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
+    DEFAULT_BUDGET,
     DEFAULT_DIMENSIONS,
+    DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
+    ContextBudget,
     RetryPolicy,
+    SummaryPolicy,
 )
+from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
-    from typing import Self
+    from typing import Self, Unpack
 
-    from langchain_core.messages import BaseMessage
     from supabase import AsyncClient, Client
 
-    from langchain_supabase_memory.models import AppendResult, Conversation, StoredMessage
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.models import (
+        AppendResult,
+        Conversation,
+        Coverage,
+        Segment,
+        StoredMessage,
+        SummaryResult,
+    )
     from langchain_supabase_memory.transports.base import Transport
     from langchain_supabase_memory.transports.postgres import Claims
     from langchain_supabase_memory.transports.supabase import AccessToken
 
 T = TypeVar("T")
+
+
+class Settings(TypedDict, total=False):
+    """What every way to make a memory takes beside its address; see `SupabaseMemory`."""
+
+    outbox_limit: int
+    model: Summariser | None
+    budget: ContextBudget
+    policy: SummaryPolicy
+
 
 OUTBOX_LIMIT: Final = 1000
 """The most messages of failed writes kept for a retry, over all conversations of a memory."""
@@ -50,6 +77,10 @@ class SupabaseMemory:
         user_id: The owner of the conversations where a call names none. Leave it out when calls carry a user's token.
         agent_id: The agent where a call names none.
         outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+        model: The model that writes summaries: a LangChain chat model, a runnable or a function. Without one nothing
+            is summarised, and a pack says what it leaves out.
+        budget: The budget of a context pack where a call gives none.
+        policy: When and how older messages are summarised, where a call does not say.
 
     Raises:
         InvalidInputError: An id is not a usable string.
@@ -62,6 +93,9 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         outbox_limit: int = OUTBOX_LIMIT,
+        model: Summariser | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
     ) -> None:
         if user_id is not None:
             check_id("user_id", user_id)
@@ -70,6 +104,9 @@ class SupabaseMemory:
         self.user_id = user_id
         self.agent_id = agent_id
         self.outbox = Outbox(outbox_limit)
+        self.model = None if model is None else SummaryModel(model)
+        self.budget = budget
+        self.policy = policy
 
     @classmethod
     def from_url(
@@ -82,7 +119,7 @@ class SupabaseMemory:
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         rest_path: str = "/rest/v1",
-        outbox_limit: int = OUTBOX_LIMIT,
+        **settings: Unpack[Settings],
     ) -> SupabaseMemory:
         """A memory over a project's Data API.
 
@@ -94,7 +131,7 @@ class SupabaseMemory:
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
-            outbox_limit: As for the class.
+            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
 
         Raises:
             ConfigurationError: The url or the key is none.
@@ -102,7 +139,7 @@ class SupabaseMemory:
         from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
         transport = SupabaseTransport(url, key, access_token=access_token, retry=retry, rest_path=rest_path)
-        return cls(transport, user_id=user_id, agent_id=agent_id, outbox_limit=outbox_limit)
+        return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
     @classmethod
     def from_client(
@@ -113,7 +150,7 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
-        outbox_limit: int = OUTBOX_LIMIT,
+        **settings: Unpack[Settings],
     ) -> SupabaseMemory:
         """A memory over a `supabase` client of yours, which is never closed. Arguments and errors as for `from_url`.
 
@@ -123,7 +160,7 @@ class SupabaseMemory:
         from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
         transport = SupabaseTransport.from_client(client, access_token=access_token, retry=retry)
-        return cls(transport, user_id=user_id, agent_id=agent_id, outbox_limit=outbox_limit)
+        return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
     @classmethod
     def from_conn_string(
@@ -134,7 +171,7 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
-        outbox_limit: int = OUTBOX_LIMIT,
+        **settings: Unpack[Settings],
     ) -> SupabaseMemory:
         """A memory over a direct connection to Postgres; any of Supabase's poolers will do.
 
@@ -144,7 +181,7 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            outbox_limit: As for the class.
+            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
@@ -153,7 +190,7 @@ class SupabaseMemory:
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
         transport = PostgresTransport(conn_string, claims=claims, retry=retry)
-        return cls(transport, user_id=user_id, agent_id=agent_id, outbox_limit=outbox_limit)
+        return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
     @classmethod
     def embedded(
@@ -163,7 +200,7 @@ class SupabaseMemory:
         user_id: str | None = "me",
         agent_id: str = DEFAULT_AGENT_ID,
         dimensions: int = DEFAULT_DIMENSIONS,
-        outbox_limit: int = OUTBOX_LIMIT,
+        **settings: Unpack[Settings],
     ) -> SupabaseMemory:
         """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
 
@@ -172,7 +209,7 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             dimensions: The embedding width, recorded at the first use.
-            outbox_limit: As for the class.
+            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
@@ -181,7 +218,7 @@ class SupabaseMemory:
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
         transport = PostgresTransport(partial(start_migrated, path, dimensions))
-        return cls(transport, user_id=user_id, agent_id=agent_id, outbox_limit=outbox_limit)
+        return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
     def as_user(self, identity: AccessToken | Claims) -> SupabaseMemory:
         """The same memory for another user, over the same connections. Cheap: make one for each request.
@@ -193,8 +230,15 @@ class SupabaseMemory:
         Returns:
             A memory whose calls row level security judges as that user. Its outbox is its own.
         """
-        limit = self.outbox.limit
-        return SupabaseMemory(self.transport.as_user(identity), agent_id=self.agent_id, outbox_limit=limit)
+        memory = SupabaseMemory(
+            self.transport.as_user(identity),
+            agent_id=self.agent_id,
+            outbox_limit=self.outbox.limit,
+            budget=self.budget,
+            policy=self.policy,
+        )
+        memory.model = self.model
+        return memory
 
     def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
         """The conversation that these ids and this memory's defaults name.
@@ -301,6 +345,182 @@ class SupabaseMemory:
         """The async twin of `forget_message`."""
         return await self.arun(conversations.forget_message(self.key(thread_id, user_id, agent_id), message_id))
 
+    def context(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> ContextPack:
+        """What the next prompt receives: the summary of what is older, and recent messages verbatim, within a budget.
+
+        One round trip; a summary is made first where the policy says `inline`, one is due, and there is a model.
+
+        Args:
+            current: The user's message that is to be answered (or the whole turn under way). It is left out of the
+                history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
+                object itself, so that it is known again when it has been stored.
+            thread_id: The conversation's thread.
+            user_id: The owner; the memory's by default.
+            agent_id: The agent; the memory's by default.
+            budget: The most that the pack may hold; the memory's by default.
+            policy: When and how a summary is made; the memory's by default.
+            model: The summary model; the memory's by default.
+
+        Raises:
+            InvalidInputError: Something passed is no message, or nobody is named as the owner.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        asked = self.model if model is None else SummaryModel(model)
+        key = self.key(thread_id, user_id, agent_id)
+        return self.run(self._context(current, key, budget, policy, asked), model=asked)
+
+    async def acontext(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> ContextPack:
+        """The async twin of `context`."""
+        asked = self.model if model is None else SummaryModel(model)
+        key = self.key(thread_id, user_id, agent_id)
+        return await self.arun(self._context(current, key, budget, policy, asked), model=asked)
+
+    def summarise(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> SummaryResult:
+        """Summarise now what is beyond what the policy keeps verbatim, whether it is due or not.
+
+        Args:
+            thread_id: The conversation's thread.
+            user_id: The owner; the memory's by default.
+            agent_id: The agent; the memory's by default.
+            policy: How; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            What was done. A model that failed is no error: nothing is changed.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        flow = summaries.summarise(
+            self.key(thread_id, user_id, agent_id), self._within(policy), model=asked.name, patient=False
+        )
+        return self.run(flow, model=asked)
+
+    async def asummarise(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> SummaryResult:
+        """The async twin of `summarise`."""
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        flow = summaries.summarise(
+            self.key(thread_id, user_id, agent_id), self._within(policy), model=asked.name, patient=False
+        )
+        return await self.arun(flow, model=asked)
+
+    def summarise_due(
+        self,
+        *,
+        user_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> dict[ConversationKey, SummaryResult]:
+        """Summarise every conversation of which more is not yet summarised than the policy allows.
+
+        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
+        once: one of them wins each segment, the others change nothing.
+
+        Args:
+            user_id: Only this user's conversations; by default those of everybody whom the memory may see.
+            policy: When and how; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            What was done for each conversation that was due.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        within = self._within(policy)
+        keys = self.run(summaries.due(within, user_id=user_id or self.user_id))
+        return {key: self.run(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
+
+    async def asummarise_due(
+        self,
+        *,
+        user_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> dict[ConversationKey, SummaryResult]:
+        """The async twin of `summarise_due`."""
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        within = self._within(policy)
+        keys = await self.arun(summaries.due(within, user_id=user_id or self.user_id))
+        return {key: await self.arun(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
+
+    def summaries(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, last: int | None = None
+    ) -> list[Segment]:
+        """The stored summaries of a conversation, in order. See `summaries.segments`."""
+        return self.run(summaries.segments(self.key(thread_id, user_id, agent_id), last=last))
+
+    async def asummaries(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, last: int | None = None
+    ) -> list[Segment]:
+        """The async twin of `summaries`."""
+        return await self.arun(summaries.segments(self.key(thread_id, user_id, agent_id), last=last))
+
+    def coverage(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        budget: ContextBudget | None = None,
+    ) -> Coverage:
+        """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+
+        See `context.cover.coverage`.
+        """
+        return self.run(self._coverage(self.key(thread_id, user_id, agent_id), budget))
+
+    async def acoverage(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        budget: ContextBudget | None = None,
+    ) -> Coverage:
+        """The async twin of `coverage`."""
+        return await self.arun(self._coverage(self.key(thread_id, user_id, agent_id), budget))
+
     def flush(self) -> int:
         """Store what earlier writes of histories left in the outbox.
 
@@ -334,13 +554,23 @@ class SupabaseMemory:
         """The async twin of `check`."""
         return await self.arun(_check())
 
-    def run(self, flow: Flow[T]) -> T:
-        """Drive a flow through this memory's transport."""
-        return run(flow, self.transport.perform)
+    def run(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
+        """Drive a flow through this memory's transport and its summary model, or another one."""
 
-    async def arun(self, flow: Flow[T]) -> T:
+        def perform(step: Step) -> Any:
+            return chosen(model, self.model).answer(step) if isinstance(step, Ask) else self.transport.perform(step)
+
+        return run(flow, perform)
+
+    async def arun(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
         """The async twin of `run`."""
-        return await arun(flow, self.transport.aperform)
+
+        async def perform(step: Step) -> Any:
+            if isinstance(step, Ask):
+                return await chosen(model, self.model).aanswer(step)
+            return await self.transport.aperform(step)
+
+        return await arun(flow, perform)
 
     def close(self) -> None:
         """Close the connections of the sync methods; clients that you passed stay open."""
@@ -375,12 +605,54 @@ class SupabaseMemory:
             yield from self.deliver(key, [])
         return len(self.outbox)
 
-    def deliver(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> Flow[None]:
+    def _waiting(self, key: ConversationKey) -> list[BaseMessage]:
+        """The messages of a conversation that could not be stored yet."""
+        return [message for message, _ in self.outbox.waiting(key)]
+
+    def _context(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None,
+        key: ConversationKey,
+        budget: ContextBudget | None,
+        policy: SummaryPolicy | None,
+        model: SummaryModel | None,
+    ) -> Flow[ContextPack]:
+        if isinstance(current, str):
+            current = [HumanMessage(current)]
+        elif isinstance(current, BaseMessage):
+            current = [current]
+        turn = codec.checked(current or [])
+        codec.ensure_ids(turn)
+        return context(
+            key,
+            budget=budget or self.budget,
+            policy=policy or self.policy,
+            current=turn,
+            waiting=self._waiting(key),
+            model=None if model is None else model.name,
+        )
+
+    def _coverage(self, key: ConversationKey, budget: ContextBudget | None) -> Flow[Coverage]:
+        return coverage(key, budget=budget or self.budget, policy=self.policy, waiting=self._waiting(key))
+
+    def _within(self, policy: SummaryPolicy | None) -> SummaryPolicy:
+        return (policy or self.policy).within(self.budget)
+
+    def deliver(
+        self,
+        key: ConversationKey,
+        messages: Sequence[BaseMessage],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        replace: bool = True,
+    ) -> Flow[None]:
         """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
 
         Args:
             key: The conversation.
             messages: What is new; it may be nothing.
+            metadata: What to store beside each of them.
+            replace: Whether a message that is there already with other content is replaced.
 
         Raises:
             SupabaseMemoryError: Nothing was stored; what waited still waits, what is new is not kept here.
@@ -388,7 +660,7 @@ class SupabaseMemory:
         waiting = self.outbox.waiting(key)
         batch = [*(message for message, _ in waiting), *messages]
         times = [*(time for _, time in waiting), *(None for _ in messages)]
-        yield from conversations.append(key, batch, created_at=times)
+        yield from conversations.append(key, batch, created_at=times, metadata=metadata, replace=replace)
         self.outbox.delivered(key, batch)
 
 

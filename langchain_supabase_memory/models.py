@@ -107,13 +107,14 @@ class AppendResult:
 
     Attributes:
         conversation_id: The conversation's uuid, as a string; `None` if there was nothing to append.
-        sequences: The number of each message passed, in the order passed.
+        sequences: The number of each message passed, in the order passed; `None` for one that nobody said, which is
+            not stored.
         appended: How many were new.
         updated: The ids of those that were there with other content, and were replaced in place.
     """
 
     conversation_id: str | None
-    sequences: list[int] = field(default_factory=list)
+    sequences: list[int | None] = field(default_factory=list)
     appended: int = 0
     updated: list[str] = field(default_factory=list)
 
@@ -139,3 +140,131 @@ class Conversation:
     message_count: int
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stored summary: of a range of messages, and of the summary it was built on.
+
+    Attributes:
+        number: Its place in the conversation, from 1.
+        id: Its uuid, as a string.
+        from_sequence: The first message of its range.
+        to_sequence: The last message of its range; with those before it, all up to here is covered.
+        content: The summary of everything up to `to_sequence`.
+        built_on: The number of the segment whose summary it goes on from; `None` for the first.
+        message_ids: The messages that the model was shown for it; `None` if they were not asked for.
+        characters: Characters of `content`.
+        tokens: Its approximate tokens.
+        model: What wrote it.
+        clipped: Whether the model would not keep to the length, so that the end was cut off.
+        created_at: When it was stored, by the database's clock.
+    """
+
+    number: int
+    id: str
+    from_sequence: int
+    to_sequence: int
+    content: str = field(repr=False)
+    built_on: int | None
+    characters: int
+    tokens: int
+    model: str | None
+    clipped: bool
+    created_at: datetime
+    message_ids: list[str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class SummaryResult:
+    """What a summarisation did.
+
+    Attributes:
+        through_sequence: The last message that is covered now; -1 if none.
+        segments: The numbers of the segments that were stored.
+        model_calls: How often the model was asked.
+        failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`; `None`
+            if it did not.
+        waiting: Whether nothing was tried because an earlier failure asks for patience.
+        overtaken: Whether another summariser was faster, or a message was edited or forgotten meanwhile.
+    """
+
+    through_sequence: int
+    segments: list[int] = field(default_factory=list)
+    model_calls: int = 0
+    failed: str | None = None
+    waiting: bool = False
+    overtaken: bool = False
+
+
+State = Literal["verbatim", "segment", "omitted", "expired", "forgotten"]
+"""Where a message is: in the next pack as it was said, in a summary, in neither (and why), or gone."""
+
+
+@dataclass(frozen=True)
+class CoveredRange:
+    """Messages next to one another that share a state.
+
+    Attributes:
+        from_sequence: The first.
+        to_sequence: The last.
+        state: Where they are.
+        segment: The number of the segment whose range they are in, if they are; a message shown verbatim, because the
+            budget still has room for it, may be covered already.
+        reason: Why they are omitted, or what else there is to know.
+    """
+
+    from_sequence: int
+    to_sequence: int
+    state: State
+    segment: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Where every message of a conversation is.
+
+    Attributes:
+        ranges: In order, without gaps or overlaps between them: each sequence is in exactly one.
+        gaps: Ranges that ought to be covered and are not: there should be none.
+        overlaps: Ranges that two segments claim: there should be none.
+    """
+
+    ranges: list[CoveredRange]
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    overlaps: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing fell between: no gap, no overlap, and nothing omitted."""
+        return not (self.gaps or self.overlaps or any(each.state == "omitted" for each in self.ranges))
+
+    def of(self, sequence: int) -> CoveredRange:
+        """The range that a message is in.
+
+        Raises:
+            KeyError: There is no such sequence in the conversation.
+        """
+        for each in self.ranges:
+            if each.from_sequence <= sequence <= each.to_sequence:
+                return each
+        raise KeyError(sequence)
+
+    def _repr_html_(self) -> str:
+        colours = {"verbatim": "#3ecf8e", "segment": "#9bd7bd", "omitted": "#e5484d"}
+        strip = "".join(
+            f'<div title="{line}" style="flex:{each.to_sequence - each.from_sequence + 1};'
+            f'background:{colours.get(each.state, "#bbb")};border-right:1px solid white"></div>'
+            for each, line in zip(self.ranges, str(self).splitlines(), strict=True)
+        )
+        return f'<div style="display:flex;height:1.2em;max-width:50em">{strip}</div><pre>{self}</pre>'
+
+    def __str__(self) -> str:
+        """A line for each range."""
+        return "\n".join(
+            f"{each.from_sequence}-{each.to_sequence}: {each.state}"
+            + (f" {each.segment}" if each.segment is not None else "")
+            + (f" ({each.reason})" if each.reason else "")
+            for each in self.ranges
+        )

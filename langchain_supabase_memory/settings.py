@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseLanguageModel
+    from langchain_core.messages import BaseMessage
+
+TokenCounter: TypeAlias = "Callable[[Iterable[Any]], int] | BaseLanguageModel[Any] | Literal['approximate']"
+"""What LangChain takes for one: a function from messages to their tokens, a model, or `"approximate"`."""
+
+SummaryPrompt: TypeAlias = Callable[[str | None, str, int], "Sequence[BaseMessage]"]
+"""A function from the previous summary, the messages as XML and the most characters to the prompt."""
 
 
 @dataclass(frozen=True)
@@ -41,3 +53,131 @@ NO_RETRY = RetryPolicy(attempts=1)
 
 DEFAULT_DIMENSIONS = 1536
 """The embedding width a database is set up for by default: that of OpenAI's text-embedding-3-small."""
+
+
+@dataclass(frozen=True)
+class ContextBudget:
+    """The most that a context pack may hold: in characters, or in tokens, and on wish in messages too.
+
+    Attributes:
+        characters: The most characters, counted as the pack's own text form has them (who speaks, words, tool calls);
+            12,000 if neither this nor `tokens` is given.
+        tokens: The most tokens instead, by `token_counter`.
+        max_messages: The most messages shown verbatim, beside the budget on content.
+        token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
+            `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
+
+    Raises:
+        ConfigurationError: A number is not positive, or both kinds of budget are given.
+    """
+
+    characters: int | None = None
+    tokens: int | None = None
+    max_messages: int | None = None
+    token_counter: TokenCounter | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.characters is not None and self.tokens is not None:
+            raise ConfigurationError(
+                "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
+            )
+        _positive(self, "characters", "tokens", "max_messages")
+        if self.characters is None and self.tokens is None:
+            object.__setattr__(self, "characters", DEFAULT_CHARACTERS)
+
+    @property
+    def about_characters(self) -> int:
+        """The budget in characters; of one in tokens an estimate at four characters a token."""
+        return self.characters if self.characters is not None else (self.tokens or 0) * 4
+
+
+DEFAULT_CHARACTERS = 12_000
+"""The budget of a context pack in characters, where none is given."""
+
+
+@dataclass(frozen=True)
+class SummaryPolicy:
+    """When older messages are summarised, how much is kept verbatim, how long a summary may be.
+
+    A conversation is due as soon as one of `characters`, `tokens` and `messages` is exceeded by what is not yet
+    summarised. Where none of them is given they follow from the budget: due at three quarters of what it has for
+    recent messages, and half of that is kept, so that a pack holds everything that no summary covers.
+
+    Attributes:
+        characters: Due beyond so many characters.
+        tokens: Due beyond so many approximate tokens.
+        messages: Due beyond so many messages.
+        keep_characters: About so many of the newest characters are not summarised.
+        keep_messages: No more than so many of the newest messages are not summarised. Of the two the smaller part is
+            kept; the newest block is always kept.
+        max_characters: The most characters of a summary; by default a quarter of the budget, and no more than 2,000
+            (about 500 tokens).
+        mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
+            scheduled task calls `summarise_due`.
+        input_characters: About the most characters of messages in one call of the model; longer ranges take several.
+        inline_segments: The most segments that are made before one answer; the rest waits for the next.
+        timeout_seconds: How long to wait for one answer of the model, in seconds.
+        attempts: The most tries of one model call, the first included.
+        prompt: Makes the prompt; `prompts.summary_prompt` by default.
+
+    Raises:
+        ConfigurationError: A number is not positive, or the mode is none.
+    """
+
+    characters: int | None = None
+    tokens: int | None = None
+    messages: int | None = None
+    keep_characters: int | None = None
+    keep_messages: int | None = None
+    max_characters: int | None = None
+    mode: Literal["inline", "background"] = "inline"
+    input_characters: int = 24_000
+    inline_segments: int = 8
+    timeout_seconds: float = 60.0
+    attempts: int = 2
+    prompt: SummaryPrompt | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        names = ("characters", "tokens", "messages", "keep_messages", "max_characters")
+        _positive(self, *names, "input_characters", "inline_segments", "attempts", "timeout_seconds")
+        if self.keep_characters is not None and self.keep_characters < 0:
+            raise ConfigurationError("keep_characters must not be negative.", hint="0 keeps the newest block only.")
+        if self.mode not in ("inline", "background"):
+            raise ConfigurationError("mode is none of the choices.", hint='Pass "inline" or "background".')
+
+    def within(self, budget: ContextBudget) -> SummaryPolicy:
+        """The policy with every number that was left open derived from a budget."""
+        whole = budget.about_characters
+        longest = self.max_characters or max(1, min(2000, whole // 4))
+        room = max(1, whole - longest)
+        characters, messages = self.characters, self.messages
+        if characters is None and messages is None and self.tokens is None:
+            characters, messages = room * 3 // 4, budget.max_messages
+        keep_characters, keep_messages = self.keep_characters, self.keep_messages
+        if keep_characters is None and keep_messages is None:
+            keep_characters = room * 3 // 8
+            if characters is not None or self.tokens is not None:
+                keep_characters = min(keep_characters, (characters or (self.tokens or 0) * 4) // 2)
+            keep_messages = None if messages is None else max(1, messages // 2)
+        return replace(
+            self,
+            characters=characters,
+            messages=messages,
+            keep_characters=keep_characters,
+            keep_messages=keep_messages,
+            max_characters=longest,
+        )
+
+
+def _positive(settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+            raise ConfigurationError(f"{name} must be a number above 0.", hint=f"Pass {name}=20, for example.")
+
+
+DEFAULT_BUDGET = ContextBudget()
+"""12,000 characters."""
+
+DEFAULT_POLICY = SummaryPolicy()
+"""Inline, with everything derived from the budget."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -16,38 +17,95 @@ from tests.services.postgres import Cluster
 
 TOUCHED = (
     "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) from pg_stat_xact_user_tables"
-    " where relname = 'conversation_messages'"
+    " where relname = any (%s)"
 )
+
+COPY = """
+with made as (
+  insert into memory.conversations (user_id, thread_id, next_sequence, message_count, total_characters, total_tokens)
+  select user_id, '{name}', next_sequence, message_count, total_characters, total_tokens
+  from memory.conversations where thread_id = 'long'
+  returning user_id, id
+)
+insert into memory.conversation_messages (
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
+select m.user_id, made.id, m.sequence, m.message_id, '{role}', m.text, m.characters, m.tokens, m.cumulative_characters,
+       m.payload
+from made, memory.conversations c
+join memory.conversation_messages m on m.user_id = c.user_id and m.conversation_id = c.id
+where c.thread_id = 'long'
+"""
+
+SUMMARISE = """
+insert into memory.conversation_summaries (
+  user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
+  characters_through, tokens_through)
+select c.user_id, c.id, n, n * 12 - 12, n * 12 - 1, '{}', nullif(n - 1, 0), 'A summary.', 10, 3, m.cumulative_characters,
+       n * 12
+from memory.conversations c, generate_series(1, 400) n, memory.conversation_messages m
+where c.thread_id = 'summarised'
+  and m.user_id = c.user_id and m.conversation_id = c.id and m.sequence = n * 12 - 1;
+update memory.conversations c
+   set summarised_through = s.to_sequence, summarised_characters = s.characters_through, summarised_tokens = 4800
+  from memory.conversation_summaries s
+ where s.user_id = c.user_id and s.conversation_id = c.id and s.number = 400
+"""
 
 
 NEVER = "never analyzed"
+OTHERS = "analyzed when only others were there"
+"""Then the planner takes every conversation for a short one, and an index on its first columns for as good as any."""
+
+FILL = """
+with conversation as (
+  insert into memory.conversations (user_id, thread_id)
+  select 'user-' || u, 'thread-' || t from generate_series(1, 1000) u, generate_series(1, 5) t returning user_id, id)
+insert into memory.conversation_messages (
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
+select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{}' from conversation, generate_series(0, 3) n
+"""
 
 
 @pytest.fixture(scope="module", params=[NEVER, "analyzed"])
 def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
-    """One conversation of 5,000 messages among 200 short ones, with and without statistics."""
+    """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
+
+    One is as it was written; one has 400 segments; in one nobody ever asked anything.
+    """
     name = cluster.create_database()
     migrate(cluster.conn_string(name))
-    for table in ("conversations", "conversation_messages"):
+    for table in ("conversations", "conversation_messages", "conversation_summaries"):
         cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+    if request.param == OTHERS:
+        cluster.execute(FILL, database=name)
+        cluster.execute("analyze", database=name)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         memory.append([HumanMessage(f"message {n}", id=f"m{n}") for n in range(5000)], thread_id="long")
         for n in range(200):
             memory.append([HumanMessage("short")], thread_id=f"short-{n}")
-    if request.param != NEVER:
+    for thread_id, role in (("summarised", "user"), ("unasked", "assistant")):
+        cluster.execute(COPY.format(name=thread_id, role=role), database=name)
+    cluster.execute(SUMMARISE, database=name)
+    if request.param == "analyzed":
         cluster.execute("analyze", database=name)
     with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
         yield connection
 
 
-def most_touched(connection: psycopg.Connection, statement: str, arguments: list[Any]) -> int:
+def most_touched(
+    connection: psycopg.Connection,
+    statement: str,
+    arguments: list[Any] | Callable[[int], list[Any]],
+    tables: tuple[str, ...] = ("conversation_messages", "conversation_summaries"),
+) -> int:
     """The most rows that one of eight calls touches: after five the planner turns to a generic plan."""
     most = 0
     for number in range(8):
         with connection.transaction():
-            before = connection.execute(TOUCHED).fetchone()
-            connection.execute(statement.encode(), [str(each).replace("{n}", str(number)) for each in arguments])
-            after = connection.execute(TOUCHED).fetchone()
+            before = connection.execute(TOUCHED, [list(tables)]).fetchone()
+            given = arguments(number) if callable(arguments) else arguments
+            connection.execute(statement.encode(), [str(each).replace("{n}", str(number)) for each in given])
+            after = connection.execute(TOUCHED, [list(tables)]).fetchone()
         assert before
         assert after
         most = max(most, int(after[0] - before[0]))
@@ -55,17 +113,22 @@ def most_touched(connection: psycopg.Connection, statement: str, arguments: list
 
 
 def messages(*ids: str) -> str:
-    import json
-
     return json.dumps([to_row(HumanMessage("new", id=each)) for each in ids])
 
 
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
 def test_an_append_touches_a_handful_of_rows(connection: psycopg.Connection) -> None:
     append = "select public.memory_append('long', %s, 'u')"
     assert most_touched(connection, append, [messages("new-{n}-a", "new-{n}-b")]) <= 10
 
 
-@pytest.mark.parametrize("connection", ["analyzed"], indirect=True)  # which autovacuum sees to within a minute
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_an_append_to_what_is_summarised_touches_a_handful_of_rows(connection: psycopg.Connection) -> None:
+    append = "select public.memory_append('summarised', %s, 'u')"
+    assert most_touched(connection, append, [messages("new-{n}-a", "new-{n}-b")]) <= 10
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
 def test_a_replay_and_a_mixed_batch_touch_a_handful_of_rows(connection: psycopg.Connection) -> None:
     append = "select public.memory_append('long', %s, 'u')"
     assert most_touched(connection, append, [messages("m4998", "m4999", "mixed-{n}")]) <= 60
@@ -95,3 +158,53 @@ def test_forgetting_the_newest_message_touches_a_handful_of_rows(connection: psy
     append = "select public.memory_append('long', %s, 'u')"
     connection.execute(append.encode(), [messages(*(f"gone-{n}" for n in range(8)))])
     assert most_touched(connection, "select public.memory_forget_message('long', %s, 'u')", ["gone-{n}"]) <= 40
+
+
+# A message of these has 12 characters: a pack of 1,200 has a hundred of them.
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+def test_a_context_touches_what_the_budget_shows(connection: psycopg.Connection, thread_id: str) -> None:
+    read = "select public.memory_context(%s, 'u', p_characters => 1200)"
+    assert most_touched(connection, read, [thread_id]) <= 700
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_a_context_in_which_nobody_asked_does_not_read_all_of_it(connection: psycopg.Connection) -> None:
+    read = "select public.memory_context('unasked', 'u', p_characters => 1200)"
+    assert most_touched(connection, read, []) <= 3000
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+@pytest.mark.parametrize(
+    "keep",
+    ["p_keep_characters => 600", "p_keep_messages => 50", "p_until => 4999"],
+    ids=["characters", "messages", "all"],
+)
+def test_what_is_to_be_summarised_touches_a_piece(connection: psycopg.Connection, thread_id: str, keep: str) -> None:
+    read = f"select public.memory_pending(%s, 'u', p_characters => 1200, {keep})"
+    assert most_touched(connection, read, [thread_id]) <= 2000
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_a_commit_touches_what_it_covers(connection: psycopg.Connection) -> None:
+    commit = """select public.memory_commit_summary('summarised', c.id, %s::bigint, 0, %s::bigint, %s::json, 'New', 3, 1,
+      p_user_id => 'u') from memory.conversations c where c.thread_id = 'summarised'"""
+
+    def arguments(number: int) -> list[Any]:
+        first = 4800 + 10 * number
+        return [first - 1, first + 9, json.dumps([f"m{each}" for each in range(first, first + 10)])]
+
+    assert most_touched(connection, commit, arguments) <= 15
+    row = connection.execute("select max(number), max(to_sequence) from memory.conversation_summaries").fetchone()
+    assert row == (408, 4879)
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_what_is_due_of_one_user_touches_their_conversations(connection: psycopg.Connection) -> None:
+    due = "select public.memory_due(p_messages => 100, p_user_id => 'u')"
+    assert most_touched(connection, due, [], ("conversations",)) <= 250
+    page = "select public.memory_due(p_messages => 0, p_limit => 10, p_after_user => 'u', p_after => '80000000-0000-0000-0000-000000000000')"
+    assert most_touched(connection, page, [], ("conversations",)) <= 250

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import ConversationKey, conversations
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Call, Flow, arun, call, run
+from langchain_supabase_memory.flow import Call, Flow, Step, arun, call, run
 
 KEY = ConversationKey("t", "u")
 
@@ -23,6 +23,7 @@ def finish(flow: Flow[Any], answer: Any) -> Any:
 def test_an_append_is_one_call() -> None:
     flow = conversations.append(KEY, [HumanMessage("hello", id="m")])
     step = next(flow)
+    assert isinstance(step, Call)
     assert step.function == "memory_append"
     assert step.arguments["p_messages"][0]["id"] == "m"
     result = finish(flow, {"conversation_id": "c", "sequences": [4], "appended": 1, "updated": []})
@@ -31,9 +32,12 @@ def test_an_append_is_one_call() -> None:
 
 def test_a_read_of_everything_pages_by_the_last_number() -> None:
     flow = conversations.read_rows(KEY)
-    assert next(flow).arguments["p_from"] is None
-    page = [{"sequence": n} for n in range(1000)]
-    assert flow.send(page).arguments["p_from"] == 1000
+    first = next(flow)
+    assert isinstance(first, Call)
+    assert first.arguments["p_from"] is None
+    second = flow.send([{"sequence": n} for n in range(1000)])
+    assert isinstance(second, Call)
+    assert second.arguments["p_from"] == 1000
     assert len(finish(flow, [])) == 1000
 
 
@@ -70,12 +74,13 @@ def _recovering() -> Flow[list[Any]]:
 
 
 async def test_both_drivers_run_one_flow_alike() -> None:
-    def perform(step: Call) -> Any:
+    def perform(step: Step) -> Any:
+        assert isinstance(step, Call)
         if step.arguments["n"] == 1:
             raise ValueError
         return step.arguments["n"]
 
-    async def aperform(step: Call) -> Any:
+    async def aperform(step: Step) -> Any:
         return perform(step)
 
     assert run(_recovering(), perform) == await arun(_recovering(), aperform) == [0, "failed", 2]

@@ -13,15 +13,16 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
 
+def text(output: Any) -> str:
+    """What is printed, or what is displayed: as HTML where there is some, for that is what a notebook shows."""
+    data = output.get("data", {})
+    return str(output.get("text") or data.get("text/html") or data.get("text/plain", ""))
+
+
 def shown(notebook: Any) -> list[str]:
     """What a reader sees below each cell, without what differs from run to run."""
-    texts = [
-        "".join(
-            output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])
-        )
-        for cell in notebook.cells
-    ]
-    return [re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|code='[0-9a-f]{64}'", "…", text) for text in texts]
+    texts = ["".join(map(text, cell.get("outputs", []))) for cell in notebook.cells]
+    return [re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|code='[0-9a-f]{64}'", "…", each) for each in texts]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 
-from langchain_supabase_memory.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -19,14 +19,19 @@ def test_the_python_blocks_run_in_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{input}")])
-    names: dict[str, Any] = {"conn_string": conn_string, "model": OfflineQuotingModel(), "prompt": prompt}
+    names: dict[str, Any] = {
+        "conn_string": conn_string,
+        "model": OfflineQuotingModel(),
+        "summary_model": quoting_summary,
+        "prompt": prompt,
+    }
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(blocks) >= 3
     for block in blocks:
         exec(block, names)
     shown = capsys.readouterr().out
     assert "0 My kiln shows E-47\n1 That is the thermocouple." in shown
-    assert names["memory"].count(thread_id="studio") == 4
+    assert names["memory"].count(thread_id="studio") == 6
 
 
 def test_every_file_that_is_linked_exists() -> None:

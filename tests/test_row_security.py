@@ -18,8 +18,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from psycopg import sql
 
-from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.conversations import ALL_COLUMNS
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, summaries
+from langchain_supabase_memory.conversations import ALL_COLUMNS, named
 from langchain_supabase_memory.errors import (
     AccessError,
     AuthenticationError,
@@ -29,6 +29,7 @@ from langchain_supabase_memory.errors import (
     TokenExpiredError,
 )
 from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.transports.postgres import PostgresTransport
 from tests.conftest import Door
@@ -39,8 +40,30 @@ if TYPE_CHECKING:
 
     from tests.services.postgres import Cluster
 
-VERBS = ("append", "read", "count", "conversations", "forget_message", "forget")
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "context": {},
+    "pending": {"p_until": 0},
+    "commit_summary": {
+        "p_conversation_id": "00000000-0000-0000-0000-000000000000",
+        "p_through": -1,
+        "p_revision": 0,
+        "p_to": 0,
+        "p_message_ids": ["m"],
+        "p_content": "forged",
+        "p_characters": 6,
+        "p_tokens": 2,
+    },
+    "fail_summary": {"p_error": "forged"},
+    "summaries": {},
+    "coverage": {},
+}
+"""The SQL functions about summaries, with all that one would have to guess; the flows over them need a model."""
+
+VERBS = ("append", "read", "count", "conversations", *FUNCTIONS, "forget_message", "forget")
 """In an order in which an owner can call them one after the other."""
+
+NOTHING: tuple[Any, ...] = ([], 0, False, None, {"committed": False, "through_sequence": -1}, {"retry_at": None})
+"""What the verbs answer to who has nothing."""
 
 DATA_API = pytest.mark.parametrize("door", ["data_api-sync", "data_api-async"], indirect=True)
 DIRECT = pytest.mark.parametrize("door", ["direct-sync", "direct-async"], indirect=True)
@@ -54,10 +77,26 @@ async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str =
         return await door(memory.append, [HumanMessage("secret", id="m")], thread_id=thread_id, **who)
     if verb == "forget_message":
         return await door(memory.forget_message, "m", thread_id=thread_id, **who)
+    if verb in FUNCTIONS:
+        return await perform(door, memory, verb, thread_id, **who)
     return await door(getattr(memory, verb), thread_id=thread_id, **who)
 
 
-async def everything(door: Door, user_id: str) -> tuple[Any, Any]:
+async def perform(door: Door, memory: SupabaseMemory, verb: str, thread_id: str = "t", **who: Any) -> Any:
+    """Call a SQL function as the flows do; what is no part of the conversation's name is an argument of its own."""
+    key = memory.key(thread_id, who.pop("user_id", None), who.pop("agent_id", None))
+    call = Call(f"memory_{verb}", {**named(key), **FUNCTIONS[verb], **who})
+    return await memory.transport.aperform(call) if door.colour == "async" else memory.transport.perform(call)
+
+
+async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
+    """Owner and thread of everything that is due, if anything at all is due, for who asks."""
+    flow = summaries.due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
+    found = await memory.arun(flow) if door.colour == "async" else memory.run(flow)
+    return [(str(key.user_id), key.thread_id) for key in found]
+
+
+async def everything(door: Door, user_id: str) -> tuple[Any, Any, Any]:
     """All that the database holds of a user, as the server sees it."""
     listed = await door(door.service.conversations, user_id=user_id)
     rows = [
@@ -66,7 +105,12 @@ async def everything(door: Door, user_id: str) -> tuple[Any, Any]:
         )
         for each in listed
     ]
-    return listed, rows
+    covered = [
+        await perform(door, door.service, verb, each.thread_id, user_id=user_id, agent_id=each.agent_id)
+        for each in listed
+        for verb in ("context", "summaries", "coverage")
+    ]
+    return listed, rows, covered
 
 
 def _settled(future: Future[Any]) -> Any:
@@ -97,15 +141,42 @@ async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id:
     assert await use(door, memory, "forget_message", **who) is True
     await use(door, memory, "append", **who)
     assert await use(door, memory, "forget", **who) == 1
-    assert await everything(door, user_id) == ([], [])
+    assert await everything(door, user_id) == ([], [], [])
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
+async def test_an_owner_summarises_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
+    memory = door.as_token(token(user_id=user_id))
+    who = {"user_id": user_id} if named else {}
+    appended = await use(door, memory, "append", **who)
+    assert await due(door, memory, who.get("user_id")) == [(user_id, "t")]
+    pending = await use(door, memory, "pending", **who)
+    assert (pending["conversation_id"], [row["message_id"] for row in pending["messages"]]) == (
+        appended.conversation_id,
+        ["m"],
+    )
+    assert (await use(door, memory, "fail_summary", **who))["retry_at"] is not None
+    assert await due(door, memory, who.get("user_id")) == []
+    commit = await use(door, memory, "commit_summary", **who, p_conversation_id=appended.conversation_id)
+    assert commit == {"committed": True, "number": 1, "through_sequence": 0}
+    assert [each["content"] for each in await use(door, memory, "summaries", **who)] == ["forged"]
+    assert (await use(door, memory, "context", **who))["segments"][0]["content"] == "forged"
+    assert (await use(door, memory, "coverage", **who))["segments"] == [[1, 0, 0, None]]
+    # What was summarised is taken back when it changes, by the owner's own rights.
+    await door(memory.append, [HumanMessage("changed", id="m")], thread_id="t", **who)
+    assert await use(door, memory, "summaries", **who) == []
 
 
 async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door, user_id: str) -> None:
     await use(door, door.as_token(token(user_id=user_id)), "append")
     await use(door, door.as_token(token(user_id=user_id)), "append", agent_id="other")
+    ids = {each.agent_id: each.id for each in await door(door.service.conversations, user_id=user_id)}
+    commit = {"user_id": user_id, "agent_id": "other", "p_conversation_id": ids["other"]}
+    assert (await use(door, door.service, "commit_summary", **commit))["committed"]
     before = await everything(door, user_id)
     assert len(before[0]) == 2
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+    assert await due(door, stranger) == await due(door, stranger, user_id) == []
     for agent_id in ("default", "other"):
         who = {"user_id": user_id, "agent_id": agent_id}
         assert await use(door, stranger, "read", **who) == []
@@ -113,6 +184,12 @@ async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door,
         assert await use(door, stranger, "conversations", **who) == []
         assert await use(door, stranger, "forget_message", **who) is False
         assert await use(door, stranger, "forget", **who) == 0
+        for verb in ("context", "pending", "coverage"):
+            assert await use(door, stranger, verb, **who) is None
+        assert await use(door, stranger, "summaries", **who) == []
+        assert await use(door, stranger, "fail_summary", **who) == {"retry_at": None}
+        commit = {**who, "p_conversation_id": ids[agent_id]}
+        assert await use(door, stranger, "commit_summary", **commit) == {"committed": False, "through_sequence": -1}
         with pytest.raises(PermissionDeniedError) as caught:
             await use(door, stranger, "append", **who)
         assert caught.value.code == "42501"
@@ -121,7 +198,7 @@ async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door,
         with pytest.raises(PermissionDeniedError):
             await door(stranger.append, [HumanMessage("forged")], thread_id="a thread of the owner's to be", **who)
     assert await everything(door, user_id) == before
-    assert await everything(door, f"{user_id}-stranger") == ([], [])
+    assert await everything(door, f"{user_id}-stranger") == ([], [], [])
 
 
 async def test_the_same_thread_name_of_two_users_is_two_conversations(door: Door, user_id: str) -> None:
@@ -147,18 +224,20 @@ async def test_a_memory_for_a_user_ignores_the_servers_own_default_user(door: Do
 
 
 @pytest.mark.parametrize("subject", [False, True], ids=["without a subject", "with a subject"])
-@pytest.mark.parametrize("verb", VERBS)
-async def test_the_anonymous_role_is_refused_everything(door: Door, user_id: str, verb: str, subject: bool) -> None:
+async def test_the_anonymous_role_is_refused_everything(door: Door, user_id: str, subject: bool) -> None:
     await use(door, door.service, "append", user_id=user_id)
     before = await everything(door, user_id)
     anonymous = door.as_token(token("anon", user_id if subject else None))
-    with pytest.raises(PermissionDeniedError) as caught:
-        await use(door, anonymous, verb, user_id=user_id)
-    assert caught.value.code == "42501"
-    with pytest.raises(PermissionDeniedError):
-        await use(door, anonymous, verb)  # with nobody named
+    for verb in VERBS:
+        with pytest.raises(PermissionDeniedError) as caught:
+            await use(door, anonymous, verb, user_id=user_id)
+        assert caught.value.code == "42501"
+        with pytest.raises(PermissionDeniedError):
+            await use(door, anonymous, verb)  # with nobody named
     with pytest.raises(PermissionDeniedError):
         await door(anonymous.check)
+    with pytest.raises(PermissionDeniedError):
+        await due(door, anonymous, user_id)
     assert await everything(door, user_id) == before
 
 
@@ -169,23 +248,27 @@ async def test_the_server_sees_everyone_but_must_say_whom(door: Door, user_id: s
     for name in names:
         assert await use(door, door.service, "count", user_id=name) == 1
         assert [each.user_id for each in await use(door, door.service, "conversations", user_id=name)] == [name]
+        assert await due(door, door.service, name) == [(name, "t")]
+    # Only what is due is asked of everybody at once, for a worker that knows no names.
+    assert {(name, "t") for name in names} <= set(await due(door, door.service))
     for verb in VERBS:
         with pytest.raises(InvalidInputError, match="No user is named"):
             await use(door, door.service, verb)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-async def test_a_signed_in_token_without_a_subject_is_nobody(door: Door, user_id: str, verb: str) -> None:
+async def test_a_signed_in_token_without_a_subject_is_nobody(door: Door, user_id: str) -> None:
     await use(door, door.service, "append", user_id=user_id)
     before = await everything(door, user_id)
     nobody = door.as_token(token())
-    with pytest.raises(InvalidInputError, match=r"No user"):
-        await use(door, nobody, verb)
-    if verb == "append":
-        with pytest.raises(PermissionDeniedError):
-            await use(door, nobody, verb, user_id=user_id)
-    else:
-        assert await use(door, nobody, verb, user_id=user_id) in ([], 0, False)
+    for verb in VERBS:
+        with pytest.raises(InvalidInputError, match=r"No user"):
+            await use(door, nobody, verb)
+        if verb == "append":
+            with pytest.raises(PermissionDeniedError):
+                await use(door, nobody, verb, user_id=user_id)
+        else:
+            assert await use(door, nobody, verb, user_id=user_id) in NOTHING
+    assert await due(door, nobody) == await due(door, nobody, user_id) == []
     assert await everything(door, user_id) == before
 
 
@@ -358,7 +441,7 @@ _CLAIMS = "select set_config('request.jwt.claims', %s, true), set_config('role',
 
 @dataclass(frozen=True)
 class Place:
-    """A database of this file's own, in which the owner has one conversation with one message.
+    """A database of this file's own, in which the owner has one conversation with one message and its summary.
 
     Attributes:
         migrator: The address for the role that migrated it, which may change everything.
@@ -379,7 +462,10 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
     migrate(migrator, dimensions=8)
     with SupabaseMemory.from_conn_string(migrator) as memory:
         appended = memory.append([HumanMessage(SECRET_TEXT, id="m")], thread_id="t", user_id=OWNER)
-    assert appended.conversation_id is not None
+        assert appended.conversation_id is not None
+        of_the_owner = {"p_user_id": OWNER, "p_thread_id": "t", "p_conversation_id": appended.conversation_id}
+        told = {**FUNCTIONS["commit_summary"], **of_the_owner, "p_content": SECRET_TEXT}
+        assert memory.transport.perform(Call("memory_commit_summary", told))["committed"]
     return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
 
 
@@ -411,7 +497,21 @@ def leaks(connection: psycopg.Connection, place: Place, role: str, subject: str 
         (f"{schema}.{name}", sql.SQL("select r::text from {} r").format(sql.Identifier(schema, name)))
         for schema, name in names
     ]
-    known = {"p_user_id": OWNER, "p_thread_id": "t", "p_agent_id": "default", "p_message_id": "m"}
+    known = {
+        "p_user_id": OWNER,
+        "p_thread_id": "t",
+        "p_agent_id": "default",
+        "p_message_id": "m",
+        "p_tokens": "-1",
+    }
+    within = {
+        **known,
+        "p_conversation_id": place.conversation_id,
+        "p_sequence": "0",
+        "p_after": "-1",
+        "p_above": "-1",
+        "p_messages": "10",
+    }
     functions = connection.execute(
         "select n.nspname, p.proname, coalesce(p.proargnames[:p.pronargs - p.pronargdefaults], '{}'),"
         " p.pronargs - p.pronargdefaults, coalesce(p.proargnames[:p.pronargs], '{}')"
@@ -420,11 +520,12 @@ def leaks(connection: psycopg.Connection, place: Place, role: str, subject: str 
         " and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)"
     ).fetchall()
     for schema, name, required, number, arguments in functions:
-        if len(required) == number and set(required) <= set(known):
+        values = within if schema == "memory_private" else known
+        if len(required) == number and set(required) <= set(values):
             given = [
-                sql.SQL("{} => {}").format(sql.Identifier(argument), sql.Literal(known[argument]))
+                sql.SQL("{} => {}").format(sql.Identifier(argument), sql.Literal(values[argument]))
                 for argument in arguments
-                if argument in known
+                if argument in values
             ]
             call = sql.SQL("{}({})").format(sql.Identifier(schema, name), sql.SQL(", ").join(given))
             queries.append((f"{schema}.{name}()", sql.SQL("select r::text from {} r").format(call)))
@@ -465,7 +566,27 @@ ATTEMPTS = {
     "take a message": "update memory.conversation_messages set user_id = %(me)s where message_id = 'm'",
     "delete a conversation": "delete from memory.conversations where id = %(conversation)s",
     "delete a message": "delete from memory.conversation_messages where message_id = 'm'",
-    "empty the tables": "truncate memory.conversations, memory.conversation_messages",
+    "look at summaries": "select * from memory.conversation_summaries where user_id = %(owner)s",
+    "write a summary in the owner's name": (
+        "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
+        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " values (%(owner)s, %(conversation)s, 7, 0, 0, '{m}', 'forged', 6, 2, 6, 2)"
+    ),
+    "write a summary into the owner's conversation": (
+        "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
+        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " values (%(me)s, %(conversation)s, 7, 0, 0, '{m}', 'forged', 6, 2, 6, 2)"
+    ),
+    "change a summary": "update memory.conversation_summaries set content = 'forged' where user_id = %(owner)s",
+    "take a summary": "update memory.conversation_summaries set user_id = %(me)s where user_id = %(owner)s",
+    "delete a summary": "delete from memory.conversation_summaries where user_id = %(owner)s",
+    "commit a summary": (
+        "select where (public.memory_commit_summary('t', %(conversation)s, -1, 0, 0, '[\"m\"]', 'forged', 6, 2,"
+        " p_user_id => %(owner)s) ->> 'committed')::boolean"
+    ),
+    "note a failure": "select where public.memory_fail_summary('t', 'forged', %(owner)s) ->> 'retry_at' is not null",
+    "take back what is covered": "select where memory_private.uncover(%(owner)s, %(conversation)s, 0) is null",
+    "empty the tables": ("truncate memory.conversations, memory.conversation_messages, memory.conversation_summaries"),
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
     "rewrite the ledger": "delete from memory_private.migrations where name <> ''",
@@ -477,12 +598,18 @@ FOR_A_STRANGER = {
     "take the owner's conversation over": "42501",
     "write in the owner's name": "42501",
     "write into the owner's conversation": "23503",
+    "write a summary in the owner's name": "42501",
+    "write a summary into the owner's conversation": "23503",
     "empty the tables": "42501",
     "look into the ledger": "42501",
     "look at the installation": "42501",
     "rewrite the ledger": "42501",
 }
-FOR_NOBODY = {**FOR_A_STRANGER, "write into the owner's conversation": "42501"}
+FOR_NOBODY = {
+    **FOR_A_STRANGER,
+    "write into the owner's conversation": "42501",
+    "write a summary into the owner's conversation": "42501",
+}
 FOR_ANON = dict.fromkeys(ATTEMPTS, "42501")
 
 
@@ -546,8 +673,8 @@ def test_the_catalog_holds_no_fault(place: Place) -> None:
             " where schemaname in ('memory', 'memory_private')"
         ).fetchone()
         assert row is not None
-        assert row[0] >= 2, "the catalog was asked about the right schemas"
-        assert row[1] >= 4
+        assert row[0] >= 3, "the catalog was asked about the right schemas"
+        assert row[1] >= 5
 
 
 @pytest.mark.parametrize(
@@ -566,8 +693,13 @@ def test_the_probe_finds_the_owners_rows_for_who_may_see_them(place: Place, role
         assert leaks(connection, place, role, subject) >= {
             "memory.conversations",
             "memory.conversation_messages",
+            "memory.conversation_summaries",
             "public.memory_read()",
             "public.memory_conversations()",
+            "public.memory_context()",
+            "public.memory_pending()",
+            "public.memory_summaries()",
+            "public.memory_due()",
         }
 
 
@@ -588,7 +720,7 @@ def test_every_attempt_on_the_owners_rows_fails(
         assert attempts(connection, place, role, subject) == expected
 
 
-@pytest.mark.parametrize("table", ["conversations", "conversation_messages"])
+@pytest.mark.parametrize("table", ["conversations", "conversation_messages", "conversation_summaries"])
 def test_an_owner_cannot_give_a_row_away(place: Place, table: str) -> None:
     give = sql.SQL("update memory.{} set user_id = %(me)s where user_id = %(owner)s").format(sql.Identifier(table))
     with psycopg.connect(place.session) as connection, acting(connection, "authenticated", OWNER):
@@ -610,6 +742,7 @@ def test_a_stranger_may_use_the_same_uuid_and_gains_nothing(place: Place) -> Non
         assert outcome(connection, end, names) == "1 rows"  # the stranger's own, and no cascade beyond it
         connection.execute("select set_config('request.jwt.claims', %s, true)", [json.dumps({"sub": OWNER})])
         assert connection.execute("select text from memory.conversation_messages").fetchall() == [(SECRET_TEXT,)]
+        assert connection.execute("select content from memory.conversation_summaries").fetchall() == [(SECRET_TEXT,)]
 
 
 def test_migrating_again_opens_nothing(place: Place) -> None:
@@ -635,6 +768,8 @@ def test_migrating_again_closes_what_was_opened_since(cluster: Cluster) -> None:
 OPENED = [
     "alter table memory.conversations disable row level security",
     "alter table memory.conversation_messages no force row level security",
+    "alter table memory.conversation_summaries disable row level security",
+    "create policy everyone on memory.conversation_summaries to authenticated using (true)",
     "alter table memory_private.migrations disable row level security",
     "create policy everyone on memory.conversations using (true)",
     "grant usage on schema memory, memory_private to public",
@@ -642,6 +777,8 @@ OPENED = [
     "grant execute on all functions in schema public to anon",
     "alter function public.memory_read security definer",
     "alter function public.memory_count reset search_path",
+    "alter function public.memory_context security definer",
+    "grant execute on all functions in schema memory_private to anon",
 ]
 
 
@@ -676,6 +813,11 @@ def breakable(place: Place) -> Iterator[psycopg.Connection]:
             "public.all_of()",
         ),
         ("alter function public.memory_read security definer", "public.memory_read()"),
+        ("alter function public.memory_context security definer", "public.memory_context()"),
+        ("alter function public.memory_pending security definer", "public.memory_pending()"),
+        ("alter function public.memory_summaries security definer", "public.memory_summaries()"),
+        ("alter function public.memory_due security definer", "public.memory_due()"),
+        ("alter table memory.conversation_summaries disable row level security", "memory.conversation_summaries"),
         ("alter table memory.conversations disable row level security", "memory.conversations"),
         (
             "drop policy conversation_messages_select on memory.conversation_messages;"
@@ -689,7 +831,9 @@ def breakable(place: Place) -> Iterator[psycopg.Connection]:
         ("create table public.copy as select * from memory.conversations; grant all on public.copy to authenticated",
          "public.copy"),
     ],
-    ids=["view", "materialized view", "definer", "own verb as definer", "no rls", "open policy", "more policy", "copy"],
+    ids=["view", "materialized view", "definer", "read as definer", "context as definer", "pending as definer",
+         "summaries as definer", "due as definer", "summaries without rls", "no rls", "open policy", "more policy",
+         "copy"],
 )  # fmt: skip
 def test_the_probe_notices_a_way_out(breakable: psycopg.Connection, place: Place, mistake: str, way: str) -> None:
     assert leaks(breakable, place, "authenticated", STRANGER) == set()
@@ -733,6 +877,27 @@ def test_a_view_that_asks_as_its_reader_is_no_way_out(breakable: psycopg.Connect
             "write into the owner's conversation",
             "1 rows",
         ),
+        ("alter table memory.conversation_summaries disable row level security", "look at summaries", "1 rows"),
+        ("alter table memory.conversation_summaries disable row level security", "change a summary", "1 rows"),
+        ("alter table memory.conversation_summaries disable row level security", "delete a summary", "1 rows"),
+        (
+            "alter table memory.conversation_summaries disable row level security",
+            "write a summary in the owner's name",
+            "1 rows",
+        ),
+        (
+            "alter table memory.conversation_summaries drop constraint"
+            " conversation_summaries_user_id_conversation_id_fkey",
+            "write a summary into the owner's conversation",
+            "1 rows",
+        ),
+        (
+            "alter function public.memory_commit_summary security definer; delete from memory.conversation_summaries;"
+            " update memory.conversations set summarised_through = -1",
+            "commit a summary",
+            "1 rows",
+        ),
+        ("alter function public.memory_fail_summary security definer", "note a failure", "1 rows"),
         (
             "grant truncate on all tables in schema memory to authenticated",
             "empty the tables",
@@ -742,7 +907,7 @@ def test_a_view_that_asks_as_its_reader_is_no_way_out(breakable: psycopg.Connect
             "grant select on memory_private.migrations to authenticated;"
             " alter table memory_private.migrations disable row level security",
             "look into the ledger",
-            "1 rows",
+            f"{len(script.current(8).tables)} rows",
         ),
     ],
 )

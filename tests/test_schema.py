@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -89,9 +90,82 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
     cluster.execute("drop function public.memory_lane()", database=upgraded)  # it is theirs, so it was left alone
 
     def schema(name: str) -> str:
-        return "\n".join(line for line in dump(cluster, name).splitlines() if not line.startswith("0001_"))
+        return "\n".join(line for line in dump(cluster, name).splitlines() if not re.match(r"\d{4}_", line))
 
     assert schema(upgraded) == schema(fresh)
+
+
+# What the release with 0001 alone left behind, beside its functions: its rules of access, and what was said.
+OF_THE_FIRST_RELEASE = """
+alter table memory.conversations enable row level security;
+alter table memory.conversations force row level security;
+alter table memory.conversation_messages enable row level security;
+alter table memory.conversation_messages force row level security;
+create policy conversations_server on memory.conversations to current_user using (true) with check (true);
+create policy conversation_messages_server on memory.conversation_messages to current_user
+  using (true) with check (true);
+create function public.memory_append(p_thread_id text, p_messages json, p_user_id text default null) returns jsonb
+  language sql as 'select null::jsonb';
+comment on function public.memory_append is 'langchain-supabase-memory: the first';
+insert into memory.conversations (user_id, thread_id, next_sequence, message_count) values
+  ('u', 'long', 500, 499), ('u', 'short', 1, 1), ('v', 'long', 2, 2), ('v', 'empty', 0, 0);
+insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
+  cumulative_characters, payload)
+select c.user_id, c.id, n, 'm' || n, case n % 2 when 0 then 'user' else 'assistant' end, repeat('x', 10), 10, 7,
+  10 * row_number() over (partition by c.user_id, c.id order by n),
+  json_build_object('type', case n % 2 when 0 then 'human' else 'ai' end,
+                    'data', json_build_object('content', repeat('x', 10), 'id', 'm' || n))
+from memory.conversations c, generate_series(0, c.next_sequence - 1) n where not (c.message_count = 499 and n = 7)
+"""
+
+
+@pytest.mark.parametrize("role", ["postgres", "supabase_admin", "neither"])
+def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster: Cluster, role: str) -> None:
+    """Also where the role that migrates is neither a superuser nor bypasses row level security."""
+    fresh, upgraded = (cluster.create_database(supabase=role == "postgres") for _ in range(2))
+    if role == "neither":
+        cluster.create_database()  # the roles of the API are there; this role may not make them
+        cluster.execute(
+            "create role neither login; grant authenticated, service_role to neither;"
+            f" alter database {fresh} owner to neither; alter database {upgraded} owner to neither",
+            superuser=True,
+        )
+    parts = {part.name: part.sql for part in script.parts(1536, plain=True)}
+    with psycopg.connect(cluster.conn_string(upgraded, role)) as connection:
+        for name in ("plain_postgres", "ledger", "0001_conversations"):
+            connection.execute(parts[name].encode())
+        connection.execute(OF_THE_FIRST_RELEASE.encode())
+    for name in (fresh, upgraded):
+        migrate(cluster.conn_string(name, role))
+
+    def schema(name: str) -> str:
+        command = [str(cluster.bin / "pg_dump"), "--schema-only", cluster.conn_string(name, "supabase_admin")]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return "\n".join(line for line in text.splitlines() if "restrict" not in line)
+
+    assert schema(upgraded) == schema(fresh)
+    with psycopg.connect(cluster.conn_string(upgraded, "supabase_admin")) as connection:
+        rows = connection.execute(
+            "select user_id, thread_id, total_characters, total_tokens, revision, summarised_through,"
+            " summarised_characters, summarised_tokens, summary_failures from memory.conversations order by 1, 2"
+        ).fetchall()
+    assert rows == [
+        ("u", "long", 4990, 3493, 0, -1, 0, 0, 0),
+        ("u", "short", 10, 7, 0, -1, 0, 0, 0),
+        ("v", "empty", 0, 0, 0, -1, 0, 0, 0),
+        ("v", "long", 20, 14, 0, -1, 0, 0, 0),
+    ]
+    with SupabaseMemory.from_conn_string(cluster.conn_string(upgraded, role), user_id="u") as memory:
+        memory.check()
+        assert memory.append([HumanMessage("one more")], thread_id="long").sequences == [500]
+        assert memory.count(thread_id="long") == 500
+        result = memory.summarise(
+            thread_id="long", model=lambda _: "What was said.", policy=SummaryPolicy(keep_messages=9)
+        )
+        assert result.failed is None
+        coverage = memory.coverage(thread_id="long")
+        assert (coverage.gaps, coverage.overlaps, coverage.complete) == ([], [], True)
+        assert coverage.of(7).state == "forgotten"
 
 
 def test_the_width_is_recorded_and_another_is_refused(cluster: Cluster) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
+    from langchain_supabase_memory.summary_model import Summariser
+
 DATABASE_URL = "SUPABASE_DB_URL"
 """The environment variable that holds a connection string."""
 
@@ -133,20 +135,22 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) 
 
     from langchain_supabase_memory.demo.show import show
 
-    show(Console(), path.absolute(), _chat_model(model), path=transcript, questions=list(ask) or None)
+    chat, summariser = _models(model)
+    show(Console(), path.absolute(), chat, summariser, path=transcript, questions=list(ask) or None)
 
 
-def _chat_model(name: str) -> BaseChatModel:
-    """The real model where there is a key, else the stand-in."""
+def _models(name: str) -> tuple[BaseChatModel, Summariser]:
+    """The agent's model and the summary model: the real one where there is a key, else the stand-ins."""
     if os.environ.get("OPENAI_API_KEY"):
         try:
             from langchain_openai import ChatOpenAI
         except ImportError:
             raise MissingDependencyError("A model of OpenAI", "openai") from None
-        return ChatOpenAI(model=name)
-    from langchain_supabase_memory.demo.model import OfflineQuotingModel
+        chat = ChatOpenAI(model=name)
+        return chat, chat
+    from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
 
-    return OfflineQuotingModel()
+    return OfflineQuotingModel(), quoting_summary
 
 
 def _conn_string(database_url: str | None, embedded: Path | None) -> str:

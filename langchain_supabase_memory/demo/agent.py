@@ -1,4 +1,4 @@
-"""A real LangChain agent whose context is bounded: the newest messages, and a tool for everything before them."""
+"""A real LangChain agent whose context is bounded, with a tool for what was said before it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.demo.search import search_tool
 from langchain_supabase_memory.errors import MissingDependencyError
-from langchain_supabase_memory.messages.codec import to_row
+from langchain_supabase_memory.messages import content
+from langchain_supabase_memory.settings import ContextBudget
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.memory import SupabaseMemory
 
-RECENT = 20
-"""The newest messages that are always in the prompt."""
+BUDGET = ContextBudget(characters=4_000)
+"""What a prompt may hold of the conversation: the rolling summary, and the newest messages as they were said."""
 
 _PROMPT = (
-    "You are the assistant of the person you talk with. You see the newest messages of a long conversation; what was "
-    "said before them you find with search_conversation. Answer in one sentence, from what was said, and say so if "
-    "you cannot find it."
+    "You are the assistant of the person you talk with. You see a summary and the newest messages of a long "
+    "conversation; what was said before them you find with search_conversation. Answer in one sentence, from what was "
+    "said, and say so if you cannot find it."
 )
 
 
@@ -61,19 +62,22 @@ class DemoAgent:
             from langchain.agents import create_agent
         except ImportError:
             raise MissingDependencyError("The demo's agent", "agents") from None
-        self._memory = memory
+        from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
+
         self._thread_id = thread_id
-        self._agent = create_agent(model, [search_tool(memory, thread_id)], system_prompt=_PROMPT)
+        self._agent = create_agent(
+            model,
+            [search_tool(memory, thread_id)],
+            system_prompt=_PROMPT,
+            middleware=[SupabaseMemoryMiddleware(memory, budget=BUDGET, on_error="raise")],
+        )
 
     def ask(self, question: str) -> Answer:
-        """One turn: read the newest messages, let the agent answer, store what is new."""
-        recent = self._memory.read(thread_id=self._thread_id, last=RECENT)
-        asked = [*(stored.message for stored in recent if stored.message is not None), HumanMessage(question)]
+        """One turn: the middleware loads the context and stores what is new."""
         meter = _Meter()
-        config: RunnableConfig = {"callbacks": [meter]}
-        state: Any = {"messages": asked}  # its type names the messages by a union that no list of ours has
+        config: RunnableConfig = {"callbacks": [meter], "configurable": {"thread_id": self._thread_id}}
+        state: Any = {"messages": [HumanMessage(question)]}
         said: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
-        self._memory.append(said[len(recent) :], thread_id=self._thread_id)
         return Answer(str(said[-1].text), meter.characters, meter.tokens)
 
 
@@ -84,6 +88,6 @@ class _Meter(BaseCallbackHandler):
         self.characters = self.tokens = 0
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any) -> None:
-        rows = [to_row(message) for batch in messages for message in batch]
-        self.characters += sum(row["characters"] for row in rows)
-        self.tokens += sum(row["tokens"] for row in rows)
+        sent = [message for batch in messages for message in batch]
+        self.characters += sum(map(content.characters, sent))
+        self.tokens += sum(map(content.tokens, sent))

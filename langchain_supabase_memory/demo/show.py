@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from langchain_supabase_memory.demo import replay, transcript
-from langchain_supabase_memory.demo.agent import RECENT, DemoAgent
+from langchain_supabase_memory.demo.agent import BUDGET, DemoAgent
 from langchain_supabase_memory.demo.model import quote
 from langchain_supabase_memory.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import SupabaseMemory
-from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
+from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
 from langchain_supabase_memory.transports.embedded import start_migrated
 
 if TYPE_CHECKING:
@@ -27,9 +27,17 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from rich.console import Console
 
+    from langchain_supabase_memory.summary_model import Summariser
+
 
 def show(
-    console: Console, folder: Path, model: BaseChatModel, *, path: Path | None, questions: list[str] | None
+    console: Console,
+    folder: Path,
+    model: BaseChatModel,
+    summariser: Summariser,
+    *,
+    path: Path | None,
+    questions: list[str] | None,
 ) -> None:
     """Run the demo.
 
@@ -37,6 +45,7 @@ def show(
         console: Where it is shown.
         folder: Where the embedded database lies; it stays there to explore.
         model: The agent's chat model.
+        summariser: What writes the summaries.
         path: A transcript of the user's; the bundled one by default.
         questions: What to ask; the bundled transcript's questions by default.
 
@@ -47,7 +56,7 @@ def show(
     console.print(Panel.fit("An agent that remembers, on a Postgres of its own", style="bold"))
     with console.status("Starting the embedded Postgres and making the schema …"):
         conn_string = start_migrated(folder, DEFAULT_DIMENSIONS)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=USER) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=USER, model=summariser) as memory:
         memory.forget(thread_id=THREAD)
         _replay(console, conn_string, said, path)
         stored = memory.read(thread_id=THREAD, columns=["characters", "tokens", "text"])
@@ -60,9 +69,10 @@ def show(
         if not asked:
             console.print('Ask about it with: supabase-memory demo --transcript FILE --ask "…"')
             return
+        _summarise(console, memory, len(said))
         agent = DemoAgent(memory, THREAD, model)
         console.print(f"[bold]Questions about what was said long ago[/bold] (model: {model._llm_type})\n")
-        recent_only = [str(message.text) for message in stored[-RECENT:]]
+        recent = _recent(memory)
         full = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
         right = blind = characters = tokens = whole_characters = whole_tokens = 0
         for question in asked:
@@ -75,7 +85,7 @@ def show(
             if expected is not None:
                 is_right = expected.expect in answer.text
                 right += is_right
-                blind += expected.expect in quote(recent_only, question)
+                blind += expected.expect in quote(recent, question)
                 mark = "[green]✓[/green] " if is_right else "[red]✗[/red] "
             console.print(f"[cyan]{USER}:[/cyan] {question}", highlight=False)
             console.print(f"{mark}[magenta]agent:[/magenta] ", end="", highlight=False)
@@ -85,6 +95,7 @@ def show(
                 f"{(time.perf_counter() - started) * 1000:.0f} ms[/dim]\n",
                 highlight=False,
             )
+        console.print(memory.context(thread_id=THREAD, budget=BUDGET).report(), "")
     _gains(console, len(asked), len(known), right, blind, (characters, whole_characters), (tokens, whole_tokens))
     console.print(f"The database stays in {folder}. To explore it, in Python:", highlight=False)
     console.print(f'  memory = SupabaseMemory.embedded("{folder}", user_id="{USER}")', highlight=False, soft_wrap=True)
@@ -114,6 +125,29 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
                 raise SupabaseMemoryError("The process that stores the conversation failed.", hint="See above.")
 
 
+def _recent(memory: SupabaseMemory) -> list[str]:
+    """What an agent sees that has the same budget, and no memory."""
+    pack = memory.context(thread_id=THREAD, budget=BUDGET, policy=SummaryPolicy(mode="background"))
+    return [str(entry.message.text) for entry in pack.fitted.recent]
+
+
+def _summarise(console: Console, memory: SupabaseMemory, messages: int) -> None:
+    """Make the rolling summary, and show that nothing falls between."""
+    with console.status("Summarising what is older than the newest messages …"):
+        policy = SummaryPolicy(input_characters=8_000).within(BUDGET)
+        made = memory.summarise(thread_id=THREAD, policy=policy)
+    if made.failed is not None:
+        console.print(f"The summary failed ({made.failed}); nothing is lost, the next try comes later.")
+    coverage = memory.coverage(thread_id=THREAD, budget=BUDGET)
+    verbatim = sum(each.to_sequence - each.from_sequence + 1 for each in coverage.ranges if each.state == "verbatim")
+    console.print(
+        f"The rolling summary: {len(made.segments)} segments, {made.model_calls} model calls. Of {messages} messages "
+        f"{verbatim} are verbatim in the next prompt and {made.through_sequence + 1} are covered by the summary; "
+        f"{'nothing fell between' if coverage.complete else 'some are omitted'}.\n",
+        highlight=False,
+    )
+
+
 def _gains(
     console: Console,
     asked: int,
@@ -132,6 +166,6 @@ def _gains(
     if known:
         console.print(
             f"Right answers: [bold]{right} of {known}[/bold]; "
-            f"with only the last {RECENT} messages and no memory: {blind} of {known}.\n",
+            f"with only the newest {BUDGET.about_characters:,} characters and no memory: {blind} of {known}.\n",
             highlight=False,
         )

@@ -6,7 +6,6 @@ Beside it go what is searched, counted and shown: role, plain text, characters, 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -14,50 +13,22 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
     BaseMessageChunk,
     ChatMessage,
-    FunctionMessage,
-    HumanMessage,
     RemoveMessage,
-    SystemMessage,
-    ToolMessage,
     message_chunk_to_message,
     messages_from_dict,
 )
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages import content, sanitiser
 from langchain_supabase_memory.models import StoredMessage
-from langchain_supabase_memory.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.models import Role
-
 _logger = logging.getLogger(__name__)
-
-_ROLES: dict[type[BaseMessage], Role] = {
-    HumanMessage: "user",
-    AIMessage: "assistant",
-    SystemMessage: "system",
-    ToolMessage: "tool",
-    FunctionMessage: "tool",
-}
-_CHAT_ROLES: dict[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-}
-_IMAGE_BLOCKS = {"image", "image_url", "input_image"}
-_MEDIA_BLOCKS = _IMAGE_BLOCKS | {"file", "input_file", "audio", "input_audio", "video", "text-plain", "media"}
 
 
 def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
@@ -103,15 +74,14 @@ def to_row(message: BaseMessage) -> dict[str, Any]:
     whole = message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
     fields = {**whole.__dict__, **(whole.__pydantic_extra__ or {})}
     data = {key: sanitiser.encode(value) for key, value in fields.items()}
-    text = sanitiser.clean(str(whole.text))
-    images = _images(whole.content)
-    calls = _tool_calls_text(data)
+    text = sanitiser.clean(content.words(whole))
+    images = [_image(block) for block in content.media(whole.content)]
     return {
         "id": sanitiser.clean(str(whole.id)),
-        "role": _role(whole),
+        "role": content.role(whole),
         "text": text,
-        "characters": len(text) + len(calls),
-        "tokens": MESSAGE_TOKENS + count_tokens(text) + count_tokens(calls) + MEDIA_TOKENS * len(images),
+        "characters": content.characters(whole),
+        "tokens": content.tokens(whole),
         "images": images or None,
         "payload": {"type": whole.type, "data": data},
     }
@@ -134,13 +104,22 @@ def from_payload(payload: Mapping[str, Any]) -> BaseMessage:
         return messages_from_dict([{"type": payload["type"], "data": data}])[0]
     except (ValueError, TypeError) as error:
         _logger.warning("A stored message of type %r could not be restored: %s", payload["type"], type(error).__name__)
-        content = data.get("content")
+        body = data.get("content")
         return ChatMessage(
             role=str(payload["type"]),
-            content=content if isinstance(content, (str, list)) else "",
+            content=body if isinstance(body, (str, list)) else "",
             id=data.get("id"),
             additional_kwargs={"supabase_memory_unreadable": True},
         )
+
+
+def from_payloads(payloads: Sequence[Mapping[str, Any]]) -> list[BaseMessage]:
+    """The messages of many payloads; as `from_payload`, but faster."""
+    decoded = [{"type": payload["type"], "data": sanitiser.decode(payload["data"])} for payload in payloads]
+    try:
+        return messages_from_dict(decoded)
+    except (ValueError, TypeError):
+        return [from_payload(payload) for payload in payloads]
 
 
 def from_row(row: Mapping[str, Any]) -> StoredMessage:
@@ -164,27 +143,6 @@ def _time(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value).astimezone(UTC)
 
 
-def _role(message: BaseMessage) -> Role:
-    if isinstance(message, ChatMessage):
-        # A speaker of another name ("moderator") has no more authority than a user.
-        return _CHAT_ROLES.get(message.role.lower(), "user")
-    return next((role for kind, role in _ROLES.items() if isinstance(message, kind)), "user")
-
-
-def _tool_calls_text(data: Mapping[str, Any]) -> str:
-    """What a model reads of a message's tool calls: their names and arguments."""
-    calls = [*(data.get("tool_calls") or []), *(data.get("invalid_tool_calls") or [])]
-    return "".join(f"{call.get('name')}{json.dumps(call.get('args'), ensure_ascii=False)}" for call in calls)
-
-
-def _images(content: Any) -> list[dict[str, Any]]:
-    """The images and files of a message: by address, or by size where the bytes are inside the payload."""
-    if not isinstance(content, list):
-        return []
-    blocks = [block for block in content if isinstance(block, dict) and block.get("type") in _MEDIA_BLOCKS]
-    return [_image(block) for block in blocks]
-
-
 def _image(block: Mapping[str, Any]) -> dict[str, Any]:
     address = block.get("image_url") or block.get("url") or block.get("file_url") or block.get("file_id")
     if isinstance(address, dict):
@@ -192,7 +150,9 @@ def _image(block: Mapping[str, Any]) -> dict[str, Any]:
     nested = block.get("source")
     source = nested if isinstance(nested, dict) else block
     inline = source.get("data") or source.get("base64") or block.get("file_data")
-    described: dict[str, Any] = {"kind": "image" if block.get("type") in _IMAGE_BLOCKS else str(block.get("type"))}
+    described: dict[str, Any] = {
+        "kind": "image" if block.get("type") in content.IMAGE_BLOCKS else str(block.get("type"))
+    }
     mime_type = source.get("media_type") or source.get("mime_type") or block.get("mime_type")
     if isinstance(address, str) and address.startswith("data:"):
         mime_type = mime_type or address[5:].split(";", 1)[0]

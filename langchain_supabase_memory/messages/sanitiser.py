@@ -76,10 +76,19 @@ _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 def clean(text: str) -> str:
     """The text with what Postgres cannot hold replaced by U+FFFD; the same object if there is nothing to replace."""
-    if not _UNSTORABLE.search(text):
+    if "\0" not in text and _is_whole(text):
         return text
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return _UNSTORABLE.sub("\ufffd", joined)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether no half of a surrogate pair is in a text: what has none is UTF-8, and that is quicker tried."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def encode(value: Any) -> Any:
@@ -93,12 +102,14 @@ def decode(value: Any) -> Any:
         return [decode(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if set(value) == {TAG, "value"} and value[TAG] in _DECODERS:
+    kind = value.get(TAG)
+    if isinstance(kind, str) and kind in _DECODERS and value.keys() == {TAG, "value"}:
         try:
-            return _DECODERS[value[TAG]](decode(value["value"]))
+            return _DECODERS[kind](decode(value["value"]))
         except (ValueError, TypeError, ArithmeticError):
             return value
-    return {key: decode(item) for key, item in value.items()}
+    # Most items are no structures, and not worth a call each.
+    return {key: decode(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
 
 
 def _tagged(kind: str, value: Any) -> dict[str, Any]:
@@ -114,6 +125,8 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
         return value
     if kind is float:
         return value if math.isfinite(value) else _tagged("float", repr(value))
+    if (kind is dict or kind is list) and not value:
+        return kind()
     if kind in _ENCODERS:
         name, encoder = _ENCODERS[kind]
         return _tagged(name, encoder(value))

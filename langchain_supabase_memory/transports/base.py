@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenacity import (
@@ -59,17 +60,41 @@ def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> A
     Raises:
         UnavailableError: It could not be performed within the policy; any other error is raised at once.
     """
-    return Retrying(**_arguments(policy))(perform, call)
+    begun = time.monotonic()
+    try:
+        return perform(call)  # nearly always enough, and tenacity's loop would cost as much as the call's own work
+    except UnavailableError as error:
+        failed = [error]
+
+    def tried(call: Call) -> Any:
+        if failed:
+            raise failed.pop()
+        return perform(call)
+
+    return Retrying(**_arguments(policy, begun))(tried, call)
 
 
 async def arepeat(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
     """The async twin of `repeat`."""
-    return await AsyncRetrying(**_arguments(policy))(perform, call)
+    begun = time.monotonic()
+    try:
+        return await perform(call)
+    except UnavailableError as error:
+        failed = [error]
+
+    async def tried(call: Call) -> Any:
+        if failed:
+            raise failed.pop()
+        return await perform(call)
+
+    return await AsyncRetrying(**_arguments(policy, begun))(tried, call)
 
 
-def _arguments(policy: RetryPolicy) -> dict[str, Any]:
+def _arguments(policy: RetryPolicy, begun: float) -> dict[str, Any]:
+    """Tenacity's settings for a loop whose first try, begun at that time, has failed already."""
+    left_seconds = policy.deadline_seconds - (time.monotonic() - begun)
     return {
-        "stop": stop_after_attempt(policy.attempts) | stop_before_delay(policy.deadline_seconds),
+        "stop": stop_after_attempt(policy.attempts) | stop_before_delay(left_seconds),
         "wait": wait_random_exponential(multiplier=policy.wait_seconds, max=policy.longest_wait_seconds),
         "retry": retry_if_exception_type(UnavailableError),
         "reraise": True,

@@ -5,22 +5,31 @@ create function public.memory_append(
   p_thread_id text,
   p_messages  json,
   p_user_id   text default null,
-  p_agent_id  text default 'default'
+  p_agent_id  text default 'default',
+  p_replace   boolean default true -- whether a message that is there with other content is replaced
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
+-- What is touched must not depend on what the planner knows. Every range is read in the order of the one index that it
+-- is to use, and no sort may stand in for that; so a plan made once is as good as one made for each call.
+set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
-  v_user      text := memory_private.owner(p_user_id);
-  v_count     integer := json_array_length(p_messages);
-  v_id        uuid;
-  v_first     bigint;
-  v_fresh     integer;
-  v_touched   timestamptz;
-  v_new       text[];
-  v_row       record;
-  v_stored    record;
-  v_sequences bigint[] := '{}';
-  v_updated   text[] := '{}';
+  v_user       text := memory_private.owner(p_user_id);
+  v_count      integer := json_array_length(p_messages);
+  v_id         uuid;
+  v_first      bigint;
+  v_base       bigint;
+  v_characters bigint;
+  v_tokens     bigint;
+  v_counted    bigint;
+  v_edited     bigint;
+  v_fresh      integer;
+  v_touched    timestamptz;
+  v_new        text[];
+  v_row        record;
+  v_stored     record;
+  v_sequences  bigint[] := '{}';
+  v_updated    text[] := '{}';
 begin
   if v_count = 0 then
     return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
@@ -31,11 +40,15 @@ begin
     update memory.conversations c
        set next_sequence = c.next_sequence + v_count,
            message_count = c.message_count + v_count,
+           total_characters = c.total_characters + a.characters,
+           total_tokens = c.total_tokens + a.tokens,
            updated_at = clock_timestamp()
+      from (select sum(i.characters) as characters, sum(i.tokens) as tokens
+            from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count,
+    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_touched;
+      into v_id, v_first, v_base, v_characters, v_tokens, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -53,10 +66,7 @@ begin
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,
       created_at, metadata, images, payload)
     select v_user, v_id, v_first - 1 + row_number() over w, i.id, i.role, i.text, i.characters, i.tokens,
-           sum(i.characters) over w + coalesce((
-             select l.cumulative_characters from memory.conversation_messages l
-             where l.user_id = v_user and l.conversation_id = v_id
-             order by l.sequence desc limit 1), 0),
+           v_base + sum(i.characters) over w,
            coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
     from rows from (json_to_recordset(p_messages) as (
            id text, role text, text text, characters integer, tokens integer,
@@ -69,46 +79,70 @@ begin
     exit when v_fresh = v_count or v_new is not null;
     v_new := array(
       select m.message_id from memory.conversation_messages m
-      where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first);
+      where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first
+      order by m.sequence);
     delete from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first;
+     where m.ctid = any (array(
+       select t.ctid from memory.conversation_messages t
+       where t.user_id = v_user and t.conversation_id = v_id and t.sequence >= v_first
+       order by t.sequence));
   end loop;
 
   if v_fresh = v_count then
     return jsonb_build_object(
       'conversation_id', v_id,
-      'sequences', (select jsonb_agg(s) from generate_series(v_first, v_first + v_count - 1) s),
+      'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
       'appended', v_count,
       'updated', '[]'::jsonb);
   end if;
 
-  -- Give the unused numbers back, and update what was there with other content.
+  -- Update what was there with other content.
+  v_counted := v_tokens;
   for v_row in
     select * from json_to_recordset(p_messages) as (
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
   loop
-    select m.sequence, m.characters, m.payload into v_stored from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.message_id = v_row.id;
+    select t.* into v_stored
+      from (select m.ctid, m.message_id, m.sequence, m.characters, m.tokens, m.payload
+            from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= v_row.id
+            order by m.message_id limit 1) t
+     where t.message_id = v_row.id;
     v_sequences := v_sequences || v_stored.sequence;
-    if v_stored.sequence < v_first and v_stored.payload::jsonb is distinct from v_row.payload::jsonb then
+    continue when v_stored.sequence >= v_first;
+    v_characters := v_characters - v_row.characters;
+    v_tokens := v_tokens - v_row.tokens;
+    continue when not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    update memory.conversation_messages m
+       set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
+           metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
+           payload = v_row.payload, updated_at = clock_timestamp()
+     where m.ctid = v_stored.ctid;
+    if v_row.characters <> v_stored.characters then
       update memory.conversation_messages m
-         set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
-             metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
-             payload = v_row.payload, updated_at = clock_timestamp()
-       where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_stored.sequence;
-      if v_row.characters <> v_stored.characters then
-        update memory.conversation_messages m
-           set cumulative_characters = m.cumulative_characters + v_row.characters - v_stored.characters
-         where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_stored.sequence;
-      end if;
-      v_updated := v_updated || v_row.id;
+         set cumulative_characters = m.cumulative_characters + v_row.characters - v_stored.characters
+       where m.ctid = any (array(
+         select t.ctid from memory.conversation_messages t
+         where t.user_id = v_user and t.conversation_id = v_id and t.sequence >= v_stored.sequence
+         order by t.sequence));
+      v_characters := v_characters + v_row.characters - v_stored.characters;
     end if;
+    v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
+    v_edited := least(v_edited, v_stored.sequence);
+    v_updated := v_updated || v_row.id;
   end loop;
+
+  -- Give the unused numbers back: what the first statement counted is replaced by what was stored.
   update memory.conversations c
      set next_sequence = v_first + v_fresh,
          message_count = c.message_count - v_count + v_fresh,
+         total_characters = v_base + v_characters,
+         total_tokens = c.total_tokens - v_counted + v_tokens,
          updated_at = case when v_fresh = 0 and v_updated = '{}' then v_touched else c.updated_at end
    where c.user_id = v_user and c.id = v_id;
+  if v_edited is not null then
+    perform memory_private.uncover(v_user, v_id, v_edited);
+  end if;
   return jsonb_build_object(
     'conversation_id', v_id,
     'sequences', to_jsonb(v_sequences),
@@ -244,6 +278,7 @@ declare
   v_id         uuid;
   v_sequence   bigint;
   v_characters integer;
+  v_tokens     integer;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -253,7 +288,7 @@ begin
   end if;
   delete from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id
-  returning m.sequence, m.characters into v_sequence, v_characters;
+  returning m.sequence, m.characters, m.tokens into v_sequence, v_characters, v_tokens;
   if not found then
     return false;
   end if;
@@ -262,8 +297,12 @@ begin
      set cumulative_characters = m.cumulative_characters - v_characters
    where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_sequence and v_characters > 0;
   update memory.conversations c
-     set message_count = c.message_count - 1, updated_at = clock_timestamp()
+     set message_count = c.message_count - 1,
+         total_characters = c.total_characters - v_characters,
+         total_tokens = c.total_tokens - v_tokens,
+         updated_at = clock_timestamp()
    where c.user_id = v_user and c.id = v_id;
+  perform memory_private.uncover(v_user, v_id, v_sequence);
   return true;
 end
 $function$;

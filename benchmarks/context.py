@@ -1,0 +1,333 @@
+"""Loading the context for the next prompt, next to a raw read of the same rows that makes LangChain messages of them.
+
+The floor knows beforehand where the range begins, which the memory has to find out.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import tracemalloc
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import messages_from_dict
+
+from benchmarks import fill, work
+from benchmarks.harness import Table, exponent, interleaved, verdict
+from langchain_supabase_memory.context.load import context
+from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.models import ConversationKey
+from langchain_supabase_memory.settings import DEFAULT_BUDGET, DEFAULT_POLICY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from psycopg import AsyncConnection
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+    from benchmarks.services import Lab, Site
+    from langchain_supabase_memory import SupabaseMemory
+
+    Contestant = Callable[[None], object]
+
+BOUND: Final = 1.5
+GROWTH_BOUND: Final = 0.05
+FIT_BOUND_MS: Final = 2.0
+MEMORY_BOUND: Final = 1.1
+_LARGEST_OF_PEERS: Final = 100_000
+_STATES: Final = ("nothing summarised", "all but the newest summarised")
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation that is there, and what the memory reads of it.
+
+    Attributes:
+        thread_id: Its thread.
+        size: How many messages it has.
+        id: Its uuid, as a string.
+        lowest: The first sequence that the memory reads.
+        document: What `memory_context` answers.
+    """
+
+    thread_id: str
+    size: int
+    id: str
+    lowest: int
+    document: Mapping[str, Any]
+
+
+async def run(lab: Lab) -> list[Table]:
+    site = lab.site("off")
+    sizes = [100, 1000, 10_000] if lab.quick else [100, 1000, 10_000, 100_000, 1_000_000]
+    for size in sizes:
+        fill.messages(site, f"context-{size}-", size, floor=True)
+    fill.vacuum(site)
+    tables: list[Table] = []
+    memories: list[Table] = []
+    for state in _STATES:
+        if state != _STATES[0]:
+            for size in sizes:
+                fill.summaries(site, f"context-{size}-")
+            fill.vacuum(site)
+        found = [_found(site, size) for size in sizes]
+        tables.append(await _direct(lab, site, state, found))
+        tables.append(await _data_api(lab, site, state, found))
+        tables.append(_fitting(state, found))
+        if lab.peers and state == _STATES[0]:
+            tables += await _with_peers(lab, site, [each for each in found if each.size <= _LARGEST_OF_PEERS])
+        memories.append(_peaks(site, state, [found[0], found[-1 if lab.quick else -2]]))
+    return [*tables, *memories]
+
+
+def _found(site: Site, size: int) -> Conversation:
+    with site.pool().connection() as connection:
+        row = connection.execute(work.SQL_CONTEXT, _arguments(f"context-{size}-0")).fetchone()
+    assert row is not None
+    document = row[0]
+    lowest = document["messages"][0]["sequence"]
+    return Conversation(f"context-{size}-0", size, document["conversation_id"], lowest, document)
+
+
+def _arguments(thread_id: str) -> list[Any]:
+    return [thread_id, "bench", DEFAULT_BUDGET.characters, 1000]
+
+
+async def _direct(lab: Lab, site: Site, state: str, found: Sequence[Conversation]) -> Table:
+    memory, pool, async_pool = site.direct(), site.pool(), await site.async_pool()
+    contestants: dict[str, Contestant] = {}
+    for each in found:
+        contestants[f"sync floor {each.size}"] = partial(_floor, pool, each)
+        contestants[f"sync sql {each.size}"] = partial(_sql, pool, each)
+        contestants[f"sync ours {each.size}"] = partial(_ours, memory, each)
+        contestants[f"async floor {each.size}"] = partial(_afloor, async_pool, each)
+        contestants[f"async sql {each.size}"] = partial(_asql, async_pool, each)
+        contestants[f"async ours {each.size}"] = partial(_aours, memory, each)
+    calls = _calls(memory, found[-1])
+    try:
+        medians = await _measured(lab, contestants)
+    finally:
+        await async_pool.close()
+        await memory.aclose()
+    names = {
+        "floor": "range read + LangChain messages",
+        "sql": "memory_context, as JSON values",
+        "ours": "memory.context",
+    }
+    return _table(f"Context, direct, {state}", medians, names, found, calls)
+
+
+async def _data_api(lab: Lab, site: Site, state: str, found: Sequence[Conversation]) -> Table:
+    memory, client, async_client = site.data_api(), site.client(), site.async_client()
+
+    def bounds(each: Conversation) -> dict[str, Any]:
+        return {"conversation": each.id, "lowest": each.lowest}
+
+    def floor(each: Conversation, _: None) -> list[Any]:
+        rows: Any = client.rpc("bench_read", bounds(each)).execute().data
+        return messages_from_dict(rows)
+
+    async def afloor(each: Conversation, _: None) -> list[Any]:
+        rows: Any = (await async_client.rpc("bench_read", bounds(each)).execute()).data
+        return messages_from_dict(rows)
+
+    contestants: dict[str, Contestant] = {}
+    for each in found:
+        contestants[f"sync floor {each.size}"] = partial(floor, each)
+        contestants[f"sync ours {each.size}"] = partial(_ours, memory, each)
+        contestants[f"async floor {each.size}"] = partial(afloor, each)
+        contestants[f"async ours {each.size}"] = partial(_aours, memory, each)
+    calls = _calls(memory, found[-1])
+    try:
+        medians = await _measured(lab, contestants)
+    finally:
+        await async_client.aclose()
+        await memory.aclose()
+    names = {"floor": "leanest RPC + LangChain messages", "ours": "memory.context"}
+    return _table(f"Context, Data API, {state}", medians, names, found, calls)
+
+
+async def _measured(lab: Lab, contestants: Mapping[str, Contestant]) -> dict[str, float]:
+    return await interleaved(contestants, lambda: None, rounds=30 if lab.quick else 300, seconds=8 if lab.quick else 60)
+
+
+def _floor(pool: ConnectionPool, each: Conversation, _: None) -> list[Any]:
+    with pool.connection() as connection:
+        rows = connection.execute(work.FLOOR_RANGE, ["bench", each.id, each.lowest]).fetchall()
+    return messages_from_dict([row[0] for row in rows])
+
+
+async def _afloor(pool: AsyncConnectionPool[AsyncConnection], each: Conversation, _: None) -> list[Any]:
+    async with pool.connection() as connection:
+        cursor = await connection.execute(work.FLOOR_RANGE, ["bench", each.id, each.lowest])
+        rows = await cursor.fetchall()
+    return messages_from_dict([row[0] for row in rows])
+
+
+def _sql(pool: ConnectionPool, each: Conversation, _: None) -> None:
+    with pool.connection() as connection:
+        connection.execute(work.SQL_CONTEXT, _arguments(each.thread_id)).fetchone()
+
+
+async def _asql(pool: AsyncConnectionPool[AsyncConnection], each: Conversation, _: None) -> None:
+    async with pool.connection() as connection:
+        await (await connection.execute(work.SQL_CONTEXT, _arguments(each.thread_id))).fetchone()
+
+
+def _ours(memory: SupabaseMemory, each: Conversation, _: None) -> list[Any]:
+    return memory.context(thread_id=each.thread_id).messages
+
+
+async def _aours(memory: SupabaseMemory, each: Conversation, _: None) -> list[Any]:
+    return (await memory.acontext(thread_id=each.thread_id)).messages
+
+
+def _calls(memory: SupabaseMemory, each: Conversation) -> int:
+    """How many calls one load makes."""
+    calls = count()
+    perform = memory.transport.perform
+
+    def counted(call: Any) -> Any:
+        next(calls)
+        return perform(call)
+
+    memory.transport.perform = counted  # type: ignore[method-assign]
+    _ours(memory, each, None)
+    memory.transport.perform = perform  # type: ignore[method-assign]
+    return next(calls)
+
+
+def _table(
+    title: str, medians: Mapping[str, float], names: Mapping[str, str], found: Sequence[Conversation], calls: int
+) -> Table:
+    sizes = [each.size for each in found]
+    rows: list[list[str | float]] = []
+    notes = [f"{'met   ' if calls == 1 else 'MISSED'} round trips of one load: {calls} <= 1"]
+    for colour in ("sync", "async"):
+        for kind, name in names.items():
+            values = [medians[f"{colour} {kind} {size}"] for size in sizes]
+            rows.append([f"{colour}: {name}", *values, f"{exponent(sizes, values):.3f}"])
+        ratios = [medians[f"{colour} ours {size}"] / medians[f"{colour} floor {size}"] for size in sizes]
+        rows.append([f"{colour}: x floor", *ratios, ""])
+        slope = exponent(sizes, [medians[f"{colour} ours {size}"] for size in sizes])
+        notes.append(verdict(f"{colour}, median of the ratios", median(ratios), BOUND))
+        notes.append(verdict(f"{colour}, exponent", slope, GROWTH_BOUND))
+    notes.append("messages read: " + ", ".join(str(len(each.document["messages"])) for each in found))
+    return Table(title, ["ms", *[f"{size:,} messages" for size in sizes], "exponent"], rows, notes)
+
+
+def _fitting(state: str, found: Sequence[Conversation]) -> Table:
+    """What is done in Python with the answer that the database gave, without any I/O."""
+    rows: list[list[str | float]] = []
+    for each in found:
+        whole, decoding = [], []
+        payloads = [row["payload"] for row in each.document["messages"]]
+        for _ in range(200):
+            begun = time.perf_counter()
+            codec.from_payloads(payloads)
+            decoding.append((time.perf_counter() - begun) * 1000)
+            flow = context(ConversationKey(each.thread_id, "bench"), budget=DEFAULT_BUDGET, policy=DEFAULT_POLICY)
+            next(flow)
+            begun = time.perf_counter()
+            try:
+                flow.send(each.document)
+            except StopIteration:
+                whole.append((time.perf_counter() - begun) * 1000)
+        rows.append([f"{each.size:,}", float(len(payloads)), median(decoding), median(whole) - median(decoding)])
+    worst = max(float(row[3]) for row in rows)
+    columns = ["messages in the conversation", "read", "ms to make messages", "ms to fit them"]
+    notes = [verdict("fitting, the slowest", worst, FIT_BOUND_MS)]
+    return Table(f"Fitting a pack of 12,000 characters in Python, {state}", columns, rows, notes)
+
+
+async def _with_peers(lab: Lab, site: Site, found: Sequence[Conversation]) -> list[Table]:
+    """The same next to other packages, each bounded as far as it can be: medians, and the peak of Python's memory."""
+    from benchmarks import peers
+
+    rows: dict[str, list[str | float]] = {}
+    peaks: dict[str, list[str | float]] = {}
+    async with AsyncExitStack() as stack:
+        direct, data_api = site.direct(), site.data_api()
+        pool, client = await site.async_pool(), site.async_client()
+        for close in (direct.aclose, data_api.aclose, pool.close, client.aclose):
+            stack.push_async_callback(close)
+        loads = await peers.loads(site, stack, [each.size for each in found])
+        fill.vacuum(site)
+
+        async def select(each: Conversation, last: int | None, _: None) -> list[Any]:
+            query = client.from_("bench_messages").select("payload").eq("conversation_id", each.id)
+            ordered = query.order("sequence", desc=last is not None)
+            rows: Any = (await (ordered if last is None else ordered.limit(last)).execute()).data
+            return messages_from_dict([row["payload"] for row in rows])
+
+        for each in found:
+            contestants: dict[str, Contestant] = {
+                "range read + LangChain messages": partial(_afloor, pool, each),
+                "memory.context, direct": partial(_aours, direct, each),
+                "memory.context, Data API": partial(_aours, data_api, each),
+                "supabase, the last 28 rows": partial(select, each, 28),
+                "supabase, all rows (1,000 at most come)": partial(select, each, None),
+                **{name: partial(_aload, load) for name, load in loads[each.size].items()},
+            }
+            medians = await interleaved(contestants, lambda: None, rounds=40, seconds=8 if lab.quick else 25, warm_up=1)
+            for name, milliseconds in medians.items():
+                ratio = milliseconds / medians["range read + LangChain messages"]
+                rows.setdefault(name, [name]).extend([milliseconds, ratio])
+                peak = await _apeak_kilobytes(contestants[name])
+                peaks.setdefault(name, [name]).append(peak)
+    columns = ["ms", *[name for each in found for name in (f"{each.size:,} messages", "x floor")]]
+    sizes = [f"{each.size:,} messages" for each in found]
+    return [
+        Table("Context next to other packages, async, nothing summarised", columns, list(rows.values())),
+        Table("Peak memory of one load next to other packages", ["kB", *sizes], list(peaks.values())),
+    ]
+
+
+async def _aload(load: Callable[[], Awaitable[object]], _: None) -> None:
+    await load()
+
+
+async def _apeak_kilobytes(load: Contestant) -> float:
+    tracemalloc.start()
+    result = load(None)
+    assert inspect.isawaitable(result)
+    await result
+    peak = tracemalloc.get_traced_memory()[1] / 1000
+    tracemalloc.stop()
+    return peak
+
+
+def _peaks(site: Site, state: str, found: Sequence[Conversation]) -> Table:
+    """The most memory that Python holds during one load, by tracemalloc."""
+    direct, data_api, pool = site.direct(), site.data_api(), site.pool()
+    loads: dict[str, Callable[[Conversation], object]] = {
+        "range read + LangChain messages": lambda each: _floor(pool, each, None),
+        "memory.context, direct": lambda each: _ours(direct, each, None),
+        "memory.context, Data API": lambda each: _ours(data_api, each, None),
+    }
+    rows: list[list[str | float]] = []
+    notes = []
+    for name, load in loads.items():
+        peaks = [_peak_kilobytes(partial(load, each)) for each in found]
+        rows.append([name, *peaks, peaks[-1] / peaks[0]])
+        if "memory.context" in name:
+            notes.append(verdict(name, peaks[-1] / peaks[0], MEMORY_BOUND))
+    columns = ["kB", *[f"{each.size:,} messages" for each in found], "ratio"]
+    return Table(f"Peak memory of one load, {state}", columns, rows, notes)
+
+
+def _peak_kilobytes(load: Callable[[], object]) -> float:
+    """The peak of Python's memory during a call, above what was held before it; of three calls the median."""
+    load()
+    peaks = []
+    for _ in range(3):
+        tracemalloc.start()
+        load()
+        peaks.append(tracemalloc.get_traced_memory()[1] / 1000)
+        tracemalloc.stop()
+    return median(peaks)

@@ -1,0 +1,104 @@
+"""The flow behind `coverage`: where every message of a conversation is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.context.load import context
+from langchain_supabase_memory.context.pack import joined
+from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.models import Coverage, CoveredRange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+
+
+def coverage(
+    key: ConversationKey, *, budget: ContextBudget, policy: SummaryPolicy, waiting: Sequence[BaseMessage] = ()
+) -> Flow[Coverage]:
+    """Where every message is: in the next pack as it was said, in a segment, omitted and why, or forgotten.
+
+    It reads every message's number, and nothing of its content; it is meant for people and tests, not for each turn.
+
+    Args:
+        key: The conversation; one that does not exist is covered completely.
+        budget: The budget of the pack that is meant.
+        policy: As for `context`; nothing is summarised here.
+        waiting: As for `context`.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    document = yield from call("memory_coverage", named(key))
+    if document is None:
+        return Coverage([])
+    pack = yield from context(key, budget=budget, policy=policy, waiting=waiting)
+    shown = {sequence for entry in pack.fitted.recent for sequence in entry.sequences}
+    return _coverage(document, shown, set(pack.clipped), pack.omitted)
+
+
+def _coverage(
+    document: Mapping[str, Any], shown: set[int], clipped: set[int], omitted: list[tuple[int, int, str]]
+) -> Coverage:
+    """Cut the sequences wherever a state may change, and give each piece its one state."""
+    stored = [(first, last) for first, last in document["stored"]]
+    through, end = document["through_sequence"], document["next_sequence"]
+    edges = {0, end, through + 1}
+    begun: dict[int, list[int]] = {}
+    ended: dict[int, list[int]] = {}
+    for number, first, last, _ in document["segments"]:
+        begun.setdefault(max(first, 0), []).append(number)
+        ended.setdefault(last + 1, []).append(number)
+    for first, last in [*stored, *((first, last) for first, last, _ in omitted)]:
+        edges |= {first, last + 1}
+    edges |= {*begun, *ended}
+    edges |= {edge for sequence in shown for edge in (sequence, sequence + 1)}
+    cuts = sorted(edge for edge in edges if 0 <= edge <= end)
+
+    ranges: list[CoveredRange] = []
+    gaps = [(sequence, sequence, "") for sequence in document["unshown"]]
+    overlaps: list[tuple[int, int, str]] = []
+    place = 0
+    claims: set[int] = set()
+    for first, following in pairwise(cuts):
+        last = following - 1
+        while place < len(stored) and stored[place][1] < first:
+            place += 1
+        is_stored = place < len(stored) and stored[place][0] <= first
+        claims |= {*begun.get(first, ())}
+        claims -= {*ended.get(first, ())}
+        number = min(claims, default=None)
+        if len(claims) > 1:
+            overlaps.append((first, last, ""))
+        if is_stored and number is None and first <= through:
+            gaps.append((first, last, ""))
+        if not is_stored:
+            made = CoveredRange(first, last, "forgotten", number)
+        elif first in shown:
+            made = CoveredRange(first, last, "verbatim", number, "cut in the pack" if first in clipped else None)
+        elif number is not None:
+            made = CoveredRange(first, last, "segment", number)
+        else:
+            why = next((why for low, high, why in omitted if low <= first <= high), None)
+            made = CoveredRange(first, last, "omitted", None, why or "not covered")
+        _add(ranges, made)
+    return Coverage(ranges, _pairs(gaps), _pairs(overlaps))
+
+
+def _add(ranges: list[CoveredRange], made: CoveredRange) -> None:
+    before = ranges[-1] if ranges else None
+    if before is not None and (before.state, before.segment, before.reason) == (made.state, made.segment, made.reason):
+        ranges[-1] = CoveredRange(before.from_sequence, made.to_sequence, made.state, made.segment, made.reason)
+    else:
+        ranges.append(made)
+
+
+def _pairs(ranges: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
+    return [(first, last) for first, last, _ in joined(ranges)]

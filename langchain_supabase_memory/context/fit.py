@@ -1,0 +1,310 @@
+"""Which messages stand in a pack. Pure: it reads nothing and asks nobody.
+
+The newest blocks go in as long as they fit, with the question of the turn in which they begin; the next one is cut
+where enough room is left for it. A pack begins where a segment ends as long as everything after it fits, so that the
+prompt's beginning stays the same from turn to turn and a provider's cache holds.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import HumanMessage, ToolMessage
+
+from langchain_supabase_memory.context.clip import clipped
+from langchain_supabase_memory.context.head import Head, note, opening
+from langchain_supabase_memory.messages.blocks import Block, Entry, blocks
+from langchain_supabase_memory.summaries import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.models import Segment
+
+BEYOND: Final = "beyond the budget"
+TOO_MANY: Final = "beyond max_messages"
+_SHORTEST_SUMMARY: Final = 40
+_ROOM_TO_CUT: Final = 4
+"""An older block is cut to fit if one part of the budget in so many is left for it."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What there is to choose from.
+
+    Attributes:
+        entries: The newest messages, in order, without the current turn.
+        segments: The summaries to choose from, in order; the first may be none (everything fits verbatim).
+        unread_from: The first message after the first choice that was not read; `None` if all were.
+        asked: The user's message that the newest block answers, where it lies before `entries`.
+        current: The current turn: the user's message, and what followed it so far.
+        superseded: Sequence and reason of stored messages that do not belong to this history.
+    """
+
+    entries: Sequence[Entry] = ()
+    segments: Sequence[Segment | None] = (None,)
+    unread_from: int | None = None
+    asked: Entry | None = None
+    current: Sequence[Entry] = ()
+    superseded: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Fitted:
+    """What was chosen.
+
+    Attributes:
+        head: The summary and the note.
+        head_message: The same as a message; `None` if there is nothing to say.
+        recent: The messages of the history that are shown, in order.
+        current: The current turn, whole unless it alone is beyond the budget; the user's message always is.
+        omitted: Sequence and reason of each message that is neither shown nor covered by the summary shown.
+        ranges: First, last and reason of ranges that are left out whole: not read, or their summary does not fit.
+        clipped: The sequences of messages that are cut.
+        weight: What the pack and the current turn weigh together.
+    """
+
+    head: Head = field(default_factory=Head)
+    head_message: BaseMessage | None = None
+    recent: list[Entry] = field(default_factory=list)
+    current: list[Entry] = field(default_factory=list)
+    omitted: dict[int, str] = field(default_factory=dict)
+    ranges: list[tuple[int, int, str]] = field(default_factory=list)
+    clipped: list[int] = field(default_factory=list)
+    weight: int = 0
+
+
+def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitted:
+    """Choose what stands in the pack.
+
+    Args:
+        history: What there is.
+        meter: The budget.
+        max_messages: The most messages of the history, if there is such a limit. Pending calls are shown all the same.
+
+    Returns:
+        A choice that every provider accepts, and that says what it leaves out. It weighs no more than the budget, or it
+        is nothing but what is never left out: the user's message of the current turn, as it is, with the turn's newest
+        block, cut as far as it can be; without a current turn calls that are pending, with their question.
+    """
+    read = _sequences([*history.entries, *history.current]) | history.superseded.keys()
+    lowest = min(read, default=1 + (history.unread_from or 0))
+    # Results at the beginning of what was read belong to calls that were not.
+    rest = history.entries if history.unread_from is None else list(dropwhile(_is_result, history.entries))
+    before = [*([] if history.asked is None or history.current else [history.asked]), *rest]
+    made, left_out = blocks([*before, *history.current])
+
+    for segment in history.segments or (None,):
+        after = -1 if segment is None else segment.to_sequence
+        is_read = history.unread_from is None or after + 1 >= lowest
+        choice = _Choice(segment, _later(made, after, len(before)), len(before), meter, max_messages)
+        result = choice.whole() if is_read else None
+        if result is not None:
+            break
+    else:
+        result = choice.newest()
+
+    ranges = []
+    if segment is not None and result.head.summary is None:
+        ranges.append((0, after, "the budget has no room for their summary"))
+    if history.unread_from is not None and not is_read:
+        ranges.append((max(history.unread_from, after + 1), lowest - 1, choice.why))
+    shown = _sequences([*result.recent, *result.current])
+    originals = {id(entry) for block in made for entry in block.entries}
+    result.clipped = sorted(_sequences(each for each in (*result.recent, *result.current) if id(each) not in originals))
+    result.ranges = [each for first, last, why in ranges for each in _around(first, last, why, shown)]
+    passed = dict.fromkeys(sorted(read - shown), choice.why)
+    omitted = {**passed, **dict(left_out), **history.superseded}
+    result.omitted = {sequence: why for sequence, why in omitted.items() if sequence > after}
+    return result
+
+
+@dataclass
+class _Choice:
+    """The blocks that a segment does not cover, and which of them are shown.
+
+    Attributes:
+        segment: What covers everything before them; `None` if nothing does.
+        later: The blocks, those of the current turn last.
+        start: The place at which the current turn begins.
+        meter: The budget.
+        max_messages: The most messages of the history.
+        why: Why those that are not shown are not.
+        asked: Where among the blocks the user's messages are.
+    """
+
+    segment: Segment | None
+    later: list[Block]
+    start: int
+    meter: Meter
+    max_messages: int | None
+    why: str = BEYOND
+    asked: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asked = [at for at, block in enumerate(self.later) if block.is_asked]
+
+    def whole(self) -> Fitted | None:
+        """Everything; `None` if it does not fit."""
+        result = self._made(self._head(""), self.later)
+        tells_all = self.segment is None or result.head.summary is not None
+        return result if tells_all and self._fits(result) else None
+
+    def newest(self) -> Fitted:
+        """The newest blocks as far as they fit; what is never left out is there even if it does not."""
+        for head in (self._head(note(len(self.later))), Head()):
+            counts = range(1, len(self.later) + 1)
+            count = bisect_left(counts, True, key=lambda each: not self._fits(self._made(head, self._shown(each))))
+            result = self._made(head, self._shown(count))
+            if count < len(self.later):
+                self.why = BEYOND if self._made(head, self._shown(count + 1)).weight > self.meter.limit else TOO_MANY
+                left = self.meter.limit - result.weight
+                if count == 0 or left * _ROOM_TO_CUT >= self.meter.limit:
+                    longer = self._made(head, self._cut(count, left))
+                    if longer.weight > self.meter.limit:  # the note says more, or the counter does not add up
+                        longer = self._made(head, self._cut(count, left - (longer.weight - self.meter.limit)))
+                    if self._fits(longer):
+                        return longer
+            elif len(result.recent) == self.max_messages:
+                self.why = TOO_MANY
+            if self._fits(result) and (count or not self._fixed):
+                return result
+        return self._made(Head(), self._cut(0, 0) if self._fixed else [])
+
+    @property
+    def _fixed(self) -> list[Block]:
+        """The newest block if it is never left out: it is of the current turn, or its calls are pending."""
+        return [block for block in self.later[-1:] if block.place >= self.start or block.unanswered]
+
+    def _shown(self, count: int) -> list[Block]:
+        """So many of the newest blocks, the question they go back to, and the user's message of the current turn."""
+        first = len(self.later) - count
+        asked = [self.later[at] for at in self.asked if at < first]
+        kept = [block for block in asked if block.place >= self.start]
+        if count and not kept and first not in self.asked:
+            kept = asked[-1:]
+        return [*kept, *self.later[first:]]
+
+    def _cut(self, count: int, room: int) -> list[Block]:
+        """So many of the newest blocks, and the next, with its question, cut into a room."""
+        there = {id(block) for block in self._shown(count)}
+        shown = self._shown(count + 1)
+        cuttable = []
+        for block in shown:
+            if id(block) not in there:
+                # Pending calls stay as they were made.
+                held = 1 if block.unanswered else 0
+                room -= sum(self.meter.weigh(entry.message) for entry in block.entries[:held])
+                cuttable += block.entries[held:]
+        cut = _cut_longest(cuttable, room, self.meter)
+        return [Block([cut.get(id(entry), entry) for entry in block.entries], block.place) for block in shown]
+
+    def _made(self, head: Head, shown: list[Block]) -> Fitted:
+        recent = [entry for block in shown if block.place < self.start for entry in block.entries]
+        current = [entry for block in shown if block.place >= self.start for entry in block.entries]
+        if head.note:
+            head = replace(head, note=note(len(recent)))
+        message = head.message()
+        if message is None and shown and not isinstance(shown[0].entries[0].message, HumanMessage):
+            message = opening()
+        messages = [entry.message for entry in (*recent, *current)]
+        has_text = recent or message is not None
+        return Fitted(
+            head=head,
+            head_message=message,
+            recent=recent,
+            current=current,
+            weight=self.meter.framed(head, message, messages) if has_text else self.meter.total(messages),
+        )
+
+    def _fits(self, result: Fitted) -> bool:
+        if result.weight > self.meter.limit:
+            return False
+        if self.max_messages is None or len(result.recent) <= self.max_messages:
+            return True
+        least = sum(len(block.entries) for block in self._shown(1))
+        return bool(self._fixed) and self._fixed[0].place < self.start and len(result.recent) <= least
+
+    def _head(self, left_out: str) -> Head:
+        """What can be said of what came before in half of the room there is; less where there is too little."""
+        held = [*self._shown(0), *(Block(block.entries[:1], 0) for block in self._fixed if block.unanswered)]
+        room = (self.meter.limit - self.meter.total([block.entries[0].message for block in held])) // 2
+
+        def weight(head: Head) -> int:
+            return self.meter.framed(head, head.message(), [])
+
+        if self.segment is not None:
+            characters = self.meter.room_in_characters(room)
+            while characters >= _SHORTEST_SUMMARY:
+                head = Head(self.segment, shortened(self.segment.content, characters), left_out)
+                if weight(head) <= room:
+                    return head
+                characters = min(len(head.text), characters) * room // weight(head) - 10
+        head = Head(note=left_out)
+        return head if weight(head) <= room else Head()
+
+
+def _later(made: list[Block], after: int, start: int) -> list[Block]:
+    """The blocks after a sequence, the current turn, and the question of what is under way, if it is covered."""
+    first = next((at for at, block in enumerate(made) if block.place >= start or _last(block) > after), len(made))
+    later = made[first:]
+    if later and not any(block.is_asked for block in later):
+        later = [*[block for block in made[:first] if block.is_asked][-1:], *later]
+    return later
+
+
+def _last(block: Block) -> float:
+    """The number of a block's last message; one that is not stored yet is newer than all."""
+    return max(_sequences(block.entries), default=math.inf)
+
+
+def _is_result(entry: Entry) -> bool:
+    return isinstance(entry.message, ToolMessage)
+
+
+def _sequences(entries: Iterable[Entry]) -> set[int]:
+    return {sequence for entry in entries for sequence in entry.sequences}
+
+
+def _cut_longest(entries: list[Entry], room: int, meter: Meter) -> dict[int, Entry]:
+    """Those of the entries that have to be cut for all to fit into a room, by the identity of what they stand for."""
+    cut: dict[int, Entry] = {}
+    weights = {id(entry): meter.weigh(entry.message) for entry in entries}
+    order = sorted(entries, key=lambda entry: weights[id(entry)])
+
+    def shorten(entry: Entry, share: int) -> None:
+        shorter = clipped(entry, share, meter)
+        weights[id(entry)] = meter.weigh(shorter)
+        if shorter is not entry.message:
+            cut[id(entry)] = Entry(shorter, entry.sequences)
+
+    # The short ones stay; the others share what those leave.
+    left = room
+    for place, entry in enumerate(order):
+        shorten(entry, left // (len(order) - place))
+        left -= weights[id(entry)]
+    # What cannot be as short as its share takes from the others.
+    for entry in reversed(order):
+        if left < 0:
+            before = weights[id(entry)]
+            shorten(entry, before + left)
+            left += before - weights[id(entry)]
+    return cut
+
+
+def _around(first: int, last: int, why: str, shown: set[int]) -> Iterator[tuple[int, int, str]]:
+    """A range without what is shown of it."""
+    for sequence in sorted(shown):
+        if first <= sequence <= last:
+            if first < sequence:
+                yield first, sequence - 1, why
+            first = sequence + 1
+    if first <= last:
+        yield first, last, why

@@ -1,0 +1,125 @@
+"""How much a message weighs against a budget."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langchain_core.messages.utils import count_tokens_approximately
+
+from langchain_supabase_memory.messages import content
+from langchain_supabase_memory.tokens import best_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.head import Head
+    from langchain_supabase_memory.settings import ContextBudget
+
+_logger = logging.getLogger(__name__)
+
+
+class Meter(Protocol):
+    """Weighs messages; one meter serves one pack.
+
+    Attributes:
+        limit: The most that everything together may weigh.
+    """
+
+    limit: int
+
+    def weigh(self, message: BaseMessage) -> int:
+        """What one message weighs by itself."""
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """What messages weigh together."""
+
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
+        """What a pack weighs in the heaviest of its forms: its head, that as a message, and the messages after it."""
+
+    def room_in_characters(self, room: int) -> int:
+        """About how many characters fit into a room."""
+
+
+class CharacterMeter:
+    """Counts characters as the pack's text form has them; what is sent and not shown counts too."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._weigh = _remembered(lambda message: len(content.line(message)) + 1 + len(content.unsaid(message)))
+
+    def weigh(self, message: BaseMessage) -> int:
+        """See `Meter`."""
+        return self._weigh(message)
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`."""
+        return sum(map(self._weigh, messages))
+
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`."""
+        return self.total(messages) + max(head.weight(), 0 if opening is None else self._weigh(opening))
+
+    def room_in_characters(self, room: int) -> int:
+        """See `Meter`."""
+        return room
+
+
+class TokenMeter:
+    """Counts tokens by a LangChain token counter, and by our own estimate where that fails, or where there is none."""
+
+    def __init__(self, limit: int, counter: Callable[[Sequence[BaseMessage]], int] | None = None) -> None:
+        self.limit = limit
+        self._counter = counter
+        self._has_failed = False
+        count = best_counter()
+        self._estimate = _remembered(lambda message: content.tokens(message, count))
+
+    def weigh(self, message: BaseMessage) -> int:
+        """See `Meter`."""
+        return self.total([message])
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`."""
+        if self._counter is not None and messages:
+            try:
+                return int(self._counter(messages))
+            except Exception as error:  # counters raise on words, blocks, models or networks they do not know
+                if not self._has_failed:
+                    _logger.warning("The token counter failed (%s); tokens are estimated.", type(error).__name__)
+                self._has_failed = True
+        return sum(map(self._estimate, messages))
+
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`. A budget in tokens is on messages alone."""
+        return self.total([*([] if opening is None else [opening]), *messages])
+
+    def room_in_characters(self, room: int) -> int:
+        """See `Meter`."""
+        return room * 4
+
+
+def meter(budget: ContextBudget) -> Meter:
+    """The meter of a budget."""
+    if budget.tokens is None:
+        return CharacterMeter(budget.about_characters)
+    counter: Any = budget.token_counter
+    if counter == "approximate":
+        counter = count_tokens_approximately
+    elif hasattr(counter, "get_num_tokens_from_messages"):
+        counter = counter.get_num_tokens_from_messages
+    return TokenMeter(budget.tokens, counter)
+
+
+def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], int]:
+    """The same function, asked once for each message; the messages are kept, so that no other gets their identity."""
+    known: dict[int, tuple[BaseMessage, int]] = {}
+
+    def weighed(message: BaseMessage) -> int:
+        if id(message) not in known:
+            known[id(message)] = message, weigh(message)
+        return known[id(message)][1]
+
+    return weighed

@@ -1,0 +1,184 @@
+"""The context pack: what the next prompt receives, as messages or as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory import chaining
+from langchain_supabase_memory.context.head import BORDER
+from langchain_supabase_memory.context.report import ContextReport, Section
+from langchain_supabase_memory.messages import content
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.fit import Fitted
+    from langchain_supabase_memory.models import ConversationKey, Segment
+    from langchain_supabase_memory.settings import ContextBudget
+
+
+@dataclass(frozen=True)
+class ContextPack:
+    """What the next prompt receives of a conversation, within its budget.
+
+    Attributes:
+        key: The conversation.
+        budget: The budget it was fitted to.
+        fitted: What was chosen; its parts are served by the properties below.
+        full_messages: How many messages the whole history has.
+        full_characters: Characters of the whole history.
+        full_tokens: Approximate tokens of the whole history.
+        through_sequence: The last message that any stored summary covers; -1 if none.
+        due: Whether enough is not yet summarised for a summary to be made.
+        summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
+    """
+
+    key: ConversationKey
+    budget: ContextBudget
+    fitted: Fitted = field(repr=False)
+    full_messages: int = 0
+    full_characters: int = 0
+    full_tokens: int = 0
+    through_sequence: int = -1
+    due: bool = False
+    summary_error: str | None = None
+
+    @property
+    def summary(self) -> Segment | None:
+        """The segment whose summary is shown; `None` without one."""
+        return self.fitted.head.summary
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The history for the prompt, oldest first: the fenced summary, then the recent messages verbatim.
+
+        The current user message is not among them: it comes after, and `prompt` has both. What changes from turn to
+        turn comes last, so that a provider's prompt cache holds. A provider that is asked to go on from a response it
+        holds would not be sent the summary at all, so ids of responses are left out here; `SupabaseMemoryMiddleware`
+        keeps them as long as they fit.
+        """
+        return chaining.cut([*self._head, *(entry.message for entry in self.fitted.recent)])
+
+    @property
+    def prompt(self) -> list[BaseMessage]:
+        """The history and the current turn: all messages of the next request, but for your own system message."""
+        return chaining.cut(self.chained)
+
+    @property
+    def chained(self) -> list[BaseMessage]:
+        """`prompt` with the ids of responses left in, for who makes sure that they fit (`chaining.prepared`)."""
+        return [*self._head, *(entry.message for entry in (*self.fitted.recent, *self.fitted.current))]
+
+    @property
+    def omitted(self) -> list[tuple[int, int, str]]:
+        """First, last and reason of each range of messages that is neither shown nor covered by the summary shown."""
+        singles = [(sequence, sequence, why) for sequence, why in self.fitted.omitted.items()]
+        return joined([*self.fitted.ranges, *singles])
+
+    @property
+    def clipped(self) -> list[int]:
+        """The sequences of messages that are shown cut."""
+        return sorted(self.fitted.clipped)
+
+    @property
+    def note(self) -> str:
+        """That older messages are omitted, and how many are shown; empty if none is."""
+        return self.fitted.head.note
+
+    def text(self) -> str:
+        """The history as text, for a prompt of your own: "Conversation so far", summary, recent wording.
+
+        Nothing that was said can begin a line, so it can neither pose as another speaker nor end the text.
+        """
+        return "\n".join(self._lines())
+
+    def block(self) -> str:
+        """The same between two lines `=== CONVERSATION CONTEXT ===`."""
+        lines = self._lines()
+        return "\n".join([BORDER, *lines, BORDER]) if lines else ""
+
+    def report(self, *, previous_response_id: bool | None = None) -> ContextReport:
+        """What is sent and why, and what resending everything would cost.
+
+        Args:
+            previous_response_id: Whether the provider was asked to go on from a response that it holds.
+        """
+        recent = [entry.message for entry in self.fitted.recent]
+        current = [entry.message for entry in self.fitted.current]
+        shown = [sequence for entry in self.fitted.recent for sequence in entry.sequences]
+        summary = self.summary
+        sections = []
+        if self._head:
+            covers = "" if summary is None else f"messages 0 to {summary.to_sequence}"
+            sections.append(_section("note" if summary is None else "summary", self._head, covers))
+        sections.append(_section("recent", recent, f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"))
+        if current:
+            sections.append(_section("current", current, "the turn under way"))
+        unit = "tokens" if self.budget.tokens is not None else "characters"
+        limit = self.budget.tokens if self.budget.tokens is not None else self.budget.characters
+        # The current turn may not be stored yet; resending everything would send it all the same.
+        unsaved = [entry.message for entry in self.fitted.current if not entry.sequences]
+        return ContextReport(
+            thread_id=self.key.thread_id,
+            sections=sections,
+            message_ids=[str(message.id) for message in [*recent, *current]],
+            budget=f"{limit:,} {unit}",
+            used=self.fitted.weight,
+            summary=None if summary is None else summary.number,
+            covered=None if summary is None else (0, summary.to_sequence),
+            through_sequence=self.through_sequence,
+            omitted=self.omitted,
+            clipped=self.clipped,
+            full_messages=self.full_messages + len(unsaved),
+            full_characters=self.full_characters + sum(map(content.characters, unsaved)),
+            full_tokens=self.full_tokens + sum(map(content.tokens, unsaved)),
+            previous_response_id=previous_response_id,
+            summary_error=self.summary_error,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
+    def __rich__(self) -> Any:
+        """The report's table, for a terminal (needs `rich`)."""
+        return self.report().__rich__()
+
+    @property
+    def first_sequence(self) -> int | None:
+        """The number of the first message that is shown verbatim; `None` if none that is stored is."""
+        shown = (entry.sequences for entry in (*self.fitted.recent, *self.fitted.current))
+        return next((sequences[0] for sequences in shown if sequences), None)
+
+    @property
+    def _head(self) -> list[BaseMessage]:
+        return [] if self.fitted.head_message is None else [self.fitted.head_message]
+
+    def _lines(self) -> list[str]:
+        recent = [content.line(entry.message) for entry in self.fitted.recent]
+        if not recent and not self._head:
+            return []
+        return [*self.fitted.head.lines(), *(["Recent messages:", *recent] if recent else [])]
+
+
+def joined(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Ranges in order; those next to one another with one reason become one."""
+    made: list[tuple[int, int, str]] = []
+    for first, last, why in sorted(ranges):
+        if made and made[-1][2] == why and first <= made[-1][1] + 1:
+            made[-1] = (made[-1][0], max(last, made[-1][1]), why)
+        else:
+            made.append((first, last, why))
+    return made
+
+
+def _section(name: str, messages: list[BaseMessage], covers: str) -> Section:
+    return Section(
+        name=name,
+        messages=len(messages),
+        characters=sum(map(content.characters, messages)),
+        tokens=sum(map(content.tokens, messages)),
+        covers=covers,
+    )

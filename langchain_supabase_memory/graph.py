@@ -1,0 +1,188 @@
+"""What nodes and the middleware share: a graph's messages against the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
+
+from langchain_supabase_memory import conversations, summaries
+from langchain_supabase_memory.context.load import VIA, context
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.guard import Guard, Task
+from langchain_supabase_memory.messages import codec, content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+
+EVENT: Final = "supabase_memory.context"
+"""The type of the custom stream event that carries a pack's report."""
+
+SUMMARISING: Final = "supabase_memory.summarising"
+"""The type of the custom stream event that says that a summary is being made."""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A graph's messages, in three parts.
+
+    Attributes:
+        system: System messages at the front: the developer's own, which are neither stored nor fitted.
+        branch: The history, as this branch of the graph has it.
+        current: The current turn: from the user's last message on.
+    """
+
+    system: list[BaseMessage]
+    branch: list[BaseMessage]
+    current: list[BaseMessage]
+
+    @property
+    def said(self) -> list[BaseMessage]:
+        """What belongs to the conversation."""
+        return content.said([*self.branch, *self.current])
+
+
+def thread(messages: Any) -> Thread:
+    """Cut a graph's messages into their parts.
+
+    Args:
+        messages: A list of messages, or what LangChain makes messages of.
+
+    Raises:
+        InvalidInputError: They are no messages.
+    """
+    try:
+        listed = codec.checked(convert_to_messages(messages))
+    except InvalidInputError:
+        raise
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise InvalidInputError(
+            f"The graph's messages are none ({type(error).__name__}).", hint="Pass a list of LangChain messages."
+        ) from None
+    codec.ensure_ids(listed)
+    front = next((place for place, each in enumerate(listed) if not isinstance(each, SystemMessage)), len(listed))
+    rest = listed[front:]
+    asked = [place for place, each in enumerate(rest) if isinstance(each, HumanMessage) and content.was_said(each)]
+    start = asked[-1] if asked else len(rest)
+    return Thread(listed[:front], rest[:start], rest[start:])
+
+
+def store(
+    memory: SupabaseMemory, key: ConversationKey, messages: Sequence[BaseMessage], *, replace: bool
+) -> Flow[bool]:
+    """Store messages of a graph.
+
+    Returns:
+        True, so that success can be told from a guarded failure.
+    """
+    yield from memory.deliver(key, messages, metadata={"via": VIA}, replace=replace)
+    return True
+
+
+def storing(messages: Sequence[BaseMessage]) -> Task:
+    """The task of storing messages: if it fails, they wait."""
+    return Task("The messages could not be stored; they wait in the outbox", messages)
+
+
+def store_new(memory: SupabaseMemory, key: ConversationKey, messages: Sequence[BaseMessage]) -> Flow[bool]:
+    """Store those of a graph's messages that come after the newest stored one; all, if that is not among them."""
+    newest = yield from conversations.read_rows(key, last=1, columns=["message_id"])
+    known = newest[0]["message_id"] if newest else None
+    place = next((place for place, message in enumerate(messages) if message.id == known), -1)
+    fresh = messages[place + 1 :]
+    if not fresh:
+        return True
+    return (yield from store(memory, key, fresh, replace=False))
+
+
+def after(messages: Sequence[BaseMessage], newest_stored: str | None) -> list[BaseMessage]:
+    """The messages from the newest stored one on, and that one too if its calls may have been edited since."""
+    place = next((place for place, each in enumerate(messages) if each.id == newest_stored), None)
+    if newest_stored is None or place is None:
+        return list(messages)
+    edited = isinstance(messages[place], AIMessage) and bool(content.tool_calls(messages[place]))
+    fresh = list(messages[place + 1 :])
+    return [messages[place], *fresh] if edited and fresh else fresh
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Loads the pack of a graph's run, and makes a summary first where one is due.
+
+    Attributes:
+        guard: What runs the flows.
+        budget: The most that a pack may hold.
+        policy: When and how a summary is made.
+    """
+
+    guard: Guard
+    budget: ContextBudget
+    policy: SummaryPolicy
+
+    def load(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
+        """The pack; `None` if the memory failed."""
+        pack = self.guard.run(self._context(key, run), _UNREAD, key)
+        if pack is None or not self._inline(pack):
+            return pack
+        writer({"type": SUMMARISING, "thread_id": key.thread_id})
+        self.guard.run(self._summarise(key), _UNMADE, key, seconds=self._patience)
+        return self.guard.run(self._context(key, run), _UNREAD, key) or pack
+
+    async def aload(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
+        """The async twin of `load`."""
+        pack = await self.guard.arun(self._context(key, run), _UNREAD, key)
+        if pack is None or not self._inline(pack):
+            return pack
+        writer({"type": SUMMARISING, "thread_id": key.thread_id})
+        await self.guard.arun(self._summarise(key), _UNMADE, key, seconds=self._patience)
+        return await self.guard.arun(self._context(key, run), _UNREAD, key) or pack
+
+    @property
+    def _patience(self) -> float:
+        # One segment's tries; further segments are made as long as there is time.
+        return self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
+
+    def _inline(self, pack: ContextPack) -> bool:
+        return pack.due and self.policy.mode == "inline" and self.guard.model is not None
+
+    def _context(self, key: ConversationKey, run: Thread) -> Flow[ContextPack]:
+        return context(
+            key,
+            budget=self.budget,
+            policy=self.policy,
+            current=run.current,
+            branch=run.branch,
+            waiting=[message for message, _ in self.guard.memory.outbox.waiting(key)],
+        )
+
+    def _summarise(self, key: ConversationKey) -> Flow[Any]:
+        name = None if self.guard.model is None else self.guard.model.name
+        return summaries.summarise(
+            key, self.policy.within(self.budget), model=name, most_segments=self.policy.inline_segments
+        )
+
+
+_UNREAD: Final = Task("The context could not be read; the agent answers without memory")
+_UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
+
+
+def stream_writer() -> Callable[[Any], None]:
+    """The writer of the graph's custom stream; outside of a graph one that does nothing."""
+    from langgraph.config import get_stream_writer
+
+    try:
+        return get_stream_writer()
+    except (RuntimeError, KeyError):
+        return lambda _: None
+
+
+def report_event(pack: ContextPack, previous_response_id: bool | None = None) -> Mapping[str, Any]:
+    """The custom stream event of a pack."""
+    return {"type": EVENT, "report": pack.report(previous_response_id=previous_response_id).to_dict()}

@@ -1,0 +1,140 @@
+"""Memory is never in the way: a failure of it is kept, logged and shown, and the agent answers all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from langchain_supabase_memory.deadline import within
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    OutboxFullError,
+    SupabaseMemoryError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.summary_model import SummaryModel
+
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+
+OnError: TypeAlias = Literal["log", "raise"] | Callable[[SupabaseMemoryError], None]
+"""What happens when the memory fails: it is logged, or also raised, or also handed to a function."""
+
+
+def failed(error: SupabaseMemoryError, what: str, key: ConversationKey, on_error: OnError) -> None:
+    """Log a failure with user, agent and thread and without content, then do as `on_error` says.
+
+    Raises:
+        SupabaseMemoryError: `error`, with `"raise"`.
+    """
+    _logger.error("%s (user %r, agent %r, thread %r): %s", what, key.user_id, key.agent_id, key.thread_id, error)
+    if on_error == "raise":
+        raise error
+    if callable(on_error):
+        on_error(error)
+
+
+def checked(on_error: OnError) -> OnError:
+    """`on_error`, if it is one of the choices.
+
+    Raises:
+        ConfigurationError: It is not.
+    """
+    if on_error not in ("log", "raise") and not callable(on_error):
+        raise ConfigurationError("on_error is none of the choices.", hint='Pass "log", "raise" or a function.')
+    return on_error
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a guarded flow is for.
+
+    Attributes:
+        failure: What to say if it fails, for the log.
+        keep: Messages that wait in the outbox if it fails.
+    """
+
+    failure: str
+    keep: Sequence[BaseMessage] = ()
+
+
+class Guard:
+    """Runs flows so that a failure costs the memory and not the answer.
+
+    Args:
+        memory: The memory.
+        model: The summary model, if it is not the memory's.
+        on_error: What happens when the memory fails.
+        deadline_seconds: How long one operation of the memory may take, in seconds.
+
+    Raises:
+        ConfigurationError: `on_error` is none of the choices, or the deadline is not positive.
+    """
+
+    def __init__(
+        self, memory: SupabaseMemory, model: SummaryModel | None, on_error: OnError, deadline_seconds: float
+    ) -> None:
+        if deadline_seconds <= 0:
+            raise ConfigurationError("deadline_seconds must be above 0.", hint="10 is the default.")
+        self.memory = memory
+        self.model = model or memory.model
+        self.deadline_seconds = deadline_seconds
+        self._on_error = checked(on_error)
+
+    def run(self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None) -> T | None:
+        """Run a flow.
+
+        Args:
+            flow: A fresh flow.
+            task: What it is for.
+            key: The conversation, for the log.
+            seconds: How long it may take; `deadline_seconds` by default.
+
+        Returns:
+            What it returns; `None` if it failed or took too long.
+
+        Raises:
+            InvalidInputError: Something passed is no message.
+            SupabaseMemoryError: It failed, with `on_error="raise"`.
+        """
+        try:
+            return within(seconds or self.deadline_seconds, lambda: self.memory.run(flow, model=self.model))
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            self._failed(error, task, key)
+        return None
+
+    async def arun(self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None) -> T | None:
+        """The async twin of `run`."""
+        try:
+            async with asyncio.timeout(seconds or self.deadline_seconds):
+                return await self.memory.arun(flow, model=self.model)
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            self._failed(error, task, key)
+        return None
+
+    def _failed(self, error: Exception, task: Task, key: ConversationKey) -> None:
+        try:
+            self.memory.outbox.keep(key, task.keep)
+        except OutboxFullError as full:
+            error = full
+        if isinstance(error, TimeoutError):
+            error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
+        elif not isinstance(error, SupabaseMemoryError):
+            # A mistake of ours: its text may hold content, its class does not.
+            error = SupabaseMemoryError(f"The memory failed ({type(error).__name__}).", hint="Please report this.")
+        failed(error, task.failure, key, self._on_error)

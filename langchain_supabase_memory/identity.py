@@ -1,0 +1,85 @@
+"""Whose conversation a graph's run is: read from the run's context and configuration, never from what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import ConversationKey
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Ids that are said once, when a node or a middleware is made; what is `None` is read from each run.
+
+    Attributes:
+        user_id: The owner.
+        agent_id: The agent.
+        project_id: What a chain of responses must not cross, beside the thread.
+    """
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    project_id: str | None = None
+
+    def key(self, memory: SupabaseMemory, config: RunnableConfig | None, runtime: Any) -> ConversationKey:
+        """The conversation of a run.
+
+        The thread is `configurable["thread_id"]`. The owner is, in this order: the one that was bound, the user whom
+        LangGraph's server authenticated, `user_id` of the run's context, `configurable["user_id"]`, the memory's.
+
+        Args:
+            memory: The memory.
+            config: The run's configuration.
+            runtime: The run's `Runtime`, if there is one.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named.
+        """
+        configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+        thread_id = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
+        thread_id = thread_id or configurable.get("thread_id")
+        if thread_id is None:
+            raise InvalidInputError(
+                "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
+            )
+        server = getattr(getattr(runtime, "server_info", None), "user", None)
+        user_id = (
+            self.user_id
+            or _field(server, "identity")
+            or _field(configurable.get("langgraph_auth_user"), "identity")
+            or _said("user_id", configurable, runtime)
+        )
+        agent_id = self.agent_id or _said("agent_id", configurable, runtime)
+        return memory.key(thread_id, user_id, agent_id)
+
+    def project(self, config: RunnableConfig | None, runtime: Any) -> str | None:
+        """The project of a run: the one that was bound, or `project_id` of the run's context or configuration."""
+        configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+        return self.project_id or _said("project_id", configurable, runtime)
+
+
+def running() -> tuple[RunnableConfig | None, Any]:
+    """The configuration and the runtime of the graph's run that this is called in; `None` outside of one."""
+    from langgraph.config import get_config
+    from langgraph.runtime import get_runtime
+
+    try:
+        return get_config(), get_runtime()
+    except RuntimeError:
+        return None, None
+
+
+def _said(name: str, configurable: Mapping[str, Any], runtime: Any) -> Any:
+    return _field(getattr(runtime, "context", None), name) or configurable.get(name)
+
+
+def _field(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)

@@ -1,0 +1,263 @@
+"""Nodes for a LangGraph graph, each a public `Runnable` in both colours.
+
+```
+START → SupabaseSummarizationNode → your model → SaveTurnNode → END
+```
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from langchain_supabase_memory import conversations, summaries
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.graph import Loader, Thread, report_event, store_new, storing, stream_writer, thread
+from langchain_supabase_memory.guard import Guard, OnError
+from langchain_supabase_memory.identity import Bound, running
+from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+
+REMOVE_ALL: Final = "__remove_all__"
+"""LangGraph's id for removing all messages; written out, so that `langgraph` is not imported for it."""
+
+
+class _Node(Runnable[Any, dict[str, Any]]):
+    """What all nodes have: a memory, ids, and failures that do not stop the graph.
+
+    Args:
+        memory: Where the conversation is.
+        user_id: The owner; by default the run's (see `identity.Bound`).
+        agent_id: The agent; by default the run's.
+        input_messages_key: The key of the state that holds the messages.
+        on_error: What happens when the memory fails: it is logged, also raised, or also handed to a function.
+        deadline_seconds: How long one operation of the memory may take, in seconds.
+        model: The summary model, if it is not the memory's.
+        name: The node's name.
+    """
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        input_messages_key: str = "messages",
+        on_error: OnError = "log",
+        deadline_seconds: float = 10.0,
+        model: Summariser | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or type(self).__name__
+        self._memory = memory
+        self._bound = Bound(user_id, agent_id)
+        self._input = input_messages_key
+        self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
+
+    def _key(self, config: RunnableConfig | None) -> ConversationKey:
+        ambient, runtime = running()
+        return self._bound.key(self._memory, config or ambient, runtime)
+
+    def _thread(self, state: Any) -> Thread:
+        found = state.get(self._input) if isinstance(state, dict) else getattr(state, self._input, None)
+        return thread([] if found is None else found)
+
+    def __repr__(self) -> str:
+        """The node's name; it reads nothing."""
+        return f"{type(self).__name__}({self._memory!r})"
+
+
+class SaveTurnNode(_Node):
+    """Stores what is new in the state's messages: once each, in order. Put it after the model.
+
+    Arguments as for every node, see `_Node`. It returns no update.
+    """
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """Store what is new.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named, or the state holds no messages.
+        """
+        run, key = self._thread(input), self._key(config)
+        self._guard.run(store_new(self._memory, key, run.said), storing(run.said), key)
+        return {}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """The async twin of `invoke`."""
+        run, key = self._thread(input), self._key(config)
+        await self._guard.arun(store_new(self._memory, key, run.said), storing(run.said), key)
+        return {}
+
+
+class LoadContextNode(_Node):
+    """Puts the bounded context into the state under a key of its own, and stores nothing.
+
+    Args:
+        memory: Where the conversation is.
+        output_messages_key: The key that the messages are returned under: the fenced summary, the recent messages,
+            and the current turn.
+        budget: The most that the pack may hold; the memory's by default.
+        policy: When and how a summary is made; the memory's by default.
+        named: The arguments that every node has, see `_Node`.
+    """
+
+    _stores = False
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        output_messages_key: str = "context_messages",
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        **named: Any,
+    ) -> None:
+        super().__init__(memory, **named)
+        self._output = output_messages_key
+        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """Load the context.
+
+        Returns:
+            The messages under `output_messages_key`; the state's own, if the memory failed.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named, or the state holds no messages.
+        """
+        run, key = self._thread(input), self._key(config)
+        if self._stores:
+            self._guard.run(store_new(self._memory, key, run.said), storing(run.said), key)
+        return self._update(run, self._loader.load(key, run, stream_writer()))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """The async twin of `invoke`."""
+        run, key = self._thread(input), self._key(config)
+        if self._stores:
+            await self._guard.arun(store_new(self._memory, key, run.said), storing(run.said), key)
+        return self._update(run, await self._loader.aload(key, run, stream_writer()))
+
+    def _update(self, run: Thread, pack: ContextPack | None) -> dict[str, Any]:
+        if pack is None:
+            return {self._output: [*run.system, *run.branch, *run.current]}
+        stream_writer()(report_event(pack))
+        return {self._output: [*run.system, *pack.prompt]}
+
+
+class SupabaseSummarizationNode(LoadContextNode):
+    """Stores what is new in the state's messages, and returns them bounded: older ones as a rolling summary.
+
+    It can stand where `langmem.short_term.SummarizationNode` stands: it reads `messages` and returns
+    `summarized_messages`. Nothing else is kept in the state; the history stays in the database.
+
+    Args:
+        memory: Where the conversation is.
+        output_messages_key: The key that the bounded messages are returned under. The same as `input_messages_key`
+            replaces the state's messages, so that the state stays small.
+        named: The other arguments of `LoadContextNode`.
+
+    Example:
+        ```python
+        builder.add_node("summarize", SupabaseSummarizationNode(memory, budget=ContextBudget(tokens=4000)))
+        ```
+    """
+
+    _stores = True
+
+    def __init__(
+        self, memory: SupabaseMemory, *, output_messages_key: str = "summarized_messages", **named: Any
+    ) -> None:
+        super().__init__(memory, output_messages_key=output_messages_key, **named)
+
+    def _update(self, run: Thread, pack: ContextPack | None) -> dict[str, Any]:
+        update = super()._update(run, pack)
+        if self._output != self._input:
+            return update
+        return {} if pack is None else {self._output: [RemoveMessage(id=REMOVE_ALL), *update[self._output]]}
+
+
+class SupabaseSummarizer(Runnable[Any, str]):
+    """Writes the summary for LangChain's own `SummarizationMiddleware(summarizer=...)`, and loses nothing.
+
+    The messages are stored, the rolling summary is brought up to the last of them, and its text is returned; the
+    original words stay in the database, whatever the middleware does to the graph's state.
+
+    The middleware must hand over all that it removes: by default it trims that to 4,000 tokens before a summarizer sees
+    it, so `trim_tokens_to_summarize=None` belongs with this class. Longer ranges take several calls of the model here.
+
+    Args:
+        memory: Where the conversation is; it needs a model, or `model` here.
+        user_id: The owner; by default the run's.
+        agent_id: The agent; by default the run's.
+        policy: How; the memory's by default.
+        model: The summary model; the memory's by default.
+
+    Example:
+        ```python
+        SummarizationMiddleware(
+            model,
+            trigger=("tokens", 8000),
+            summarizer=SupabaseSummarizer(memory, model=model),
+            trim_tokens_to_summarize=None,
+        )
+        ```
+    """
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> None:
+        self._memory = memory
+        self._bound = Bound(user_id, agent_id)
+        self._policy = (policy or memory.policy).within(memory.budget)
+        self._model = chosen(None if model is None else SummaryModel(model), memory.model)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
+        """The summary of these messages and all before them.
+
+        Args:
+            input: The messages to summarise.
+            config: The run's configuration.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named.
+            SupabaseMemoryError: The model or the database failed; nothing was changed.
+        """
+        return self._memory.run(self._summary(thread(input).said, self._key(config)), model=self._model)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
+        """The async twin of `invoke`."""
+        return await self._memory.arun(self._summary(thread(input).said, self._key(config)), model=self._model)
+
+    def _key(self, config: RunnableConfig | None) -> ConversationKey:
+        ambient, runtime = running()
+        return self._bound.key(self._memory, ambient or config, runtime)
+
+    def _summary(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
+        codec.ensure_ids(messages)
+        # The middleware may hand over shortened copies under the originals' ids: what is stored stays.
+        stored = yield from conversations.append(key, messages, replace=False)
+        until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
+        if until is not None:
+            made = yield from summaries.summarise(key, self._policy, model=self._model.name, until=until, patient=False)
+            if made.failed is not None:
+                raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")
+        newest: list[Any] = yield from summaries.segments(key, last=1)
+        return newest[0].content if newest else "Nothing was said yet."

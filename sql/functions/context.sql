@@ -1,0 +1,108 @@
+-- The context for the next prompt: the summaries to choose from, and the newest messages, in one round trip.
+-- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+
+create function public.memory_context(
+  p_thread_id  text,
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default',
+  p_characters bigint  default 12000, -- the newest messages up to so much, and the one that goes beyond
+  p_messages   integer default 1000   -- and no more than so many
+) returns json -- json, not jsonb, so that the payload keeps its key order
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user     text := memory_private.owner(p_user_id);
+  v_c        memory.conversations;
+  v_segment  record;
+  v_number   integer;
+  v_after    bigint := -1;
+  v_low      bigint;
+  v_block    bigint;
+  v_unread   bigint;
+  v_window   record;
+  v_segments json;
+  v_rows     json;
+  v_asked    json;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+
+  -- The oldest summary after which everything still fits verbatim, and the newer ones: the prompt begins where a
+  -- segment ends, so that it stays the same from turn to turn until it has to move.
+  if v_c.summarised_through >= 0 then
+    for v_segment in
+      select s.number, s.to_sequence, s.characters, s.characters_through from memory.conversation_summaries s
+       where s.user_id = v_user and s.conversation_id = v_c.id
+       order by s.number desc limit 100
+    loop
+      exit when v_number is not null
+            and v_c.total_characters - v_segment.characters_through + v_segment.characters > p_characters;
+      v_number := v_segment.number;
+      v_after := v_segment.to_sequence;
+    end loop;
+    select json_agg(r order by r.number) into v_segments
+    from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
+                 s.characters_through, s.tokens_through, s.model, s.clipped, s.created_at
+          from memory.conversation_summaries s
+          where s.user_id = v_user and s.conversation_id = v_c.id and s.number >= v_number
+          order by s.number) r;
+    -- A history that fits whole needs no summary.
+    if v_number = 1 and v_c.total_characters <= p_characters then
+      v_after := -1;
+    end if;
+  end if;
+
+  v_low := memory_private.tail(v_user, v_c.id, v_after, v_c.total_characters - p_characters, p_messages);
+  select bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked into v_window
+    from (select m.role from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
+          order by m.sequence) t;
+  -- The newest block is never cut, whatever its size.
+  if v_window.tools_only then
+    select m.sequence into v_block from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
+       and m.role <> 'tool'
+     order by m.sequence desc limit 1;
+    v_low := coalesce(v_block, v_low);
+  end if;
+  select json_agg(r order by r.sequence) into v_rows
+  from (select m.sequence, m.payload, m.metadata ->> 'via' as via
+        from memory.conversation_messages m
+        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
+        order by m.sequence) r;
+  -- In a long run of tools the question lies further back; a conversation in which nobody asked is not read whole.
+  if not v_window.asked then
+    select json_build_object('sequence', t.sequence, 'payload', t.payload) into v_asked
+    from (select m.sequence, m.role, m.payload from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence < v_low
+          order by m.sequence desc limit 2000) t
+    where t.role = 'user'
+    order by t.sequence desc limit 1;
+  end if;
+  select m.sequence into v_unread from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
+   order by m.sequence limit 1;
+
+  return json_build_object(
+    'conversation_id', v_c.id,
+    'next_sequence', v_c.next_sequence,
+    'message_count', v_c.message_count,
+    'total_characters', v_c.total_characters,
+    'total_tokens', v_c.total_tokens,
+    'through_sequence', v_c.summarised_through,
+    'summarised_characters', v_c.summarised_characters,
+    'summarised_tokens', v_c.summarised_tokens,
+    'summary_waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
+    'summary_error', v_c.summary_error,
+    'segments', coalesce(v_segments, '[]'),
+    'messages', coalesce(v_rows, '[]'),
+    'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
+    'asked', v_asked);
+end
+$function$;
+comment on function public.memory_context is
+  'langchain-supabase-memory: the summaries and the newest messages for the next prompt.';

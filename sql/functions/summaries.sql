@@ -1,0 +1,374 @@
+-- Summaries: what is to be summarised next, the commit, and what covers what. No call holds a lock while a model thinks.
+-- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+
+-- What was computed from a message that has changed or gone is taken back: the segment and all that were built on it.
+create or replace function memory_private.uncover(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_through bigint;
+  v_last    record;
+begin
+  update memory.conversations c
+     set revision = c.revision + 1
+   where c.user_id = p_user_id and c.id = p_conversation_id
+  returning c.summarised_through into v_through;
+  if v_through is null or v_through < p_sequence then
+    return;
+  end if;
+  select s.number, s.to_sequence, s.characters_through, s.tokens_through into v_last
+    from memory.conversation_summaries s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.to_sequence < p_sequence
+   order by s.number desc limit 1;
+  delete from memory.conversation_summaries s
+   where s.ctid = any (array(
+     select t.ctid from memory.conversation_summaries t
+     where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.number > coalesce(v_last.number, 0)
+     order by t.number));
+  update memory.conversations c
+     set summarised_through = coalesce(v_last.to_sequence, -1),
+         summarised_characters = coalesce(v_last.characters_through, 0),
+         summarised_tokens = coalesce(v_last.tokens_through, 0)
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+end
+$function$;
+
+-- The lowest sequence within a number of characters of a conversation's end, and within a number of messages; at least
+-- the newest message. Looks at four times as many rows as it needs, at most.
+create or replace function memory_private.tail(
+  p_user_id text, p_conversation_id uuid, p_after bigint, p_above bigint, p_messages integer
+) returns bigint
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_rows integer := least(64, p_messages);
+  v_tail record;
+begin
+  loop
+    select count(*) as seen,
+           count(*) filter (where t.cumulative_characters > p_above) as inside,
+           min(t.sequence) filter (where t.cumulative_characters > p_above) as lowest,
+           max(t.sequence) as newest
+      into v_tail
+      from (select m.sequence, m.cumulative_characters from memory.conversation_messages m
+            where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence > p_after
+            order by m.sequence desc limit v_rows) t;
+    exit when v_tail.inside < v_tail.seen or v_tail.seen < v_rows or v_rows >= p_messages;
+    v_rows := least(v_rows * 4, p_messages);
+  end loop;
+  return coalesce(v_tail.lowest, v_tail.newest);
+end
+$function$;
+
+create function public.memory_pending(
+  p_thread_id       text,
+  p_user_id         text    default null,
+  p_agent_id        text    default 'default',
+  p_keep_characters bigint  default null, -- about so much stays verbatim, and no more than so many messages;
+  p_keep_messages   integer default null, -- the newest block always does
+  p_until           bigint  default null, -- instead: everything up to this sequence
+  p_characters      bigint  default 24000 -- about as much is returned, but one whole block at least
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user       text := memory_private.owner(p_user_id);
+  v_c          memory.conversations;
+  v_characters bigint;
+  v_low        bigint; -- the oldest message that may stay
+  v_middle     bigint; -- the oldest that stays if only half of that does
+  v_cut        bigint;
+  v_last       bigint; -- the last sequence to cover
+  v_end        bigint; -- the last sequence of this piece
+  v_next       bigint;
+  v_previous   json;
+  v_rows       json;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  -- After a failure the next piece is half as long: it may have been more than the model takes.
+  v_characters := greatest(p_characters >> least(v_c.summary_failures, 4), least(p_characters, 1000));
+
+  if p_until is not null then
+    select m.sequence into v_last from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_until
+     order by m.sequence desc limit 1;
+  else
+    v_low := memory_private.tail(
+      v_user, v_c.id, v_c.summarised_through,
+      v_c.total_characters - coalesce(p_keep_characters, v_c.total_characters + 1),
+      coalesce(p_keep_messages, 2147483647));
+    v_middle := memory_private.tail(
+      v_user, v_c.id, v_c.summarised_through,
+      v_c.total_characters - coalesce(p_keep_characters / 2, v_c.total_characters + 1),
+      coalesce(greatest(p_keep_messages / 2, 1), 2147483647));
+    -- Whole turns stay if at least half of what may stay then does; else whole blocks. So the newest block always stays,
+    -- whatever its size: its calls may still be waiting for results.
+    select m.sequence into v_cut from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
+       and m.sequence <= v_middle and m.role = 'user'
+     order by m.sequence limit 1;
+    if v_cut is null then
+      select m.sequence into v_cut from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.summarised_through
+         and m.sequence <= v_low and m.role <> 'tool'
+       order by m.sequence desc limit 1;
+    end if;
+    v_last := v_cut - 1;
+  end if;
+
+  -- The first message after what is covered, and the last one of a piece that begins there.
+  select min(t.sequence), max(t.sequence) filter (where t.place = 1
+           or t.cumulative_characters - v_c.summarised_characters <= v_characters)
+    into v_next, v_end
+    from (select m.sequence, m.cumulative_characters, row_number() over (order by m.sequence) as place
+          from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.summarised_through
+            and m.sequence <= v_last
+          order by m.sequence limit 1000) t;
+
+  if v_end < v_last then
+    -- Cut before a user's message if there is one, else before anything that is no tool result; else take all of the
+    -- block, which is longer than a piece.
+    select coalesce(max(t.sequence) filter (where t.role = 'user'), max(t.sequence)) into v_cut
+      from (select m.sequence, m.role from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_c.id
+              and m.sequence > v_next and m.sequence <= v_end + 1
+            order by m.sequence) t
+     where t.role <> 'tool';
+    if v_cut is null then
+      select m.sequence into v_cut from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_end and m.role <> 'tool'
+       order by m.sequence limit 1;
+    end if;
+    v_end := least(v_cut - 1, v_last);
+  end if;
+
+  if v_end >= v_next then
+    select json_agg(r order by r.sequence) into v_rows
+    from (select m.sequence, m.message_id, m.payload from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence between v_next and v_end
+          order by m.sequence) r;
+  end if;
+  select json_build_object('number', s.number, 'content', s.content, 'to_sequence', s.to_sequence)
+    into v_previous from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id
+   order by s.number desc limit 1;
+  return json_build_object(
+    'conversation_id', v_c.id,
+    'through_sequence', v_c.summarised_through,
+    'revision', v_c.revision,
+    'characters', v_characters,
+    'previous', v_previous,
+    'messages', coalesce(v_rows, '[]'),
+    'more', coalesce(v_rows is not null and v_end < v_last, false),
+    'waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false));
+end
+$function$;
+comment on function public.memory_pending is
+  'langchain-supabase-memory: the next messages to summarise, cut where a conversation may be cut.';
+
+create function public.memory_commit_summary(
+  p_thread_id       text,
+  p_conversation_id uuid,   -- what it was computed from: a conversation, which may have been forgotten and begun anew,
+  p_through         bigint, -- the position,
+  p_revision        bigint, -- and the revision
+  p_to              bigint,
+  p_message_ids     json,
+  p_content         text,
+  p_characters      integer,
+  p_tokens          integer,
+  p_model           text    default null,
+  p_clipped         boolean default false,
+  p_user_id         text    default null,
+  p_agent_id        text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user     text := memory_private.owner(p_user_id);
+  v_c        memory.conversations;
+  v_previous memory.conversation_summaries;
+  v_covered  record;
+  v_ids      text[] := array(select json_array_elements_text(p_message_ids));
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
+     for no key update;
+  if not found then
+    return jsonb_build_object('committed', false, 'through_sequence', -1);
+  end if;
+  select s.* into v_previous from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id
+   order by s.number desc limit 1;
+  -- The same commit once more, because the answer to the first was lost.
+  if v_previous.to_sequence = p_to and v_previous.content = p_content and v_previous.message_ids = v_ids then
+    return jsonb_build_object('committed', true, 'number', v_previous.number, 'through_sequence', p_to);
+  end if;
+  select array_agg(t.message_id order by t.sequence) as ids, max(t.sequence) as last,
+         max(t.cumulative_characters) as characters, sum(t.tokens) as tokens
+    into v_covered
+    from (select m.sequence, m.message_id, m.cumulative_characters, m.tokens from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id
+            and m.sequence > v_c.summarised_through and m.sequence <= p_to
+          order by m.sequence) t;
+  -- Compare and swap: nobody was here first, and exactly the messages that the model was shown are covered.
+  if v_c.summarised_through <> p_through or v_c.revision <> p_revision
+     or v_covered.ids is distinct from v_ids or v_covered.last <> p_to
+  then
+    return jsonb_build_object('committed', false, 'through_sequence', v_c.summarised_through);
+  end if;
+  insert into memory.conversation_summaries (
+    user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
+    characters_through, tokens_through, model, clipped)
+  values (
+    v_user, v_c.id, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids, v_previous.number, p_content,
+    p_characters, p_tokens, v_covered.characters, v_c.summarised_tokens + v_covered.tokens, p_model, p_clipped);
+  update memory.conversations c
+     set summarised_through = p_to,
+         summarised_characters = v_covered.characters,
+         summarised_tokens = c.summarised_tokens + v_covered.tokens,
+         summary_failures = 0, summary_retry_at = null, summary_error = null
+   where c.user_id = v_user and c.id = v_c.id;
+  return jsonb_build_object(
+    'committed', true, 'number', coalesce(v_previous.number, 0) + 1, 'through_sequence', p_to);
+end
+$function$;
+comment on function public.memory_commit_summary is
+  'langchain-supabase-memory: store a summary if the conversation is still where it was computed from.';
+
+create function public.memory_fail_summary(
+  p_thread_id text,
+  p_error     text, -- a word, never content
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_retry timestamptz;
+begin
+  -- The next try comes after 15 to 30 seconds, then twice that, up to an hour: with jitter, so that many do not meet.
+  update memory.conversations c
+     set summary_failures = c.summary_failures + 1,
+         summary_error = left(p_error, 200),
+         summary_retry_at = clock_timestamp()
+           + least(30 * 2 ^ least(c.summary_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+  returning c.summary_retry_at into v_retry;
+  return jsonb_build_object('retry_at', v_retry);
+end
+$function$;
+comment on function public.memory_fail_summary is
+  'langchain-supabase-memory: note that a summary failed, and when the next try may come.';
+
+create function public.memory_due(
+  p_characters bigint  default null, -- due when so much is not yet summarised; null: does not matter
+  p_tokens     bigint  default null,
+  p_messages   bigint  default null,
+  p_user_id    text    default null, -- null: everybody that the caller may see
+  p_limit      integer default 100,
+  p_after_user text    default null,
+  p_after      uuid    default null
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_rows jsonb;
+begin
+  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
+  execute format(
+    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
+    ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
+    ' where (c.total_characters - c.summarised_characters > $1 or c.total_tokens - c.summarised_tokens > $2'
+    '        or c.next_sequence - 1 - c.summarised_through > $3)'
+    '   and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())%s%s'
+    ' order by c.user_id, c.id limit $4) r',
+    case when p_user_id is not null then ' and c.user_id = $5' end,
+    case when p_after is not null then ' and (c.user_id, c.id) > ($6, $7)' end)
+  into v_rows
+  using p_characters, p_tokens, p_messages, least(p_limit, 1000), p_user_id, p_after_user, p_after;
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_due is
+  'langchain-supabase-memory: conversations of which enough is not yet summarised.';
+
+create function public.memory_summaries(
+  p_thread_id text,
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default',
+  p_before    integer default null,
+  p_limit     integer default 100
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  return coalesce((
+    select json_agg(r order by r.number)
+    from (
+      select s.number, s.id, s.from_sequence, s.to_sequence, s.message_ids, s.built_on, s.content, s.characters,
+             s.tokens, s.model, s.clipped, s.created_at
+      from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_id and s.number < coalesce(p_before, 2147483647)
+      order by s.number desc
+      limit least(p_limit, 1000)) r), '[]');
+end
+$function$;
+comment on function public.memory_summaries is
+  'langchain-supabase-memory: the segments of a conversation, the newest so many, in order.';
+
+create function public.memory_coverage(
+  p_thread_id text,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  return json_build_object(
+    'next_sequence', v_c.next_sequence,
+    'through_sequence', v_c.summarised_through,
+    'stored', coalesce((
+      select json_agg(json_build_array(i.first, i.last) order by i.first)
+      from (select min(n.sequence) as first, max(n.sequence) as last
+            from (select m.sequence, m.sequence - row_number() over (order by m.sequence) as island
+                  from memory.conversation_messages m
+                  where m.user_id = v_user and m.conversation_id = v_c.id) n
+            group by n.island) i), '[]'),
+    'segments', coalesce((
+      select json_agg(json_build_array(s.number, s.from_sequence, s.to_sequence, s.built_on) order by s.number)
+      from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id), '[]'),
+    -- Messages in a segment's range that its model was not shown: there should be none.
+    'unshown', coalesce((
+      select json_agg(m.sequence order by m.sequence)
+      from memory.conversation_messages m
+      join memory.conversation_summaries s
+        on s.user_id = m.user_id and s.conversation_id = m.conversation_id
+       and m.sequence between s.from_sequence and s.to_sequence
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id <> all (s.message_ids)), '[]'));
+end
+$function$;
+comment on function public.memory_coverage is
+  'langchain-supabase-memory: which sequences are stored, and which segment covers which.';

@@ -1,0 +1,54 @@
+-- Summaries: which part of a conversation they cover, and what they were made from.
+
+-- The counter row also knows the whole history's size and how far it is summarised, so that what is due, what a budget
+-- leaves out and what the full history would have cost are read from one row.
+alter table memory.conversations
+  add column total_characters      bigint  not null default 0,
+  add column total_tokens          bigint  not null default 0,
+  add column revision              bigint  not null default 0,
+  add column summarised_through    bigint  not null default -1,
+  add column summarised_characters bigint  not null default 0,
+  add column summarised_tokens     bigint  not null default 0,
+  add column summary_failures      integer not null default 0,
+  add column summary_retry_at      timestamptz,
+  add column summary_error         text;
+
+comment on column memory.conversations.revision is
+  'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
+comment on column memory.conversations.summarised_through is
+  'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
+
+update memory.conversations c
+   set total_characters = t.characters, total_tokens = t.tokens
+  from (select m.user_id, m.conversation_id, sum(m.characters) as characters, sum(m.tokens) as tokens
+        from memory.conversation_messages m group by m.user_id, m.conversation_id) t
+ where c.user_id = t.user_id and c.id = t.conversation_id;
+
+create table memory.conversation_summaries (
+  user_id            text        not null,
+  conversation_id    uuid        not null,
+  number             integer     not null check (number > 0),
+  id                 uuid        not null default gen_random_uuid(),
+  from_sequence      bigint      not null,
+  to_sequence        bigint      not null,
+  message_ids        text[]      not null,
+  built_on           integer,
+  content            text        not null check (content <> ''),
+  characters         integer     not null check (characters > 0),
+  tokens             integer     not null check (tokens > 0),
+  characters_through bigint      not null,
+  tokens_through     bigint      not null,
+  model              text,
+  clipped            boolean     not null default false,
+  created_at         timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, number),
+  check (from_sequence <= to_sequence),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+comment on table memory.conversation_summaries is
+  'Segments: a summary of a range of messages and of the summary it was built on.';
+comment on column memory.conversation_summaries.message_ids is
+  'The messages that the model was shown for this segment.';
+comment on column memory.conversation_summaries.characters_through is
+  'Characters of the conversation from its beginning to the end of this segment.';
