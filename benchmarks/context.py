@@ -15,6 +15,7 @@ from itertools import count
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+import psycopg
 from langchain_core.messages import messages_from_dict
 
 from benchmarks import fill, work
@@ -86,7 +87,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 def _found(site: Site, size: int) -> Conversation:
-    with site.pool().connection() as connection:
+    with psycopg.connect(site.conn_string) as connection:
         row = connection.execute(work.SQL_CONTEXT, _arguments(f"context-{size}-0")).fetchone()
     assert row is not None
     document = row[0]
@@ -153,7 +154,7 @@ async def _data_api(lab: Lab, site: Site, state: str, found: Sequence[Conversati
 
 
 async def _measured(lab: Lab, contestants: Mapping[str, Contestant]) -> dict[str, float]:
-    return await interleaved(contestants, lambda: None, rounds=30 if lab.quick else 300, seconds=8 if lab.quick else 60)
+    return await interleaved(contestants, lambda: None, rounds=30 if lab.quick else 300, seconds=8 if lab.quick else 45)
 
 
 def _floor(pool: ConnectionPool, each: Conversation, _: None) -> list[Any]:

@@ -1,7 +1,8 @@
-"""A limit of time around a call that may hang."""
+"""Calls that may hang: a limit of time around them, and threads that nobody has to wait for."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
@@ -28,19 +29,56 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     """
     done: list[T] = []
     failed: list[BaseException] = []
-    context = copy_context()
-
-    def call() -> None:
-        try:
-            done.append(context.run(function))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=call, daemon=True, name="supabase-memory-deadline")
-    thread.start()
-    thread.join(seconds)
+    _started(function, done.append, failed.append).join(seconds)
     if failed:
         raise failed[0]
     if not done:
         raise TimeoutError(f"no answer within {seconds:g} seconds")
     return done[0]
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, with this context's variables, without blocking the event loop.
+
+    Unlike `asyncio.to_thread`: when the wait is cancelled, neither the loop's end nor the process's waits for it.
+
+    Args:
+        function: What to call.
+
+    Returns:
+        What it returns.
+
+    Raises:
+        BaseException: What it raises.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(settled: Callable[[], None]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: None if future.done() else settled())
+
+    _started(
+        function,
+        lambda answer: settle(lambda: future.set_result(answer)),
+        lambda error: settle(lambda: future.set_exception(error)),
+    )
+    return await future
+
+
+def _started(
+    function: Callable[[], T], done: Callable[[T], None], failed: Callable[[BaseException], None]
+) -> threading.Thread:
+    context = copy_context()
+
+    def call() -> None:
+        try:
+            answer = context.run(function)
+        except BaseException as error:
+            failed(error)
+        else:
+            done(answer)
+
+    thread = threading.Thread(target=call, daemon=True, name="supabase-memory-deadline")
+    thread.start()
+    return thread

@@ -183,8 +183,8 @@ class SummaryResult:
         through_sequence: The last message that is covered now; -1 if none.
         segments: The numbers of the segments that were stored.
         model_calls: How often the model was asked.
-        failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`; `None`
-            if it did not.
+        failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`,
+            `called a tool`; `None` if it did not.
         waiting: Whether nothing was tried because an earlier failure asks for patience.
         overtaken: Whether another summariser was faster, or a message was edited or forgotten meanwhile.
     """

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 REMOVE_ALL: Final = "__remove_all__"
 """LangGraph's id for removing all messages; written out, so that `langgraph` is not imported for it."""
 
+_TRIES: Final = 5
+"""How often a summary is made again because another summariser was faster, or a message changed meanwhile."""
+
 
 class _Node(Runnable[Any, dict[str, Any]]):
     """What all nodes have: a memory, ids, and failures that do not stop the graph.
@@ -255,9 +258,11 @@ class SupabaseSummarizer(Runnable[Any, str]):
         # The middleware may hand over shortened copies under the originals' ids: what is stored stays.
         stored = yield from conversations.append(key, messages, replace=False)
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
-        if until is not None:
+        for _ in range(_TRIES if until is not None else 0):
             made = yield from summaries.summarise(key, self._policy, model=self._model.name, until=until, patient=False)
             if made.failed is not None:
                 raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")
+            if not made.overtaken:
+                break
         newest: list[Any] = yield from summaries.segments(key, last=1)
         return newest[0].content if newest else "Nothing was said yet."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from langchain_supabase_memory.messages import content
-from langchain_supabase_memory.messages.fence import element
+from langchain_supabase_memory.messages.fence import element, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,12 +93,26 @@ def transcript(messages: Iterable[tuple[int, BaseMessage]], characters: int) -> 
 
 
 def _elements(sequence: int, message: BaseMessage, characters: int) -> Iterator[tuple[int, str]]:
-    text = content.shown(message)
-    parts = [text[start : start + characters] for start in range(0, len(text), characters)] or [""]
+    parts = list(_parts(content.shown(message), characters)) or [""]
     for place, part in enumerate(parts, 1):
         attributes: dict[str, str | int] = {"number": sequence, "role": content.role(message)}
         if message.name:
             attributes["name"] = message.name
         if len(parts) > 1:
             attributes["part"] = f"{place} of {len(parts)}"
-        yield len(part), element("message", part, **attributes)
+        yield len(escaped(part)), element("message", part, **attributes)
+
+
+def _parts(text: str, characters: int) -> Iterator[str]:
+    """A text in parts that have no more than so many characters once they are escaped."""
+    start = 0
+    while start < len(text):
+        part = text[start : start + characters]
+        while len(part) > 1 and (length := len(escaped(part))) > characters:
+            part = part[: max(min(len(part) - 1, len(part) * characters // length), 1)]
+        if start + len(part) < len(text):
+            # After a word, unless it is longer than half a part: half of a number is another number.
+            cut = max(part.rfind(" "), part.rfind("\n")) + 1
+            part = part[:cut] if cut > len(part) // 2 else part
+        yield part
+        start += len(part)

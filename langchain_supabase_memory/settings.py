@@ -115,6 +115,7 @@ class SummaryPolicy:
         mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
             scheduled task calls `summarise_due`.
         input_characters: About the most characters of messages in one call of the model; longer ranges take several.
+            After a failure the next try takes half as many, for they may have been more than the model takes.
         inline_segments: The most segments that are made before one answer; the rest waits for the next.
         timeout_seconds: How long to wait for one answer of the model, in seconds.
         attempts: The most tries of one model call, the first included.
@@ -152,7 +153,7 @@ class SummaryPolicy:
         room = max(1, whole - longest)
         characters, messages = self.characters, self.messages
         if characters is None and messages is None and self.tokens is None:
-            characters, messages = room * 3 // 4, budget.max_messages
+            characters, messages = max(1, room * 3 // 4), budget.max_messages
         keep_characters, keep_messages = self.keep_characters, self.keep_messages
         if keep_characters is None and keep_messages is None:
             keep_characters = room * 3 // 8

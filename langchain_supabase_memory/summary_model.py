@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_supabase_memory.deadline import within
+from langchain_supabase_memory.deadline import in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.messages.content import LC_SOURCE, OURS
 
@@ -68,7 +68,7 @@ class SummaryModel:
         async with asyncio.timeout(ask.timeout_seconds):
             if isinstance(self._model, Runnable):
                 return _message(await self._model.ainvoke(prompt, _CONFIG))
-            answer = await asyncio.to_thread(self._model, prompt)
+            answer = await in_thread(partial(self._model, prompt))
             return _message(await answer if asyncio.iscoroutine(answer) else answer)
 
 

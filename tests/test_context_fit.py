@@ -698,6 +698,16 @@ def test_a_long_turn_keeps_its_question_and_its_newest_blocks() -> None:
     assert pack.omitted == [(0, 9, BEYOND), (11, 90 - len(pack.prompt[2:]), BEYOND)]
 
 
+def test_an_earlier_turn_that_does_not_fit_begins_with_its_question_too() -> None:
+    turn = [HumanMessage("Find it.", id="q")]
+    loop = [each for n in range(40) for each in (asking(f"c{n}", place=n), found("word " * 100, f"c{n}"))]
+    answer = AIMessage("Here it is.", id="a")
+    pack = packed([*chat(5), *turn, *loop, answer], [NOW])
+    assert pack.messages[1] == turn[0]
+    assert pack.messages[2:] == [*loop, answer][-len(pack.messages[2:]) :]
+    assert pack.fitted.weight > 10_000
+
+
 def test_a_user_message_beyond_the_budget_goes_alone_and_unchanged() -> None:
     question = HumanMessage("word " * 10_000, id="q")
     pack = packed(chat(5), [question])

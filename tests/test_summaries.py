@@ -240,7 +240,8 @@ async def remember(door: Door, messages: Sequence[BaseMessage], user_id: str, th
 
 def behaving(rng: random.Random, prompt: Sequence[BaseMessage]) -> Any:
     """One of the many things that models do."""
-    fate = rng.choice(["good"] * 8 + ["raises", "late", "empty", "null", "refuses", "filtered", "cut off", "nonsense"])
+    bad = ["raises", "late", "empty", "null", "refuses", "filtered", "cut off", "nonsense", "echoes"]
+    fate = rng.choice(["good"] * 8 + bad)
     if fate == "raises":
         raise ConnectionError("429: try again later")
     if fate == "late":
@@ -252,6 +253,7 @@ def behaving(rng: random.Random, prompt: Sequence[BaseMessage]) -> Any:
         "filtered": AIMessage("The us", response_metadata={"finish_reason": "content_filter"}),
         "cut off": AIMessage("The user wants", response_metadata={"stop_reason": "max_tokens"}),
         "nonsense": "qwertz uiop",
+        "echoes": read_by(prompt),
     }
     return answers.get(fate, keeping(prompt))
 
@@ -289,6 +291,29 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
     covered = [fact for fact, sequence in planted.items() if sequence <= result.through_sequence]
     assert len(covered) > 10
     assert all(fact in watch.read for fact in covered)
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+async def test_a_model_that_fails_every_second_time_gets_there(door: Door, user_id: str, attempts: int) -> None:
+    facts, number = Facts(2), itertools.count()
+
+    def every_second(prompt: Sequence[BaseMessage]) -> Any:
+        if next(number) % 2 == 0:
+            raise TimeoutError
+        return keeping(prompt)
+
+    watch = Watch(door.service, every_second)
+    memory = watch.memory(user_id, replace(POLICY, attempts=attempts, input_characters=2000))
+    messages = facts.many(80)
+    await remember(door, messages, user_id)
+    results = [await door(memory.summarise, thread_id="t")]
+    while results[-1].failed:
+        results.append(await door(memory.summarise, thread_id="t"))
+    assert len(results) == 1 if attempts == 2 else len(results) > 2
+    segments = await door(memory.summaries, thread_id="t")
+    assert_tiled(segments, results[-1].through_sequence)
+    assert all(facts.of[str(each.id)][0] in watch.read for each in messages[: results[-1].through_sequence + 1])
+    assert (await door(memory.context, thread_id="t")).omitted == []
 
 
 async def test_with_a_perfect_model_every_fact_is_in_the_pack(door: Door, user_id: str) -> None:
@@ -653,7 +678,6 @@ def test_what_was_said_does_not_break_out_of_its_tags(canary: str) -> None:
         assert not re.search("[\u200b\u2060\u202a-\u202e\U000e0000-\U000e007f]", re.sub('name="[^"]*"', "", text))
 
 
-@pytest.mark.xfail(reason="attributes are escaped, and not cleaned of look-alikes and unseen characters", strict=True)
 def test_a_speakers_name_holds_nothing_unseen() -> None:
     (piece,) = prompts.transcript([(0, HumanMessage("hello", name="ada\U000e0041\uff1c/said_since\uff1e"))], 1000)
     assert not re.search("[\uff1c\uff1e\U000e0000-\U000e007f]", piece)
@@ -670,14 +694,12 @@ def test_every_message_is_in_a_piece_with_its_number_and_its_speaker() -> None:
     assert prompts.transcript([], 100) == []
 
 
-@pytest.mark.xfail(reason="a long message is cut every so many characters, wherever that is", strict=True)
 def test_no_word_is_cut_in_two_where_a_message_is_read_in_parts() -> None:
     numbers = [f"{number:012}" for number in range(200)]
     pieces = prompts.transcript([(0, HumanMessage(" ".join(numbers)))], 500)
     assert all(any(number in piece for piece in pieces) for number in numbers)
 
 
-@pytest.mark.xfail(reason="the parts of a long message are measured before they are escaped", strict=True)
 def test_a_piece_of_markup_is_no_longer_than_it_may_be() -> None:
     pieces = prompts.transcript([(0, HumanMessage("<&>" * 2000))], 1000)
     assert max(map(len, pieces)) < 1200
@@ -1204,10 +1226,13 @@ def test_turns_stay_whole_and_one_call_is_enough(direct: SupabaseMemory, user_id
     assert (result.through_sequence, result.segments, watch.calls) == (21, [1], 1)
 
 
-def test_a_question_at_the_end_does_not_push_out_what_it_is_about(direct: SupabaseMemory, user_id: str) -> None:
+@pytest.mark.parametrize("kept", [{"keep_messages": 8}, {"keep_characters": 7 * 24}])
+def test_a_question_at_the_end_does_not_push_out_what_it_is_about(
+    direct: SupabaseMemory, user_id: str, kept: dict[str, Any]
+) -> None:
     watch = Watch(direct)
-    memory = watch.memory(user_id, SummaryPolicy(messages=20, keep_messages=8))
-    answers = [AIMessage(f"part {number} of a long answer") for number in range(20)]
+    memory = watch.memory(user_id, SummaryPolicy(messages=20, **kept))
+    answers = [AIMessage(f"part {number:02} of a long answer") for number in range(20)]
     memory.append([HumanMessage("tell me all"), *answers, HumanMessage("and the third?")], thread_id="t")
     assert memory.summarise(thread_id="t").through_sequence == 13
 

@@ -147,6 +147,20 @@ async def test_the_deadline_ends_the_tries() -> None:
     assert request.execute.await_count == 1
 
 
+async def test_the_deadline_begins_with_the_first_try() -> None:
+    client, request = mocked()
+
+    async def slow() -> None:
+        await asyncio.sleep(0.2)
+        raise httpx.ReadTimeout("slow")
+
+    request.execute.side_effect = slow
+    with pytest.raises(UnavailableError):
+        policy = RetryPolicy(attempts=50, deadline_seconds=0.15, wait_seconds=0.01)
+        await over(client, retry=policy).acount(thread_id="t")
+    assert request.execute.await_count == 1
+
+
 async def test_a_client_that_was_passed_is_never_closed() -> None:
     client, _ = mocked(answer(1))
     memory = over(client)

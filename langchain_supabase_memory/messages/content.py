@@ -52,6 +52,9 @@ _CHAT_ROLES: Final[dict[str, Role]] = {
 }
 # Blocks that repeat `tool_calls`, which is counted already.
 _CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call"})
+# What by itself is no content: providers refuse a message that holds nothing else.
+_THOUGHTS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
+_DEEPEST: Final = 32
 _LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 _LONGEST_NAME: Final = 64
 
@@ -103,7 +106,7 @@ def words(message: BaseMessage) -> str:
     text = str(message.text)
     if isinstance(message.content, str):
         return text
-    files = [block["text"] for block in media(message.content) if isinstance(block.get("text"), str)]
+    files = [each for each in map(_file_text, media(message.content)) if each is not None]
     return "\n".join([text, *files] if text else files)
 
 
@@ -114,12 +117,14 @@ def unsaid(message: BaseMessage) -> str:
         for block in blocks(message.content)
         if block.get("type") not in MEDIA_BLOCKS and block.get("type") not in _CALL_BLOCKS
     ]
-    return "".join(leaf for block in others for leaf in _leaves(block, top=True))
+    return "".join(leaf for block in others for leaf in _leaves(block))
 
 
 def is_empty(message: BaseMessage) -> bool:
     """Whether there is nothing that a provider would accept as content."""
-    return not (words(message).strip() or tool_calls(message) or media(message.content))
+    if words(message).strip() or tool_calls(message) or media(message.content):
+        return False
+    return all(block.get("type") in _THOUGHTS for block in blocks(message.content))
 
 
 def characters(message: BaseMessage) -> int:
@@ -175,7 +180,14 @@ def said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 def _pictures(message: BaseMessage) -> list[Mapping[str, Any]]:
     """The media that are no text files."""
-    return [block for block in media(message.content) if not isinstance(block.get("text"), str)]
+    return [block for block in media(message.content) if _file_text(block) is None]
+
+
+def _file_text(block: Mapping[str, Any]) -> str | None:
+    """The text of a text file; `None` for other media."""
+    source = block.get("source")
+    text = source.get("data") if isinstance(source, dict) and source.get("type") == "text" else block.get("text")
+    return text if isinstance(text, str) else None
 
 
 def _name(name: Any) -> str:
@@ -191,13 +203,15 @@ def _json(value: Any) -> str:
         return type(value).__name__
 
 
-def _leaves(value: Any, *, top: bool = False) -> list[str]:
+def _leaves(value: Any, *, depth: int = 0) -> list[str]:
     """The texts in a block, but for its own text (which is counted) and its names."""
     if isinstance(value, str):
         return [value]
+    if depth > _DEEPEST:
+        return []
     if isinstance(value, dict):
-        skipped = {"type", "id", "index", *(("text",) if top and value.get("type") == "text" else ())}
-        return [leaf for key, item in value.items() if key not in skipped for leaf in _leaves(item)]
+        skipped = {"type", "id", "index", *(("text",) if depth == 0 and value.get("type") == "text" else ())}
+        return [leaf for key, item in value.items() if key not in skipped for leaf in _leaves(item, depth=depth + 1)]
     if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _leaves(item)]
+        return [leaf for item in value for leaf in _leaves(item, depth=depth + 1)]
     return []

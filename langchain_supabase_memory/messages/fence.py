@@ -38,7 +38,7 @@ def element(tag: str, text: str, /, **attributes: str | int) -> str:
         text: Any text.
         attributes: Attributes of the tag; they are escaped too.
     """
-    shown = "".join(f' {key}="{escape(str(value), {chr(34): "&quot;"})}"' for key, value in attributes.items())
+    shown = "".join(f' {key}="{escaped(str(value)).replace(chr(34), "&quot;")}"' for key, value in attributes.items())
     return f"<{tag}{shown}>\n{escaped(text)}\n</{tag}>"
 
 

@@ -108,8 +108,11 @@ def decode(value: Any) -> Any:
             return _DECODERS[kind](decode(value["value"]))
         except (ValueError, TypeError, ArithmeticError):
             return value
-    # Most items are no structures, and not worth a call each.
-    return {key: decode(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    # Most items are no structures, or empty ones: not worth a call each.
+    return {
+        key: item if not isinstance(item, (dict, list)) else decode(item) if item else item.copy()
+        for key, item in value.items()
+    }
 
 
 def _tagged(kind: str, value: Any) -> dict[str, Any]:

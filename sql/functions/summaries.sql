@@ -105,7 +105,7 @@ begin
     v_middle := memory_private.tail(
       v_user, v_c.id, v_c.summarised_through,
       v_c.total_characters - coalesce(p_keep_characters / 2, v_c.total_characters + 1),
-      coalesce(greatest(p_keep_messages / 2, 1), 2147483647));
+      greatest(coalesce(p_keep_messages, 2147483647) / 2, 1));
     -- Whole turns stay if at least half of what may stay then does; else whole blocks. So the newest block always stays,
     -- whatever its size: its calls may still be waiting for results.
     select m.sequence into v_cut from memory.conversation_messages m
