@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import append, context, growth, imports, throughput
+from benchmarks import append, context, growth, imports, throughput, turns
 from benchmarks.services import Lab
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LIMIT_SECONDS = 15 * 60
 
 
 def main() -> None:
-    names = ["append", "data-api", "context", "growth", "throughput", "imports"]
+    names = ["append", "data-api", "context", "turns", "growth", "throughput", "imports"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the memory against floors.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, and noisier")
     parser.add_argument("--only", choices=names, action="append", help="this one only; can be repeated")
@@ -56,6 +56,7 @@ def main() -> None:
             "append": append.direct,
             "data-api": append.data_api,
             "context": context.run,
+            "turns": turns.run,
             "growth": growth.run,
             "throughput": throughput.run,
             "imports": imports.run,

@@ -27,7 +27,7 @@ grant usage on schema bench to service_role;
 create table bench.floor (
   user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
   tokens integer, cumulative_characters bigint, created_at timestamptz default clock_timestamp(),
-  updated_at timestamptz, metadata jsonb, images jsonb, payload json,
+  updated_at timestamptz, metadata jsonb, images jsonb, payload json, final boolean,
   primary key (user_id, conversation_id, sequence));
 grant insert, select on bench.floor to service_role;
 create function public.bench_insert(rows json) returns void language sql volatile security invoker as $$

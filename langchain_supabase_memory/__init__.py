@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.report import ContextReport
     from langchain_supabase_memory.errors import SupabaseMemoryError
+    from langchain_supabase_memory.expiry import cleanup
     from langchain_supabase_memory.history import SupabaseChatMessageHistory
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
         Conversation,
         ConversationKey,
         Coverage,
+        Health,
+        Receipt,
+        Reference,
         Segment,
         StoredMessage,
         SummaryResult,
+        Turn,
     )
     from langchain_supabase_memory.nodes import (
         LoadContextNode,
@@ -40,20 +45,27 @@ if TYPE_CHECKING:
         SupabaseSummarizationNode,
         SupabaseSummarizer,
     )
-    from langchain_supabase_memory.settings import ContextBudget, RetryPolicy, SummaryPolicy
+    from langchain_supabase_memory.settings import BreakerPolicy, ContextBudget, Retention, RetryPolicy, SummaryPolicy
+    from langchain_supabase_memory.streaming import arecord_stream, record_stream
+    from langchain_supabase_memory.tools import get_turn_tool
     from langchain_supabase_memory.transports.postgres import PostgresTransport
     from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
 __all__ = [
     "AppendResult",
+    "BreakerPolicy",
     "ContextBudget",
     "ContextPack",
     "ContextReport",
     "Conversation",
     "ConversationKey",
     "Coverage",
+    "Health",
     "LoadContextNode",
     "PostgresTransport",
+    "Receipt",
+    "Reference",
+    "Retention",
     "RetryPolicy",
     "SaveTurnNode",
     "Segment",
@@ -67,19 +79,29 @@ __all__ = [
     "SupabaseSummarizationNode",
     "SupabaseSummarizer",
     "SupabaseTransport",
+    "Turn",
     "__version__",
+    "arecord_stream",
+    "cleanup",
+    "get_turn_tool",
+    "record_stream",
 ]
 
 _HOMES = {
     "AppendResult": "models",
+    "BreakerPolicy": "settings",
     "ContextBudget": "settings",
     "ContextPack": "context.pack",
     "ContextReport": "context.report",
     "Conversation": "models",
     "ConversationKey": "models",
     "Coverage": "models",
+    "Health": "models",
     "LoadContextNode": "nodes",
     "PostgresTransport": "transports.postgres",
+    "Receipt": "models",
+    "Reference": "models",
+    "Retention": "settings",
     "RetryPolicy": "settings",
     "SaveTurnNode": "nodes",
     "Segment": "models",
@@ -93,6 +115,11 @@ _HOMES = {
     "SupabaseSummarizationNode": "nodes",
     "SupabaseSummarizer": "nodes",
     "SupabaseTransport": "transports.supabase",
+    "Turn": "models",
+    "arecord_stream": "streaming",
+    "cleanup": "expiry",
+    "get_turn_tool": "tools",
+    "record_stream": "streaming",
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.messages import codec, content, sanitiser
-from langchain_supabase_memory.models import AppendResult, Conversation, StoredMessage
+from langchain_supabase_memory.models import AppendResult, Conversation, Receipt, StoredMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.settings import Retention
 
 Column = Literal[
     "message_id", "role", "text", "characters", "tokens", "created_at", "updated_at", "metadata", "images", "payload"
@@ -46,11 +47,13 @@ def append(
     metadata: Mapping[str, Any] | None = None,
     created_at: datetime | Sequence[datetime | None] | None = None,
     replace: bool = True,
+    retention: Retention | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip.
 
     What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything that
-    this package put into a prompt) is not stored.
+    this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not bring it
+    back.
 
     Args:
         key: The conversation; it is begun at the first append.
@@ -60,6 +63,7 @@ def append(
         created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock by
             default.
         replace: Whether a message that is there already with other content is replaced.
+        retention: What is kept; what is beyond it is removed in the same transaction.
 
     Returns:
         The number of each message, how many were new, and which were replaced because their content differed.
@@ -78,7 +82,7 @@ def append(
         row["metadata"] = None if metadata is None else sanitiser.encode(dict(metadata))
         row["created_at"] = time
         rows[row["id"]] = row
-    arguments = {**named(key), "p_messages": list(rows.values()), "p_replace": replace}
+    arguments = {**named(key), "p_messages": list(rows.values()), "p_replace": replace, "p_retention": kept(retention)}
     answer = yield from call("memory_append", arguments)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
     return AppendResult(
@@ -98,6 +102,7 @@ def read(
     from_sequence: int | None = None,
     to_sequence: int | None = None,
     columns: Sequence[Column] = ("payload",),
+    retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
     """Read messages in order: all of them, or those within every bound that is given.
 
@@ -109,6 +114,7 @@ def read(
         from_sequence: Only those with this number or a higher one.
         to_sequence: Only those with this number or a lower one.
         columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+        retention: What is kept; what is beyond it is removed first.
 
     Returns:
         The messages, oldest first, however many there are: long ranges are read by pages of 1,000.
@@ -124,6 +130,7 @@ def read(
         from_sequence=from_sequence,
         to_sequence=to_sequence,
         columns=columns,
+        retention=retention,
     )
     return [codec.from_row(row) for row in rows]
 
@@ -137,6 +144,7 @@ def read_rows(
     from_sequence: int | None = None,
     to_sequence: int | None = None,
     columns: Sequence[Column] = ("payload",),
+    retention: Retention | None = None,
 ) -> Flow[list[Mapping[str, Any]]]:
     """The rows behind `read`, as the database gives them, for who decodes them more than once."""
     for name, number in (("last", last), ("from_sequence", from_sequence), ("to_sequence", to_sequence)):
@@ -149,9 +157,10 @@ def read_rows(
         return []
     arguments = {
         **named(key),
-        "p_since": _moment("since", since),
-        "p_until": _moment("until", until),
+        "p_since": moment("since", since),
+        "p_until": moment("until", until),
         "p_columns": list(columns),
+        "p_retention": kept(retention),
     }
     found: list[Mapping[str, Any]] = []
     lower, upper = from_sequence, to_sequence
@@ -214,24 +223,80 @@ def conversations(
     return found
 
 
-def forget(key: ConversationKey) -> Flow[int]:
-    """Delete a conversation with everything in it.
+def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete a conversation with everything derived from it.
+
+    Args:
+        key: The conversation.
+        dry_run: Only say what would go.
 
     Returns:
-        How many messages were deleted; 0 if there was no such conversation.
+        What went.
     """
-    answer: int = yield from call("memory_forget", named(key))
-    return answer
+    return _receipt((yield from call("memory_forget", {**named(key), "p_dry_run": dry_run})), dry_run)
 
 
-def forget_message(key: ConversationKey, message_id: str) -> Flow[bool]:
-    """Delete one message. The others keep their numbers.
+def forget_user(user_id: str | None, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete all conversations of a user, with all agents, and everything derived from them.
+
+    Args:
+        user_id: The user; `None` means the subject of the caller's access token.
+        dry_run: Only say what would go.
 
     Returns:
-        Whether there was such a message.
+        What went.
     """
-    answer: bool = yield from call("memory_forget_message", {**named(key), "p_message_id": sanitiser.clean(message_id)})
-    return answer
+    arguments = {"p_user_id": user_id, "p_everything": True, "p_dry_run": dry_run}
+    return _receipt((yield from call("memory_forget", arguments)), dry_run)
+
+
+def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete one message, and the summaries that were made from it. The others keep their numbers.
+
+    A message of this id is not stored again in the conversation: a graph that still holds it does not bring it back.
+
+    Args:
+        key: The conversation.
+        message_id: The LangChain message's id.
+        dry_run: Only say what would go.
+
+    Returns:
+        What went; no message, if there was none of this id.
+    """
+    arguments = {**named(key), "p_message_id": sanitiser.clean(message_id), "p_dry_run": dry_run}
+    return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
+
+
+def forget_expired(retention: Retention, *, user_id: str | None = None) -> Flow[Receipt]:
+    """Remove what retention does not keep, in every conversation that the caller may see.
+
+    Args:
+        retention: What is kept.
+        user_id: Only this user's conversations; `None` means everybody's.
+
+    Returns:
+        What went: the conversations that lost messages, and how many messages.
+    """
+    conversations = messages = 0
+    after: Mapping[str, str] = {}
+    while True:
+        place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
+        arguments = {"p_retention": retention.to_json(), "p_user_id": user_id, "p_limit": 100, **place}
+        answer = yield from call("memory_forget_expired", arguments)
+        conversations += answer["conversations"]
+        messages += answer["messages"]
+        after = answer["after"]
+        if after is None:
+            return Receipt(conversations, messages)
+
+
+def kept(retention: Retention | None) -> dict[str, float | None] | None:
+    """The argument by which every SQL function knows what is kept."""
+    return None if retention is None else retention.to_json()
+
+
+def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
+    return Receipt(answer["conversations"], answer["messages"], answer["segments"], dry_run)
 
 
 def named(key: ConversationKey) -> dict[str, Any]:
@@ -241,15 +306,20 @@ def named(key: ConversationKey) -> dict[str, Any]:
 
 def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
     if created_at is None or isinstance(created_at, datetime):
-        return [_moment("created_at", created_at)] * length
+        return [moment("created_at", created_at)] * length
     if len(created_at) != length:
         raise InvalidInputError(
             f"created_at has {len(created_at)} times for {length} messages.", hint="Pass one time, or one for each."
         )
-    return [_moment("created_at", time) for time in created_at]
+    return [moment("created_at", time) for time in created_at]
 
 
-def _moment(name: str, time: datetime | None) -> str | None:
+def moment(name: str, time: datetime | None) -> str | None:
+    """A time as the SQL functions take it.
+
+    Raises:
+        InvalidInputError: It is none, or naive.
+    """
     if time is None:
         return None
     if not isinstance(time, datetime) or time.tzinfo is None:

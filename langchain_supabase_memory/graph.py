@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
-from langchain_supabase_memory import conversations, summaries
-from langchain_supabase_memory.context.load import VIA, context
+from langchain_supabase_memory import conversations, summaries, turns
+from langchain_supabase_memory.context.load import VIA, context, referring
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.guard import Guard, Task
 from langchain_supabase_memory.messages import codec, content
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.models import ConversationKey, Reference
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 EVENT: Final = "supabase_memory.context"
@@ -120,14 +120,18 @@ class Loader:
         guard: What runs the flows.
         budget: The most that a pack may hold.
         policy: When and how a summary is made.
+        references: Whether a turn that the user points at is put before their message.
     """
 
     guard: Guard
     budget: ContextBudget
     policy: SummaryPolicy
+    references: bool = True
 
     def load(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
         """The pack; `None` if the memory failed."""
+        if self.references and run.current:
+            run = self._with(run, self.guard.run(self._resolve(key, run), _UNRESOLVED, key))
         pack = self.guard.run(self._context(key, run), _UNREAD, key)
         if pack is None or not self._inline(pack):
             return pack
@@ -137,6 +141,8 @@ class Loader:
 
     async def aload(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
         """The async twin of `load`."""
+        if self.references and run.current:
+            run = self._with(run, await self.guard.arun(self._resolve(key, run), _UNRESOLVED, key))
         pack = await self.guard.arun(self._context(key, run), _UNREAD, key)
         if pack is None or not self._inline(pack):
             return pack
@@ -160,7 +166,17 @@ class Loader:
             current=run.current,
             branch=run.branch,
             waiting=[message for message, _ in self.guard.memory.outbox.waiting(key)],
+            retention=self.guard.memory.retention,
         )
+
+    def _resolve(self, key: ConversationKey, run: Thread) -> Flow[Reference | None]:
+        return turns.resolve(key, str(run.current[0].text), retention=self.guard.memory.retention)
+
+    def _with(self, run: Thread, found: Reference | None) -> Thread:
+        """The current turn with the turn that it points at before it."""
+        if found is None:
+            return run
+        return replace(run, current=[referring(found.turn, self.budget), *run.current])
 
     def _summarise(self, key: ConversationKey) -> Flow[Any]:
         name = None if self.guard.model is None else self.guard.model.name
@@ -170,6 +186,7 @@ class Loader:
 
 
 _UNREAD: Final = Task("The context could not be read; the agent answers without memory")
+_UNRESOLVED: Final = Task("A reference could not be resolved; the agent answers without it")
 _UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
 
 

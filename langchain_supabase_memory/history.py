@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import Retention
 
 
 class SupabaseChatMessageHistory(BaseChatMessageHistory):
@@ -39,10 +40,11 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
         max_messages: Serve only the newest so many; `None` means all.
-        on_error: What happens when a write fails after its retries. In every case the messages are kept in the
-            memory's outbox, stored before the next write to this conversation or by `memory.flush()`, and the failure
-            is logged with user and session and without content. `"raise"` also raises it, a function also receives
-            it.
+        retention: How long, or how many turns, are kept; the memory's by default.
+        on_error: What happens when a read or a write fails after its retries. A read that fails gives what waits to be
+            stored, and no more. Messages of a write that fails are kept in the memory's outbox, and stored before the
+            next write to this conversation or by `memory.flush()`. In every case the failure is logged with user and
+            session and without content; `"raise"` also raises it, a function also receives it.
 
     Raises:
         InvalidInputError: An id is not a usable string, or nobody is named as the owner.
@@ -63,15 +65,17 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         user_id: str | None = None,
         agent_id: str | None = None,
         max_messages: int | None = None,
+        retention: Retention | None = None,
         on_error: OnError = "log",
     ) -> None:
         self._memory = memory
         self._key = memory.key(session_id, user_id, agent_id)
         self._max_messages = max_messages
+        self._retention = retention or memory.retention
         self._on_error = checked(on_error)
         self._snapshot: list[Mapping[str, Any]] | None = None
         self.last_error: SupabaseMemoryError | None = None
-        """The error of the newest write; `None` after one that succeeded."""
+        """The error of the newest read or write that failed; `None` after a write that succeeded."""
 
     @property
     def session_id(self) -> str:
@@ -88,7 +92,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         """The messages, oldest first: the same until this instance writes, and fresh objects at each read.
 
         Raises:
-            SupabaseMemoryError: They could not be read.
+            SupabaseMemoryError: They could not be read, with `on_error="raise"`.
         """
         return self._memory.run(self._read())
 
@@ -144,7 +148,12 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
 
     def _read(self) -> Flow[list[BaseMessage]]:
         if self._snapshot is None:
-            rows = yield from conversations.read_rows(self._key, last=self._max_messages)
+            try:
+                rows = yield from conversations.read_rows(self._key, last=self._max_messages, retention=self._retention)
+            except SupabaseMemoryError as error:
+                self.last_error = error
+                failed(error, "A read failed; the history is taken to be empty", self._key, self._on_error)
+                rows = []
             self._snapshot = [row["payload"] for row in rows]
         stored = [codec.from_payload(payload) for payload in self._snapshot]
         known = {message.id for message in stored}
@@ -156,7 +165,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         codec.ensure_ids(batch)
         self._snapshot = None
         try:
-            yield from self._memory.deliver(self._key, batch)
+            yield from self._memory.deliver(self._key, batch, retention=self._retention)
         except InvalidInputError:
             raise
         except SupabaseMemoryError as error:

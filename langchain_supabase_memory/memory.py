@@ -8,25 +8,30 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_supabase_memory import conversations, summaries
+from langchain_supabase_memory import conversations, summaries, turns
 from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
-from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SchemaOutdatedError
 from langchain_supabase_memory.flow import Ask, Flow, Step, arun, call, run
 from langchain_supabase_memory.messages import codec
-from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, check_id
+from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, Health, check_id
 from langchain_supabase_memory.outbox import Outbox
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
+    DEFAULT_BREAKER,
     DEFAULT_BUDGET,
     DEFAULT_DIMENSIONS,
     DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
+    BreakerPolicy,
     ContextBudget,
+    Retention,
     RetryPolicy,
     SummaryPolicy,
 )
 from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
+from langchain_supabase_memory.transports.breaker import CLOSED, Breaker, BreakingTransport
+from langchain_supabase_memory.turns import TEMPLATE
 
 if TYPE_CHECKING:
     import os
@@ -42,9 +47,12 @@ if TYPE_CHECKING:
         AppendResult,
         Conversation,
         Coverage,
+        Receipt,
+        Reference,
         Segment,
         StoredMessage,
         SummaryResult,
+        Turn,
     )
     from langchain_supabase_memory.transports.base import Transport
     from langchain_supabase_memory.transports.postgres import Claims
@@ -60,6 +68,8 @@ class Settings(TypedDict, total=False):
     model: Summariser | None
     budget: ContextBudget
     policy: SummaryPolicy
+    retention: Retention | None
+    breaker: BreakerPolicy
 
 
 OUTBOX_LIMIT: Final = 1000
@@ -81,6 +91,8 @@ class SupabaseMemory:
             is summarised, and a pack says what it leaves out.
         budget: The budget of a context pack where a call gives none.
         policy: When and how older messages are summarised, where a call does not say.
+        retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+        breaker: When calls to a database that is away are no longer tried.
 
     Raises:
         InvalidInputError: An id is not a usable string.
@@ -96,17 +108,22 @@ class SupabaseMemory:
         model: Summariser | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
     ) -> None:
         if user_id is not None:
             check_id("user_id", user_id)
         check_id("agent_id", agent_id)
-        self.transport = transport
+        self.transport: Transport = (
+            transport if isinstance(transport, BreakingTransport) else BreakingTransport(transport, Breaker(breaker))
+        )
         self.user_id = user_id
         self.agent_id = agent_id
         self.outbox = Outbox(outbox_limit)
         self.model = None if model is None else SummaryModel(model)
         self.budget = budget
         self.policy = policy
+        self.retention = retention
 
     @classmethod
     def from_url(
@@ -131,7 +148,7 @@ class SupabaseMemory:
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
-            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
+            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
 
         Raises:
             ConfigurationError: The url or the key is none.
@@ -181,7 +198,7 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
+            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
@@ -209,7 +226,7 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             dimensions: The embedding width, recorded at the first use.
-            settings: `outbox_limit`, `model`, `budget` and `policy`, as for the class.
+            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
@@ -236,6 +253,7 @@ class SupabaseMemory:
             outbox_limit=self.outbox.limit,
             budget=self.budget,
             policy=self.policy,
+            retention=self.retention,
         )
         memory.model = self.model
         return memory
@@ -265,10 +283,15 @@ class SupabaseMemory:
         agent_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
+        retention: Retention | None = None,
     ) -> AppendResult:
         """Store messages: once each, in order, all or none, in one round trip. See `conversations.append`."""
         key = self.key(thread_id, user_id, agent_id)
-        return self.run(conversations.append(key, messages, metadata=metadata, created_at=created_at))
+        return self.run(
+            conversations.append(
+                key, messages, metadata=metadata, created_at=created_at, retention=retention or self.retention
+            )
+        )
 
     async def aappend(
         self,
@@ -279,10 +302,15 @@ class SupabaseMemory:
         agent_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
+        retention: Retention | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
         key = self.key(thread_id, user_id, agent_id)
-        return await self.arun(conversations.append(key, messages, metadata=metadata, created_at=created_at))
+        return await self.arun(
+            conversations.append(
+                key, messages, metadata=metadata, created_at=created_at, retention=retention or self.retention
+            )
+        )
 
     def read(
         self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
@@ -291,12 +319,14 @@ class SupabaseMemory:
 
         See `conversations.read`.
         """
+        bounds.setdefault("retention", self.retention)
         return self.run(conversations.read(self.key(thread_id, user_id, agent_id), **bounds))
 
     async def aread(
         self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
+        bounds.setdefault("retention", self.retention)
         return await self.arun(conversations.read(self.key(thread_id, user_id, agent_id), **bounds))
 
     def count(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
@@ -321,29 +351,193 @@ class SupabaseMemory:
         owner = self.key("any", user_id).user_id
         return await self.arun(conversations.conversations(owner, agent_id=agent_id, limit=limit))
 
-    def forget(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
-        """Delete a conversation with everything in it. See `conversations.forget`."""
+    def forget(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Delete a conversation with everything derived from it. See `conversations.forget`."""
         key = self.key(thread_id, user_id, agent_id)
-        self.outbox.drop(key)
-        return self.run(conversations.forget(key))
+        receipt = self.run(conversations.forget(key, dry_run=dry_run))
+        self._dropped([key], dry_run)
+        return receipt
 
-    async def aforget(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
+    async def aforget(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
         """The async twin of `forget`."""
         key = self.key(thread_id, user_id, agent_id)
-        self.outbox.drop(key)
-        return await self.arun(conversations.forget(key))
+        receipt = await self.arun(conversations.forget(key, dry_run=dry_run))
+        self._dropped([key], dry_run)
+        return receipt
+
+    def forget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+        """Delete everything of a user, with all agents. See `conversations.forget_user`."""
+        owner = self.key("any", user_id).user_id
+        receipt = self.run(conversations.forget_user(owner, dry_run=dry_run))
+        self._dropped([key for key in self.outbox.conversations() if key.user_id == owner], dry_run)
+        return receipt
+
+    async def aforget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+        """The async twin of `forget_user`."""
+        owner = self.key("any", user_id).user_id
+        receipt = await self.arun(conversations.forget_user(owner, dry_run=dry_run))
+        self._dropped([key for key in self.outbox.conversations() if key.user_id == owner], dry_run)
+        return receipt
 
     def forget_message(
-        self, message_id: str, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
-    ) -> bool:
-        """Delete one message. See `conversations.forget_message`."""
-        return self.run(conversations.forget_message(self.key(thread_id, user_id, agent_id), message_id))
+        self,
+        message_id: str,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Delete one message, and the summaries made from it. See `conversations.forget_message`."""
+        key = self.key(thread_id, user_id, agent_id)
+        receipt = self.run(conversations.forget_message(key, message_id, dry_run=dry_run))
+        if not dry_run:
+            self.outbox.forget(key, message_id)
+        return receipt
 
     async def aforget_message(
-        self, message_id: str, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
-    ) -> bool:
+        self,
+        message_id: str,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
         """The async twin of `forget_message`."""
-        return await self.arun(conversations.forget_message(self.key(thread_id, user_id, agent_id), message_id))
+        key = self.key(thread_id, user_id, agent_id)
+        receipt = await self.arun(conversations.forget_message(key, message_id, dry_run=dry_run))
+        if not dry_run:
+            self.outbox.forget(key, message_id)
+        return receipt
+
+    def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+        """Remove what retention does not keep, in all conversations that the memory may see.
+
+        Call it from a scheduled task. See `conversations.forget_expired`; the memory's retention by default.
+
+        Raises:
+            ConfigurationError: There is no retention.
+        """
+        return self.run(conversations.forget_expired(self._retained(retention), user_id=user_id or self.user_id))
+
+    async def aforget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+        """The async twin of `forget_expired`."""
+        kept = self._retained(retention)
+        return await self.arun(conversations.forget_expired(kept, user_id=user_id or self.user_id))
+
+    def add_turn(
+        self,
+        query: str,
+        response: str,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        retention: Retention | None = None,
+    ) -> AppendResult:
+        """Store a complete turn, a user's query and its answer, in one round trip. See `append`.
+
+        Raises:
+            InvalidInputError: One of them is no text, blank, or longer than a million characters.
+        """
+        return self.append(
+            turns.made(query, response), thread_id=thread_id, user_id=user_id, agent_id=agent_id, retention=retention
+        )
+
+    async def aadd_turn(
+        self,
+        query: str,
+        response: str,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        retention: Retention | None = None,
+    ) -> AppendResult:
+        """The async twin of `add_turn`."""
+        turn = turns.made(query, response)
+        return await self.aappend(turn, thread_id=thread_id, user_id=user_id, agent_id=agent_id, retention=retention)
+
+    def turns(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+    ) -> list[Turn]:
+        """The complete turns, oldest first; `last`, `since`, `until` and `retention` bound them. See `turns.turns`."""
+        bounds.setdefault("retention", self.retention)
+        return self.run(turns.turns(self.key(thread_id, user_id, agent_id), **bounds))
+
+    async def aturns(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+    ) -> list[Turn]:
+        """The async twin of `turns`."""
+        bounds.setdefault("retention", self.retention)
+        return await self.arun(turns.turns(self.key(thread_id, user_id, agent_id), **bounds))
+
+    def turns_as_text(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        template: str = TEMPLATE,
+        separator: str = "\n\n",
+        **bounds: Any,
+    ) -> str:
+        """The complete turns as text for a prompt, query and answer in a template. See `turns` and `turns.written`."""
+        listed = self.turns(thread_id=thread_id, user_id=user_id, agent_id=agent_id, **bounds)
+        return turns.written(listed, template, separator)
+
+    async def aturns_as_text(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        template: str = TEMPLATE,
+        separator: str = "\n\n",
+        **bounds: Any,
+    ) -> str:
+        """The async twin of `turns_as_text`."""
+        listed = await self.aturns(thread_id=thread_id, user_id=user_id, agent_id=agent_id, **bounds)
+        return turns.written(listed, template, separator)
+
+    def turn(
+        self, number: int, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
+    ) -> Turn | None:
+        """One complete turn by its number, from the end if that is negative. See `turns.turn`."""
+        return self.run(turns.turn(self.key(thread_id, user_id, agent_id), number, retention=self.retention))
+
+    async def aturn(
+        self, number: int, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
+    ) -> Turn | None:
+        """The async twin of `turn`."""
+        return await self.arun(turns.turn(self.key(thread_id, user_id, agent_id), number, retention=self.retention))
+
+    def resolve(
+        self, text: str, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
+    ) -> Reference | None:
+        """The turn that a user's words point at, such as "the second one" or "yung una". See `turns.resolve`."""
+        return self.run(turns.resolve(self.key(thread_id, user_id, agent_id), text, retention=self.retention))
+
+    async def aresolve(
+        self, text: str, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None
+    ) -> Reference | None:
+        """The async twin of `resolve`."""
+        return await self.arun(turns.resolve(self.key(thread_id, user_id, agent_id), text, retention=self.retention))
 
     def context(
         self,
@@ -355,6 +549,7 @@ class SupabaseMemory:
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         model: Summariser | None = None,
+        retention: Retention | None = None,
     ) -> ContextPack:
         """What the next prompt receives: the summary of what is older, and recent messages verbatim, within a budget.
 
@@ -370,6 +565,7 @@ class SupabaseMemory:
             budget: The most that the pack may hold; the memory's by default.
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default.
+            retention: What is kept; the memory's by default.
 
         Raises:
             InvalidInputError: Something passed is no message, or nobody is named as the owner.
@@ -377,7 +573,7 @@ class SupabaseMemory:
         """
         asked = self.model if model is None else SummaryModel(model)
         key = self.key(thread_id, user_id, agent_id)
-        return self.run(self._context(current, key, budget, policy, asked), model=asked)
+        return self.run(self._context(current, key, budget, policy, asked, retention), model=asked)
 
     async def acontext(
         self,
@@ -389,11 +585,12 @@ class SupabaseMemory:
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         model: Summariser | None = None,
+        retention: Retention | None = None,
     ) -> ContextPack:
         """The async twin of `context`."""
         asked = self.model if model is None else SummaryModel(model)
         key = self.key(thread_id, user_id, agent_id)
-        return await self.arun(self._context(current, key, budget, policy, asked), model=asked)
+        return await self.arun(self._context(current, key, budget, policy, asked, retention), model=asked)
 
     def summarise(
         self,
@@ -536,6 +733,12 @@ class SupabaseMemory:
         """The async twin of `flush`."""
         return await self.arun(self._flush())
 
+    def health(self) -> Health:
+        """How the connection stands, without asking the database: whether calls pass, and what waits to be stored."""
+        transport = self.transport
+        circuit = transport.breaker.circuit if isinstance(transport, BreakingTransport) else CLOSED
+        return Health(circuit.state, circuit.failures, circuit.retry_in_seconds, circuit.last_code, len(self.outbox))
+
     def check(self) -> script.Installed:
         """Ask the database what it is set up with, and compare it with this release.
 
@@ -616,6 +819,7 @@ class SupabaseMemory:
         budget: ContextBudget | None,
         policy: SummaryPolicy | None,
         model: SummaryModel | None,
+        retention: Retention | None,
     ) -> Flow[ContextPack]:
         if isinstance(current, str):
             current = [HumanMessage(current)]
@@ -630,7 +834,21 @@ class SupabaseMemory:
             current=turn,
             waiting=self._waiting(key),
             model=None if model is None else model.name,
+            retention=retention or self.retention,
         )
+
+    def _dropped(self, keys: Iterable[ConversationKey], dry_run: bool) -> None:
+        """What waits for a conversation that was forgotten goes too; only then, or a failure would lose it."""
+        for key in () if dry_run else keys:
+            self.outbox.drop(key)
+
+    def _retained(self, retention: Retention | None) -> Retention:
+        kept = retention or self.retention
+        if kept is None:
+            raise ConfigurationError(
+                "There is no retention.", hint="Pass retention=Retention(max_age=timedelta(hours=24)), for example."
+            )
+        return kept
 
     def _coverage(self, key: ConversationKey, budget: ContextBudget | None) -> Flow[Coverage]:
         return coverage(key, budget=budget or self.budget, policy=self.policy, waiting=self._waiting(key))
@@ -645,6 +863,7 @@ class SupabaseMemory:
         *,
         metadata: Mapping[str, Any] | None = None,
         replace: bool = True,
+        retention: Retention | None = None,
     ) -> Flow[None]:
         """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
 
@@ -653,6 +872,7 @@ class SupabaseMemory:
             messages: What is new; it may be nothing.
             metadata: What to store beside each of them.
             replace: Whether a message that is there already with other content is replaced.
+            retention: What is kept; the memory's by default.
 
         Raises:
             SupabaseMemoryError: Nothing was stored; what waited still waits, what is new is not kept here.
@@ -660,7 +880,9 @@ class SupabaseMemory:
         waiting = self.outbox.waiting(key)
         batch = [*(message for message, _ in waiting), *messages]
         times = [*(time for _, time in waiting), *(None for _ in messages)]
-        yield from conversations.append(key, batch, created_at=times, metadata=metadata, replace=replace)
+        yield from conversations.append(
+            key, batch, created_at=times, metadata=metadata, replace=replace, retention=retention or self.retention
+        )
         self.outbox.delivered(key, batch)
 
 

@@ -56,6 +56,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         memory: Where the conversation is.
         budget: The most that a prompt may hold of the conversation; the memory's by default.
         policy: When and how older messages are summarised; the memory's by default.
+        references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice.
         user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
@@ -83,6 +84,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         *,
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
+        references: bool = True,
         model: Summariser | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -94,7 +96,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._memory = memory
         self._bound = Bound(user_id, agent_id, project_id)
         self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
-        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy)
+        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy, references)
         self.trace_policy = _without_payload()
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:

@@ -107,8 +107,8 @@ class AppendResult:
 
     Attributes:
         conversation_id: The conversation's uuid, as a string; `None` if there was nothing to append.
-        sequences: The number of each message passed, in the order passed; `None` for one that nobody said, which is
-            not stored.
+        sequences: The number of each message passed, in the order passed; `None` for one that is not stored, because
+            nobody said it, or because it has expired or was forgotten.
         appended: How many were new.
         updated: The ids of those that were there with other content, and were replaced in place.
     """
@@ -268,3 +268,77 @@ class Coverage:
             + (f" ({each.reason})" if each.reason else "")
             for each in self.ranges
         )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A user's message and everything up to its final answer.
+
+    Attributes:
+        number: Its place among the complete turns that are kept, from 1. When the oldest turn is removed, the others
+            move up: `from_sequence` stays what it is.
+        user_query: What the user said.
+        ai_response: The final answer.
+        created_at: When the user said it, by the database's clock.
+        from_sequence: The number of the user's message in the conversation.
+        to_sequence: The number of the final answer.
+    """
+
+    number: int
+    user_query: str
+    ai_response: str
+    created_at: datetime
+    from_sequence: int
+    to_sequence: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was removed, or would be.
+
+    Attributes:
+        conversations: How many conversations.
+        messages: How many messages.
+        segments: How many summaries.
+        dry_run: Whether nothing was really removed.
+    """
+
+    conversations: int = 0
+    messages: int = 0
+    segments: int = 0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a memory's connection stands.
+
+    Attributes:
+        state: `closed`: calls pass; `open`: the database is away, and they are refused for a while; `half-open`: one is
+            being tried.
+        failures: Failures in a row.
+        retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless it is open.
+        last_code: The server's code of the newest failure, if a server answered.
+        waiting: How many messages wait to be stored.
+    """
+
+    state: Literal["closed", "open", "half-open"]
+    failures: int
+    retry_in_seconds: float
+    last_code: str | None
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A turn that a user's words point at.
+
+    Attributes:
+        turn: The turn.
+        span: Where the words stand in the text: their first character, and the one after their last.
+        rule: The rule that matched, by its name.
+    """
+
+    turn: Turn
+    span: tuple[int, int]
+    rule: str

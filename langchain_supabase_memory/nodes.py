@@ -113,6 +113,7 @@ class LoadContextNode(_Node):
             and the current turn.
         budget: The most that the pack may hold; the memory's by default.
         policy: When and how a summary is made; the memory's by default.
+        references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         named: The arguments that every node has, see `_Node`.
     """
 
@@ -125,11 +126,12 @@ class LoadContextNode(_Node):
         output_messages_key: str = "context_messages",
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
+        references: bool = True,
         **named: Any,
     ) -> None:
         super().__init__(memory, **named)
         self._output = output_messages_key
-        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy)
+        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy, references)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Load the context.

@@ -77,6 +77,15 @@ class Outbox:
             if not held:
                 del self._waiting[key]
 
+    def forget(self, key: ConversationKey, message_id: str) -> None:
+        """Let go of one message, because it was forgotten."""
+        with self._lock:
+            held = self._waiting.get(key)
+            if held is not None:
+                held.pop(message_id, None)
+                if not held:
+                    del self._waiting[key]
+
     def drop(self, key: ConversationKey) -> None:
         """Let go of everything for a conversation, because it was forgotten."""
         with self._lock:

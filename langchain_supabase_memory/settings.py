@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
@@ -170,6 +171,68 @@ class SummaryPolicy:
         )
 
 
+@dataclass(frozen=True)
+class Retention:
+    """How long, or how many turns, are kept. What is beyond is removed, by the database's clock, not a client's.
+
+    Everything may be combined; what is `None` does not matter. With a message that is stored the limits are enforced in
+    the same transaction; what is too old is also removed before a history is read, and by `forget_expired`.
+
+    Attributes:
+        max_turns: The most complete turns; when one more is complete, the oldest goes.
+        max_age: The oldest that a message may be.
+        max_messages: The most messages.
+        max_summary_age: The oldest that a conversation's newest summary may be; then its summaries go.
+
+    Raises:
+        ConfigurationError: A number or an age is not positive.
+    """
+
+    max_turns: int | None = None
+    max_age: timedelta | None = None
+    max_messages: int | None = None
+    max_summary_age: timedelta | None = timedelta(days=90)
+
+    def __post_init__(self) -> None:
+        _positive(self, "max_turns", "max_messages")
+        for name in ("max_age", "max_summary_age"):
+            age = getattr(self, name)
+            if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
+                raise ConfigurationError(
+                    f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
+                )
+
+    def to_json(self) -> dict[str, float | None]:
+        """What the SQL functions take."""
+        return {
+            "turns": self.max_turns,
+            "messages": self.max_messages,
+            "age": None if self.max_age is None else self.max_age.total_seconds(),
+            "summary_age": None if self.max_summary_age is None else self.max_summary_age.total_seconds(),
+        }
+
+
+@dataclass(frozen=True)
+class BreakerPolicy:
+    """When calls to a database that is away are no longer tried, and for how long.
+
+    Attributes:
+        failures: So many failures in a row open the circuit.
+        wait_seconds: How long it stays open first, in seconds, give or take a quarter; it doubles from try to try.
+        longest_wait_seconds: The longest that it stays open, in seconds.
+
+    Raises:
+        ConfigurationError: A number is not positive.
+    """
+
+    failures: int = 3
+    wait_seconds: float = 1.0
+    longest_wait_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        _positive(self, "failures", "wait_seconds", "longest_wait_seconds")
+
+
 def _positive(settings: object, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
@@ -182,3 +245,6 @@ DEFAULT_BUDGET = ContextBudget()
 
 DEFAULT_POLICY = SummaryPolicy()
 """Inline, with everything derived from the budget."""
+
+DEFAULT_BREAKER = BreakerPolicy()
+"""Opens after three failures, for one second at first."""

@@ -3,14 +3,14 @@
 do $access$
 declare
   -- Tables of users: each row belongs to user_id, and is theirs alone.
-  v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries'];
+  v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries', 'gone_messages'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- Verbs that a signed-in user and a server may call.
   v_verbs  constant text[] := array[
     'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_forget', 'memory_forget_message',
     'memory_context', 'memory_pending', 'memory_commit_summary', 'memory_fail_summary', 'memory_due',
-    'memory_summaries', 'memory_coverage', 'memory_schema'];
+    'memory_summaries', 'memory_coverage', 'memory_turns', 'memory_forget_expired', 'memory_schema'];
   v_name   text;
   v_policy record;
 begin
@@ -27,7 +27,11 @@ begin
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
     memory_private.owner(text), memory_private.uncover(text, uuid, bigint),
-    memory_private.tail(text, uuid, bigint, bigint, integer) to authenticated, service_role;
+    memory_private.tail(text, uuid, bigint, bigint, integer), memory_private.retain(text, uuid, json),
+    memory_private.reposition(text, uuid),
+    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]) to authenticated, service_role;
+  -- It runs with the reader's rights, so the tables' policies hold for it.
+  grant select on memory.conversation_turns to authenticated, service_role;
 
   foreach v_name in array v_owned loop
     execute format('alter table memory.%I enable row level security', v_name);

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.messages.codec import to_row
@@ -35,6 +35,14 @@ from made, memory.conversations c
 join memory.conversation_messages m on m.user_id = c.user_id and m.conversation_id = c.id
 where c.thread_id = 'long'
 """
+
+ANSWER = """
+update memory.conversation_messages m
+   set role = case m.sequence % 10 when 0 then 'user' when 9 then 'assistant' else 'tool' end
+  from memory.conversations c
+ where c.user_id = m.user_id and c.id = m.conversation_id and c.thread_id in ('answered', 'answered too')
+"""
+"""Five hundred turns of ten messages."""
 
 SUMMARISE = """
 insert into memory.conversation_summaries (
@@ -70,7 +78,7 @@ select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{}' from conversation, ge
 def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
 
-    One is as it was written; one has 400 segments; in one nobody ever asked anything.
+    One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
     """
     name = cluster.create_database()
     migrate(cluster.conn_string(name))
@@ -83,8 +91,10 @@ def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
         memory.append([HumanMessage(f"message {n}", id=f"m{n}") for n in range(5000)], thread_id="long")
         for n in range(200):
             memory.append([HumanMessage("short")], thread_id=f"short-{n}")
-    for thread_id, role in (("summarised", "user"), ("unasked", "assistant")):
+    copies = {"summarised": "user", "unasked": "assistant", "answered": "user", "answered too": "user"}
+    for thread_id, role in copies.items():
         cluster.execute(COPY.format(name=thread_id, role=role), database=name)
+    cluster.execute(ANSWER, database=name)
     cluster.execute(SUMMARISE, database=name)
     if request.param == "analyzed":
         cluster.execute("analyze", database=name)
@@ -208,3 +218,72 @@ def test_what_is_due_of_one_user_touches_their_conversations(connection: psycopg
     assert most_touched(connection, due, [], ("conversations",)) <= 250
     page = "select public.memory_due(p_messages => 0, p_limit => 10, p_after_user => 'u', p_after => '80000000-0000-0000-0000-000000000000')"
     assert most_touched(connection, page, [], ("conversations",)) <= 250
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_the_newest_turns_touch_their_messages_and_an_index(connection: psycopg.Connection) -> None:
+    # Their numbers are their place among all five hundred, which are counted: one question and one answer of each.
+    assert most_touched(connection, "select public.memory_turns('answered', 'u', p_last => 5)", []) <= 1000 + 20
+    assert most_touched(connection, "select public.memory_turns('answered', 'u', p_last => 1, p_skip => 3)", []) <= 1020
+    answer = connection.execute("select public.memory_turns('answered', 'u', p_last => 2)").fetchone()
+    assert answer is not None
+    assert [(turn["turn_number"], turn["from_sequence"]) for turn in answer[0]] == [(499, 4980), (500, 4990)]
+
+
+LIMITS = {
+    "turns": '{"turns": 500}',
+    "few turns": '{"turns": 10}',
+    "messages": '{"messages": 5000}',
+    "age": '{"age": 86400, "summary_age": 86400}',
+    "all": '{"turns": 10, "messages": 200, "age": 86400, "summary_age": 86400}',
+}
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=list(LIMITS))
+def test_an_append_with_a_limit_touches_what_the_limit_keeps_in_questions_and_answers(
+    connection: psycopg.Connection, limits: str
+) -> None:
+    with connection.transaction(force_rollback=True):
+        # Once, what is beyond the limit is removed; from then on each turn pushes out one.
+        connection.execute("select public.memory_read('answered too', 'u', p_last => 1, p_retention => %s)", [limits])
+        append = "select public.memory_append('answered too', %s, 'u', p_retention => %s)"
+        many = 2040 if limits == LIMITS["turns"] else 80
+        rows = [to_row(HumanMessage("new", id="q{n}")), to_row(AIMessage("new", id="a{n}"))]
+        assert most_touched(connection, append, [json.dumps(rows), limits]) <= many
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+def test_where_everything_is_young_a_read_with_an_age_touches_what_it_returns(
+    connection: psycopg.Connection, thread_id: str
+) -> None:
+    read = "select public.memory_read(%s, 'u', p_last => 20, p_retention => %s)"
+    limits = '{"age": 86400, "summary_age": 86400, "messages": 9000}'
+    assert most_touched(connection, read, [thread_id, limits]) <= 30
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select public.memory_turns('answered', 'u', p_last => 5)",
+        "select public.memory_turns('answered', 'u', p_number => 250)",
+        "select public.memory_turns('answered', 'u', p_since => now() - interval '1 hour')",
+        """select public.memory_turns('answered too', 'u', p_last => 5,
+           p_retention => '{"turns": 400, "messages": 3000, "age": 86400, "summary_age": 86400}')""",
+        "select public.memory_forget_message('short-1', 'none', 'u')",
+        "select * from memory.conversation_turns where user_id = 'u' and thread_id = 'answered' and turn_number > 490",
+    ],
+    ids=["newest", "number", "window", "retention", "message", "view"],
+)
+def test_no_table_of_messages_is_scanned(connection: psycopg.Connection, statement: str) -> None:
+    scanned = (
+        "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables"
+        " where relname in ('conversation_messages', 'conversation_summaries')"
+    )
+    for _ in range(8):
+        with connection.transaction(force_rollback=True):
+            before = connection.execute(scanned).fetchone()
+            connection.execute(statement.encode())
+            assert connection.execute(scanned).fetchone() == before

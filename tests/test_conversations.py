@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.conversations import ALL_COLUMNS
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.models import Receipt
 from tests.conftest import Door
 
 
@@ -196,8 +197,8 @@ async def test_forgetting_one_message_leaves_the_numbers_of_the_others(door: Doo
     where = {"thread_id": "t", "user_id": user_id}
     messages = turn(1) + turn(2)
     await door(door.service.append, messages, **where)
-    assert await door(door.service.forget_message, str(messages[1].id), **where) is True
-    assert await door(door.service.forget_message, str(messages[1].id), **where) is False
+    assert (await door(door.service.forget_message, str(messages[1].id), **where)).messages == 1
+    assert await door(door.service.forget_message, str(messages[1].id), **where) == Receipt()
     assert [stored.sequence for stored in await door(door.service.read, **where)] == [0, 2, 3]
     assert await door(door.service.count, **where) == 3
     assert (await door(door.service.append, turn(3), **where)).sequences == [4, 5]
@@ -206,8 +207,8 @@ async def test_forgetting_one_message_leaves_the_numbers_of_the_others(door: Doo
 async def test_forgetting_a_conversation_leaves_the_others(door: Door, user_id: str) -> None:
     for thread in ("a", "b"):
         await door(door.service.append, turn(1), thread_id=thread, user_id=user_id)
-    assert await door(door.service.forget, thread_id="a", user_id=user_id) == 2
-    assert await door(door.service.forget, thread_id="a", user_id=user_id) == 0
+    assert await door(door.service.forget, thread_id="a", user_id=user_id) == Receipt(1, 2)
+    assert await door(door.service.forget, thread_id="a", user_id=user_id) == Receipt()
     assert await texts(door, thread_id="a", user_id=user_id) == []
     assert len(await texts(door, thread_id="b", user_id=user_id)) == 2
     assert (await door(door.service.append, turn(2), thread_id="a", user_id=user_id)).sequences == [0, 1]

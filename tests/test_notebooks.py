@@ -22,7 +22,9 @@ def text(output: Any) -> str:
 def shown(notebook: Any) -> list[str]:
     """What a reader sees below each cell, without what differs from run to run."""
     texts = ["".join(map(text, cell.get("outputs", []))) for cell in notebook.cells]
-    return [re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|code='[0-9a-f]{64}'", "…", each) for each in texts]
+    return [
+        re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|code='[0-9a-f]{64}'|\d{4}-\d\d-\d\d \d\d:\d\d", "…", each) for each in texts
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -31,7 +31,7 @@ def test_the_python_blocks_run_in_order(
         exec(block, names)
     shown = capsys.readouterr().out
     assert "0 My kiln shows E-47\n1 That is the thermocouple." in shown
-    assert names["memory"].count(thread_id="studio") == 6
+    assert names["memory"].count(thread_id="studio") == 8
 
 
 def test_every_file_that_is_linked_exists() -> None:

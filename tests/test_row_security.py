@@ -10,15 +10,16 @@ import json
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import jwt
 import psycopg
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from psycopg import sql
 
-from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, summaries
+from langchain_supabase_memory import Retention, SummaryPolicy, SupabaseMemory, summaries
 from langchain_supabase_memory.conversations import ALL_COLUMNS, named
 from langchain_supabase_memory.errors import (
     AccessError,
@@ -29,6 +30,8 @@ from langchain_supabase_memory.errors import (
     TokenExpiredError,
 )
 from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.messages.codec import to_row
+from langchain_supabase_memory.models import Receipt
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.transports.postgres import PostgresTransport
@@ -56,13 +59,14 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "fail_summary": {"p_error": "forged"},
     "summaries": {},
     "coverage": {},
+    "turns": {"p_retention": {"turns": 1, "messages": 1, "age": 1e-9, "summary_age": 1e-9}},
 }
 """The SQL functions about summaries, with all that one would have to guess; the flows over them need a model."""
 
 VERBS = ("append", "read", "count", "conversations", *FUNCTIONS, "forget_message", "forget")
 """In an order in which an owner can call them one after the other."""
 
-NOTHING: tuple[Any, ...] = ([], 0, False, None, {"committed": False, "through_sequence": -1}, {"retry_at": None})
+NOTHING: tuple[Any, ...] = ([], 0, Receipt(), None, {"committed": False, "through_sequence": -1}, {"retry_at": None})
 """What the verbs answer to who has nothing."""
 
 DATA_API = pytest.mark.parametrize("door", ["data_api-sync", "data_api-async"], indirect=True)
@@ -138,9 +142,9 @@ async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id:
     edited = await door(memory.append, [HumanMessage("changed", id="m")], thread_id="t", **who)
     assert edited.updated == ["m"]
     assert await door(door.service.count, thread_id="t", user_id=user_id) == 1
-    assert await use(door, memory, "forget_message", **who) is True
-    await use(door, memory, "append", **who)
-    assert await use(door, memory, "forget", **who) == 1
+    assert await use(door, memory, "forget_message", **who) == Receipt(messages=1)
+    await door(memory.append, [HumanMessage("another", id="n")], thread_id="t", **who)
+    assert await use(door, memory, "forget", **who) == Receipt(1, 1)
     assert await everything(door, user_id) == ([], [], [])
 
 
@@ -182,8 +186,8 @@ async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door,
         assert await use(door, stranger, "read", **who) == []
         assert await use(door, stranger, "count", **who) == 0
         assert await use(door, stranger, "conversations", **who) == []
-        assert await use(door, stranger, "forget_message", **who) is False
-        assert await use(door, stranger, "forget", **who) == 0
+        assert await use(door, stranger, "forget_message", **who) == Receipt()
+        assert await use(door, stranger, "forget", **who) == Receipt()
         for verb in ("context", "pending", "coverage"):
             assert await use(door, stranger, verb, **who) is None
         assert await use(door, stranger, "summaries", **who) == []
@@ -209,7 +213,7 @@ async def test_the_same_thread_name_of_two_users_is_two_conversations(door: Door
         await door(memory.append, [HumanMessage(f"of {name}", id="m")], thread_id="t")
     for name, memory in zip(names, memories, strict=True):
         assert [each.message.text for each in await door(memory.read, thread_id="t")] == [f"of {name}"]
-    assert await use(door, memories[0], "forget") == 1
+    assert await use(door, memories[0], "forget") == Receipt(1, 1)
     assert await use(door, memories[1], "count") == 1
 
 
@@ -503,6 +507,7 @@ def leaks(connection: psycopg.Connection, place: Place, role: str, subject: str 
         "p_agent_id": "default",
         "p_message_id": "m",
         "p_tokens": "-1",
+        "p_retention": "{}",
     }
     within = {
         **known,
@@ -586,7 +591,19 @@ ATTEMPTS = {
     ),
     "note a failure": "select where public.memory_fail_summary('t', 'forged', %(owner)s) ->> 'retry_at' is not null",
     "take back what is covered": "select where memory_private.uncover(%(owner)s, %(conversation)s, 0) is null",
-    "empty the tables": ("truncate memory.conversations, memory.conversation_messages, memory.conversation_summaries"),
+    "let messages expire": (
+        "select where public.memory_forget_expired('{\"age\": 0.000001}', %(owner)s) ->> 'messages' <> '0'"
+    ),
+    "let everybody's messages expire": (
+        "select where public.memory_forget_expired('{\"age\": 0.000001}') ->> 'messages' <> '0'"
+    ),
+    "keep less": "select where memory_private.retain(%(owner)s, %(conversation)s, '{\"age\": 0.000001}') > 0",
+    "look at turns": "select * from memory.conversation_turns where user_id = %(owner)s",
+    "change turns": "update memory.conversation_turns set user_query = 'forged'",
+    "empty the tables": (
+        "truncate memory.conversations, memory.conversation_messages, memory.conversation_summaries,"
+        " memory.gone_messages"
+    ),
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
     "rewrite the ledger": "delete from memory_private.migrations where name <> ''",
@@ -600,6 +617,7 @@ FOR_A_STRANGER = {
     "write into the owner's conversation": "23503",
     "write a summary in the owner's name": "42501",
     "write a summary into the owner's conversation": "23503",
+    "change turns": "55000",
     "empty the tables": "42501",
     "look into the ledger": "42501",
     "look at the installation": "42501",
@@ -850,9 +868,46 @@ def test_a_view_that_asks_as_its_reader_is_no_way_out(breakable: psycopg.Connect
     assert "public.own_messages" in leaks(breakable, place, "authenticated", OWNER)
 
 
+def test_the_view_of_turns_is_no_way_out(breakable: psycopg.Connection, place: Place) -> None:
+    rows = json.dumps([to_row(HumanMessage(SECRET_TEXT, id="q")), to_row(AIMessage(SECRET_TEXT, id="a"))])
+    breakable.execute("select public.memory_append('turned', %s, %s)", [rows, OWNER])
+    assert leaks(breakable, place, "authenticated", STRANGER) == set()
+    assert leaks(breakable, place, "anon", OWNER) == set()
+    assert "memory.conversation_turns" in leaks(breakable, place, "authenticated", OWNER)
+    breakable.execute("alter view memory.conversation_turns reset (security_invoker)")
+    assert "memory.conversation_turns" in leaks(breakable, place, "authenticated", STRANGER)
+
+
+async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: str) -> None:
+    names = [f"{user_id}-a", f"{user_id}-b"]
+    for name in names:
+        await door(door.service.add_turn, "q", "a", thread_id="t", user_id=name)
+    moment = Retention(max_age=timedelta(microseconds=1))
+    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+    owner = door.as_token(token(user_id=names[0]))
+    for where in ({"user_id": names[0]}, {}):
+        assert await door(stranger.forget_expired, **where, retention=moment) == Receipt()
+    for verb in (stranger.turns, stranger.read):
+        assert await door(verb, thread_id="t", user_id=names[0], retention=moment) == []
+    with pytest.raises(PermissionDeniedError):
+        await door(stranger.append, [HumanMessage("x")], thread_id="t", user_id=names[0], retention=moment)
+    assert [await door(door.service.count, thread_id="t", user_id=name) for name in names] == [2, 2]
+    assert await door(owner.forget_expired, user_id=names[1], retention=moment) == Receipt()
+    assert await door(owner.forget_expired, retention=moment) == Receipt(1, 2)
+    assert [await door(door.service.count, thread_id="t", user_id=name) for name in names] == [0, 2]
+    anonymous = door.as_token(token("anon", names[1]))
+    with pytest.raises(PermissionDeniedError):
+        await door(anonymous.forget_expired, user_id=names[1], retention=moment)
+    with pytest.raises(PermissionDeniedError):
+        await door(anonymous.turns, thread_id="t", user_id=names[1], retention=moment)
+    assert await door(door.service.count, thread_id="t", user_id=names[1]) == 2
+
+
 @pytest.mark.parametrize(
     ("mistake", "attempt", "comes_through"),
     [
+        ("alter function public.memory_forget_expired security definer", "let messages expire", "1 rows"),
+        ("alter function public.memory_forget_expired security definer", "let everybody's messages expire", "1 rows"),
         ("alter table memory.conversation_messages disable row level security", "look at messages", "1 rows"),
         ("alter table memory.conversation_messages disable row level security", "delete a message", "1 rows"),
         ("alter table memory.conversation_messages disable row level security", "write in the owner's name", "1 rows"),

@@ -872,9 +872,9 @@ async def test_what_changes_while_the_model_thinks_is_not_summarised_as_it_was(
         if what == "edit":
             direct.append(anew[:1], **where)  # type: ignore[arg-type]
         elif what == "forget":
-            direct.forget_message(str(messages[0].id), **where)
+            direct.forget_message(str(messages[0].id), thread_id="t", user_id=user_id)
         else:
-            direct.forget(**where)
+            direct.forget(thread_id="t", user_id=user_id)
         if what == "begin anew":
             direct.append(anew, **where)  # type: ignore[arg-type]
         return keeping(prompt)

@@ -294,7 +294,8 @@ def test_a_second_asyncio_run_works_and_leaves_nothing_open(data_api: DataApi, c
             assert asyncio.run(say()) == 0
         gc.collect()
     for memory in memories:
-        assert not memory.transport._clients.asynchronous._held if hasattr(memory.transport, "_clients") else True
+        inner = memory.transport.inner  # type: ignore[attr-defined]
+        assert not inner._clients.asynchronous._held if hasattr(inner, "_clients") else True
         memory.close()
 
 
@@ -346,7 +347,7 @@ async def test_a_clients_other_colour_is_opened_when_it_is_needed(data_api: Data
     for client in (sync_client, async_client):
         client.rest_url = yarl.URL(data_api.url)
         memory = SupabaseMemory.from_client(client, user_id=user_id)
-        memory.transport._clients.address = data_api.url  # type: ignore[attr-defined]  # a bare PostgREST, no gateway
+        memory.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]  # a bare PostgREST, no gateway
         await memory.aappend([HumanMessage("async")], thread_id=type(client).__name__)
         memory.append([HumanMessage("sync")], thread_id=type(client).__name__)
         assert await memory.acount(thread_id=type(client).__name__) == 2
@@ -361,7 +362,7 @@ async def test_a_clients_user_is_kept(data_api: DataApi, user_id: str) -> None:
     client = Client(data_api.url, token("anon"), ClientOptions(headers=headers, httpx_client=httpx.Client()))
     client.rest_url = yarl.URL(data_api.url)
     memory = SupabaseMemory.from_client(client)
-    memory.transport._clients.address = data_api.url  # type: ignore[attr-defined]
+    memory.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]
     memory.append([HumanMessage("mine")], thread_id="t")
     assert await memory.acount(thread_id="t") == 1  # the colour that was opened speaks for the same user
     await memory.aclose()

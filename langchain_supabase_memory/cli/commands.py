@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
+    from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.summary_model import Summariser
 
 DATABASE_URL = "SUPABASE_DB_URL"
@@ -100,15 +103,45 @@ def sql(output: Path | None, dimensions: int) -> None:
 @_plainly
 def check(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> None:
     """Ask a database (or the Data API) whether it is set up for this release."""
-    from langchain_supabase_memory.memory import SupabaseMemory
-
-    if url and key and not database_url and not embedded:
-        memory = SupabaseMemory.from_url(url, key)
-    else:
-        memory = SupabaseMemory.from_conn_string(_conn_string(database_url, embedded))
-    with memory:
+    with _memory(database_url, embedded, url, key) as memory:
         installed = memory.check()
     click.echo(f"Ready: release {installed.version}, embeddings of {installed.dimensions} dimensions.")
+
+
+@commands.command()
+@_database_url
+@_embedded
+@click.option("--url", envvar="SUPABASE_URL", help="The project's url instead; by default $SUPABASE_URL.")
+@click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
+@click.option("--max-age", type=float, help="The oldest that a message may be, in hours.")
+@click.option("--max-turns", type=int, help="The most complete turns of a conversation.")
+@click.option("--max-messages", type=int, help="The most messages of a conversation.")
+@click.option("--every", type=float, help="Do it again after so many minutes, until it is stopped.")
+@_plainly
+def cleanup(
+    database_url: str | None,
+    embedded: Path | None,
+    url: str | None,
+    key: str | None,
+    max_age: float | None,
+    max_turns: int | None,
+    max_messages: int | None,
+    every: float | None,
+) -> None:
+    """Remove what is not to be kept: messages too old, turns too many."""
+    from langchain_supabase_memory.settings import Retention
+
+    if max_age is max_turns is max_messages is None:
+        raise ConfigurationError("Nothing says what is kept.", hint="Pass --max-age 24, for example.")
+    age = None if max_age is None else timedelta(hours=max_age)
+    retention = Retention(max_turns=max_turns, max_age=age, max_messages=max_messages)
+    with _memory(database_url, embedded, url, key) as memory:
+        while True:
+            gone = memory.forget_expired(retention=retention)
+            click.echo(f"{gone.messages} messages of {gone.conversations} conversations removed.")
+            if every is None:
+                return
+            time.sleep(every * 60)
 
 
 @commands.command()
@@ -151,6 +184,14 @@ def _models(name: str) -> tuple[BaseChatModel, Summariser]:
     from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
 
     return OfflineQuotingModel(), quoting_summary
+
+
+def _memory(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> SupabaseMemory:
+    from langchain_supabase_memory.memory import SupabaseMemory
+
+    if url and key and not database_url and not embedded:
+        return SupabaseMemory.from_url(url, key)
+    return SupabaseMemory.from_conn_string(_conn_string(database_url, embedded))
 
 
 def _conn_string(database_url: str | None, embedded: Path | None) -> str:

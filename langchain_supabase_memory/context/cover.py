@@ -50,6 +50,7 @@ def _coverage(
     """Cut the sequences wherever a state may change, and give each piece its one state."""
     stored = [(first, last) for first, last in document["stored"]]
     through, end = document["through_sequence"], document["next_sequence"]
+    expired = document["expired_through"]
     edges = {0, end, through + 1}
     begun: dict[int, list[int]] = {}
     ended: dict[int, list[int]] = {}
@@ -80,7 +81,7 @@ def _coverage(
         if is_stored and number is None and first <= through:
             gaps.append((first, last, ""))
         if not is_stored:
-            made = CoveredRange(first, last, "forgotten", number)
+            made = CoveredRange(first, last, "expired" if first <= expired else "forgotten", number)
         elif first in shown:
             made = CoveredRange(first, last, "verbatim", number, "cut in the pack" if first in clipped else None)
         elif number is not None:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.conversations import kept, named
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.messages import codec, content
+from langchain_supabase_memory.messages import codec, content, fence
 from langchain_supabase_memory.messages.blocks import Entry
-from langchain_supabase_memory.summaries import segment, summarise
+from langchain_supabase_memory.summaries import segment, shortened, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.models import ConversationKey
-    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+    from langchain_supabase_memory.models import ConversationKey, Turn
+    from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
 
 VIA: Final = "graph"
 """What `metadata` says of messages that came from a graph's state, whose branches supersede one another."""
@@ -40,6 +40,7 @@ def context(
     branch: Sequence[BaseMessage] | None = None,
     waiting: Sequence[BaseMessage] = (),
     model: str | None = None,
+    retention: Retention | None = None,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
 
@@ -53,6 +54,7 @@ def context(
             graph was forked or a message removed, are left out.
         waiting: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
+        retention: What is kept; what is beyond it is removed first.
 
     Returns:
         The pack.
@@ -61,13 +63,30 @@ def context(
         SupabaseMemoryError: The database refused or could not be reached.
     """
     within = policy.within(budget)
-    pack = yield from _packed(key, budget, within, current, branch, waiting)
+    pack = yield from _packed(key, budget, within, current, branch, waiting, retention)
     if model is None or policy.mode != "inline" or not pack.due:
         return pack
     done = yield from summarise(key, within, model=model, most_segments=policy.inline_segments)
     if done.segments or done.overtaken:
-        pack = yield from _packed(key, budget, within, current, branch, waiting)
+        pack = yield from _packed(key, budget, within, current, branch, waiting, retention)
     return replace(pack, summary_error=done.failed) if done.failed else pack
+
+
+def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
+    """A turn that the user points at, as a fenced message to stand before theirs; at most a quarter of the budget.
+
+    Args:
+        turn: The turn.
+        budget: The budget of the pack that it goes with.
+    """
+    room = max(budget.about_characters // 8, 1)
+    text = f"User: {shortened(turn.user_query, room)}\nAssistant: {shortened(turn.ai_response, room)}"
+    said = fence.element("referenced_turn", text, number=turn.number, at=f"{turn.created_at:%Y-%m-%d %H:%M}")
+    return fence.message(fence.fenced([said]), REFERENCE_ID)
+
+
+REFERENCE_ID: Final = "lc_supabase_memory_reference"
+"""The id of the message that carries a turn that the user points at."""
 
 
 def _packed(
@@ -77,13 +96,13 @@ def _packed(
     current: Sequence[BaseMessage],
     branch: Sequence[BaseMessage] | None,
     waiting: Sequence[BaseMessage],
+    retention: Retention | None,
 ) -> Flow[ContextPack]:
     # The current turn may be stored already and is not shown from there: it must not use up what is read.
     characters = budget.about_characters * (1 if budget.tokens is None else 2) + sum(map(content.characters, current))
     wanted = _LIMIT if budget.max_messages is None else min(_LIMIT, budget.max_messages + 1 + len(current))
-    document: Mapping[str, Any] = (
-        yield from call("memory_context", {**named(key), "p_characters": characters, "p_messages": wanted})
-    ) or {}
+    arguments = {**named(key), "p_characters": characters, "p_messages": wanted, "p_retention": kept(retention)}
+    document: Mapping[str, Any] = (yield from call("memory_context", arguments)) or {}
     fitted = fit(_history(document, current, branch, waiting), meter(budget), budget.max_messages)
     pack = ContextPack(
         key=key,

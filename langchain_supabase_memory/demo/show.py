@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -95,6 +96,7 @@ def show(
                 f"{(time.perf_counter() - started) * 1000:.0f} ms[/dim]\n",
                 highlight=False,
             )
+        _point(console, memory)
         console.print(memory.context(thread_id=THREAD, budget=BUDGET).report(), "")
     _gains(console, len(asked), len(known), right, blind, (characters, whole_characters), (tokens, whole_tokens))
     console.print(f"The database stays in {folder}. To explore it, in Python:", highlight=False)
@@ -123,6 +125,15 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
                 progress.console.print(f"Process 1 was killed (kill -9) after {limit} messages. Process 2 takes over.")
             elif process.returncode != 0:
                 raise SupabaseMemoryError("The process that stores the conversation failed.", hint="See above.")
+
+
+def _point(console: Console, memory: SupabaseMemory) -> None:
+    """Resolve what a user may point at."""
+    for text in ("yung una nga ulit", "your previous answer", "give me a second"):
+        found = memory.resolve(text, thread_id=THREAD)
+        meant = "no turn" if found is None else f"turn {found.turn.number}: {found.turn.user_query[:60]}"
+        console.print(f"“{text}” points at [cyan]{escape(meant)}[/cyan]", highlight=False)
+    console.print()
 
 
 def _recent(memory: SupabaseMemory) -> list[str]:

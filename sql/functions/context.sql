@@ -6,9 +6,10 @@ create function public.memory_context(
   p_user_id    text    default null,
   p_agent_id   text    default 'default',
   p_characters bigint  default 12000, -- the newest messages up to so much, and the one that goes beyond
-  p_messages   integer default 1000   -- and no more than so many
+  p_messages   integer default 1000,  -- and no more than so many
+  p_retention  json    default null
 ) returns json -- json, not jsonb, so that the payload keeps its key order
-language plpgsql stable security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
@@ -29,6 +30,10 @@ begin
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
+  end if;
+  if p_retention is not null then
+    perform memory_private.retain(v_user, v_c.id, p_retention);
+    select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = v_c.id;
   end if;
 
   -- The oldest summary after which everything still fits verbatim, and the newer ones: the prompt begins where a

@@ -6,7 +6,8 @@ create function public.memory_append(
   p_messages  json,
   p_user_id   text default null,
   p_agent_id  text default 'default',
-  p_replace   boolean default true -- whether a message that is there with other content is replaced
+  p_replace   boolean default true, -- whether a message that is there with other content is replaced
+  p_retention json    default null  -- what is kept, see memory_private.retain
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- What is touched must not depend on what the planner knows. Every range is read in the order of the one index that it
@@ -30,9 +31,30 @@ declare
   v_stored     record;
   v_sequences  bigint[] := '{}';
   v_updated    text[] := '{}';
+  v_gone       text[];
+  v_answer     jsonb;
 begin
   if v_count = 0 then
     return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
+  end if;
+
+  -- What has expired or was forgotten is not brought back by a retry.
+  select array_agg(g.message_id) into v_gone
+    from memory.conversations c
+    join memory.gone_messages g on g.user_id = c.user_id and g.conversation_id = c.id
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.has_gone
+     and g.message_id = any (array(select e ->> 'id' from json_array_elements(p_messages) e));
+  if v_gone is not null then
+    v_answer := public.memory_append(
+      p_thread_id,
+      (select coalesce(json_agg(e order by n), '[]')
+       from json_array_elements(p_messages) with ordinality as t (e, n) where e ->> 'id' <> all (v_gone)),
+      p_user_id, p_agent_id, p_replace, p_retention);
+    return jsonb_set(v_answer, '{sequences}', (
+      select jsonb_agg(case when t.there then v_answer -> 'sequences' -> (t.place - 1)::integer end order by t.n)
+      from (select e.n, e.there, count(*) filter (where e.there) over (order by e.n) as place
+            from (select n, e ->> 'id' <> all (v_gone) as there
+                  from json_array_elements(p_messages) with ordinality as i (e, n)) e) t));
   end if;
 
   -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
@@ -89,6 +111,9 @@ begin
   end loop;
 
   if v_fresh = v_count then
+    if p_retention is not null then
+      perform memory_private.retain(v_user, v_id, p_retention);
+    end if;
     return jsonb_build_object(
       'conversation_id', v_id,
       'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
@@ -143,6 +168,9 @@ begin
   if v_edited is not null then
     perform memory_private.uncover(v_user, v_id, v_edited);
   end if;
+  if p_retention is not null then
+    perform memory_private.retain(v_user, v_id, p_retention);
+  end if;
   return jsonb_build_object(
     'conversation_id', v_id,
     'sequences', to_jsonb(v_sequences),
@@ -163,9 +191,11 @@ create function public.memory_read(
   p_from      bigint      default null,
   p_to        bigint      default null,
   p_limit     integer     default 1000,
-  p_columns   json        default '["payload"]'
+  p_columns   json        default '["payload"]',
+  p_retention json        default null
 ) returns json -- json, not jsonb, so that the payload keeps its key order on the way out as well
-language plpgsql stable security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = ''
+set enable_sort = off
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
@@ -178,12 +208,19 @@ begin
   if not found then
     return '[]';
   end if;
+  if p_retention is not null then
+    perform memory_private.retain(v_user, v_id, p_retention);
+  end if;
   select string_agg(format('m.%I', c), ', ') into v_columns
   from json_array_elements_text(p_columns) c
   where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
               'payload');
 
-  -- Built here, so that only the columns asked for are read and each kind of range gets a plan of its own.
+  -- Built here, so that only the columns asked for are read and each kind of range gets a plan of its own. What a window
+  -- finds by its times is sorted by sequence; no other range may be.
+  if p_since is not null or p_until is not null then
+    perform set_config('enable_sort', 'on', true);
+  end if;
   execute format(
     'select json_agg(r order by r.sequence) from (select m.sequence%s from memory.conversation_messages m'
     ' where m.user_id = $1 and m.conversation_id = $2 and m.sequence between $3 and $4%s'
@@ -246,65 +283,109 @@ comment on function public.memory_count is
   'langchain-supabase-memory: how many messages a conversation holds.';
 
 create function public.memory_forget(
-  p_thread_id text,
-  p_user_id   text default null,
-  p_agent_id  text default 'default'
-) returns bigint
+  p_thread_id  text    default null,
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default',
+  p_dry_run    boolean default false,
+  p_everything boolean default false -- all threads of the user, with all agents
+) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
-  v_count bigint;
+  v_user    text := memory_private.owner(p_user_id);
+  v_receipt jsonb;
 begin
-  delete from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-  returning c.message_count into v_count;
-  return coalesce(v_count, 0);
+  if p_thread_id is null <> p_everything then
+    raise exception 'a thread, or everything' using errcode = 'PT400';
+  end if;
+  -- One after the other in this order, as memory_forget_expired takes them, and with what an append counts meanwhile.
+  perform 1 from memory.conversations c
+   where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id))
+   order by c.user_id, c.id
+     for update;
+  select jsonb_build_object(
+           'conversations', count(*),
+           'messages', coalesce(sum(c.message_count), 0),
+           'segments', coalesce(sum((
+             select count(*) from memory.conversation_summaries s
+             where s.user_id = c.user_id and s.conversation_id = c.id)), 0))
+    into v_receipt from memory.conversations c
+   where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
+  if not p_dry_run then
+    -- Everything derived hangs on the conversation's row.
+    delete from memory.conversations c
+     where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
+  end if;
+  return v_receipt;
 end
 $function$;
 comment on function public.memory_forget is
-  'langchain-supabase-memory: delete a conversation with everything in it; returns the number of messages deleted.';
+  'langchain-supabase-memory: delete a conversation, or all of a user, with everything derived; returns what went.';
 
 create function public.memory_forget_message(
   p_thread_id  text,
   p_message_id text,
-  p_user_id    text default null,
-  p_agent_id   text default 'default'
-) returns boolean
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default',
+  p_dry_run    boolean default false
+) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
-  v_user       text := memory_private.owner(p_user_id);
-  v_id         uuid;
-  v_sequence   bigint;
-  v_characters integer;
-  v_tokens     integer;
+  v_user     text := memory_private.owner(p_user_id);
+  v_id       uuid;
+  v_row      record;
+  v_from     bigint;
+  v_segments bigint;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
-  if not found then
-    return false;
+  select m.sequence, m.characters, m.tokens into v_row from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id;
+  if v_row.sequence is null then
+    -- It may have expired, and live on in the summaries that were made from it.
+    select s.from_sequence into v_from from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_id and p_message_id = any (s.message_ids)
+     order by s.number limit 1;
   end if;
-  delete from memory.conversation_messages m
-   where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id
-  returning m.sequence, m.characters, m.tokens into v_sequence, v_characters, v_tokens;
-  if not found then
-    return false;
+  if coalesce(v_row.sequence, v_from) is null then
+    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0);
   end if;
-  -- Its number is not given to another message: what refers to a range keeps its meaning.
-  update memory.conversation_messages m
-     set cumulative_characters = m.cumulative_characters - v_characters
-   where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_sequence and v_characters > 0;
-  update memory.conversations c
-     set message_count = c.message_count - 1,
-         total_characters = c.total_characters - v_characters,
-         total_tokens = c.total_tokens - v_tokens,
-         updated_at = clock_timestamp()
-   where c.user_id = v_user and c.id = v_id;
-  perform memory_private.uncover(v_user, v_id, v_sequence);
-  return true;
+  select coalesce(max(t.number), 0) into v_segments
+    from (select s.number from memory.conversation_summaries s
+          where s.user_id = v_user and s.conversation_id = v_id order by s.number desc limit 1) t;
+  select v_segments - coalesce(max(t.number), 0) into v_segments
+    from (select s.number from memory.conversation_summaries s
+          where s.user_id = v_user and s.conversation_id = v_id
+            and s.to_sequence < coalesce(v_row.sequence, v_from)
+          order by s.number desc limit 1) t;
+  if v_row.sequence is null and not p_dry_run then
+    perform memory_private.uncover(v_user, v_id, v_from);
+  elsif not p_dry_run then
+    delete from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_row.sequence;
+    -- Its number is not given to another message: what refers to a range keeps its meaning.
+    update memory.conversation_messages m
+       set cumulative_characters = m.cumulative_characters - v_row.characters
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_row.sequence and v_row.characters > 0;
+    update memory.conversations c
+       set message_count = c.message_count - 1,
+           has_gone = true,
+           total_characters = c.total_characters - v_row.characters,
+           total_tokens = c.total_tokens - v_row.tokens,
+           updated_at = clock_timestamp()
+     where c.user_id = v_user and c.id = v_id;
+    perform memory_private.uncover(v_user, v_id, v_row.sequence);
+  end if;
+  if not p_dry_run then
+    insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+    values (v_user, v_id, p_message_id, true)
+    on conflict (user_id, conversation_id, message_id) do update set forgotten = true;
+  end if;
+  return jsonb_build_object('conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments);
 end
 $function$;
 comment on function public.memory_forget_message is
-  'langchain-supabase-memory: delete one message; the numbers of the others stay.';
+  'langchain-supabase-memory: delete one message and the summaries made from it; the numbers of the others stay.';

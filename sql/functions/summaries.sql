@@ -16,8 +16,7 @@ begin
   if v_through is null or v_through < p_sequence then
     return;
   end if;
-  select s.number, s.to_sequence, s.characters_through, s.tokens_through into v_last
-    from memory.conversation_summaries s
+  select s.number into v_last from memory.conversation_summaries s
    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.to_sequence < p_sequence
    order by s.number desc limit 1;
   delete from memory.conversation_summaries s
@@ -25,11 +24,7 @@ begin
      select t.ctid from memory.conversation_summaries t
      where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.number > coalesce(v_last.number, 0)
      order by t.number));
-  update memory.conversations c
-     set summarised_through = coalesce(v_last.to_sequence, -1),
-         summarised_characters = coalesce(v_last.characters_through, 0),
-         summarised_tokens = coalesce(v_last.tokens_through, 0)
-   where c.user_id = p_user_id and c.id = p_conversation_id;
+  perform memory_private.reposition(p_user_id, p_conversation_id);
 end
 $function$;
 
@@ -349,6 +344,7 @@ begin
   return json_build_object(
     'next_sequence', v_c.next_sequence,
     'through_sequence', v_c.summarised_through,
+    'expired_through', v_c.expired_through,
     'stored', coalesce((
       select json_agg(json_build_array(i.first, i.last) order by i.first)
       from (select min(n.sequence) as first, max(n.sequence) as last

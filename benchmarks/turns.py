@@ -1,0 +1,109 @@
+"""Reading the newest turns and adding one, next to the raw statements, while the table grows to a million rows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from itertools import count
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks import fill, work
+from benchmarks.harness import Table, exponent, interleaved, verdict
+from langchain_supabase_memory.settings import Retention
+
+if TYPE_CHECKING:
+    from benchmarks.services import Lab, Site
+
+BOUND: Final = 1.5
+GROWTH_BOUND: Final = 0.05
+TURNS: Final = 10
+USERS: Final = 64
+_MESSAGES: Final = 2 * TURNS
+_RETENTION: Final = Retention(max_turns=TURNS)
+_FLOOR_READ: Final = (
+    b"select sequence, role, text, created_at from bench.floor where user_id = 'bench' and conversation_id = %s"
+    b" order by sequence desc limit %s"
+)
+
+
+async def run(lab: Lab) -> list[Table]:
+    site = lab.site("off")
+    sizes = [100, 10_000] if lab.quick else [100, 1000, 10_000, 100_000, 1_000_000]
+    rows: list[list[str | float]] = []
+    read: list[float] = []
+    added: list[float] = []
+    there = 0
+    for size in sizes:
+        copies = max((size - there) // _MESSAGES, 1)
+        fill.messages(site, f"turns-{size}-", _MESSAGES, copies=copies, floor=True)
+        fill.vacuum(site)
+        there = size
+        medians = await _measured(lab, site, size, copies)
+        read.append(medians["read"] / medians["floor read"])
+        added.append(medians["add"] / medians["floor add"])
+        rows.append([f"{size:,} rows", medians["read"], read[-1], medians["add"], added[-1]])
+    rows.append(["growth of the ratio", "", exponent(sizes, read), "", exponent(sizes, added)])
+    notes = [
+        verdict("reading 10 turns, ratio to the raw statement", median(read), BOUND),
+        verdict("adding a turn, ratio to the raw statement", median(added), BOUND),
+        verdict("growth of reading", exponent(sizes, read), GROWTH_BOUND),
+        verdict("growth of adding", exponent(sizes, added), GROWTH_BOUND),
+    ]
+    columns = ["", "read 10 turns, ms", "x raw", "add a turn, keep 10, ms", "x raw"]
+    return [Table("Turns, direct, synchronous_commit=off", columns, rows, notes), await _at_once(lab, site, sizes[-1])]
+
+
+async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, float]:
+    memory, pool = site.direct(), site.pool()
+    threads = count()
+    with pool.connection() as connection:
+        found = connection.execute(
+            "select id from memory.conversations where starts_with(thread_id, %s) limit 50", [f"turns-{size}-"]
+        ).fetchall()
+
+    def floor_read(_: None) -> None:
+        with pool.connection() as connection:
+            connection.execute(_FLOOR_READ, [found[next(threads) % len(found)][0], _MESSAGES]).fetchall()
+
+    def floor_add(_: None) -> None:
+        values = work.turn().floor_values
+        with pool.connection() as connection:
+            connection.execute(work.FLOOR_INSERT, values)
+
+    def thread() -> str:
+        return f"turns-{size}-{next(threads) % min(copies, 50)}"
+
+    contestants: dict[str, Any] = {
+        "floor read": floor_read,
+        "read": lambda _: memory.turns(thread_id=thread(), last=TURNS),
+        "floor add": floor_add,
+        "add": lambda _: memory.add_turn(work.text(), work.text(), thread_id=thread(), retention=_RETENTION),
+    }
+    rounds, seconds = (60, 6) if lab.quick else (400, 25)
+    return await interleaved(contestants, lambda: None, rounds=rounds, seconds=seconds)
+
+
+async def _at_once(lab: Lab, site: Site, size: int) -> Table:
+    """The times of single operations while 64 users are at it."""
+    memory = site.direct()
+    rows: list[list[str | float]] = []
+
+    async def user(number: int, times: list[float], operation: Any) -> None:
+        for _ in range(5 if lab.quick else 20):
+            begun = time.perf_counter()
+            await operation(thread_id=f"turns-{size}-{number}")
+            times.append((time.perf_counter() - begun) * 1000)
+
+    try:
+        for name, operation in (
+            ("read 10 turns", partial(memory.aturns, last=TURNS)),
+            ("add a turn, keep 10", partial(memory.aadd_turn, work.text(), work.text(), retention=_RETENTION)),
+        ):
+            times: list[float] = []
+            await asyncio.gather(*(user(number, times, operation) for number in range(USERS)))
+            rows.append([name, median(times), quantiles(times, n=20)[-1]])
+    finally:
+        await memory.aclose()
+    return Table(f"{USERS} users at once, direct, {size:,} rows", ["", "p50, ms", "p95, ms"], rows)

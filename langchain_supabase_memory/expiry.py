@@ -1,0 +1,51 @@
+"""Removing what has expired, again and again, beside an application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import Retention
+
+_logger = logging.getLogger(__name__)
+
+
+async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retention | None = None) -> None:
+    """Remove what retention does not keep, now and from time to time, until the task is cancelled.
+
+    A failure is logged, and the next round tries again.
+
+    Args:
+        memory: The memory; with a server's rights it cleans up for everybody.
+        every: The time between two rounds.
+        retention: What is kept; the memory's by default.
+
+    Raises:
+        ConfigurationError: There is no retention, or no time between two rounds.
+
+    Example:
+        ```python
+        @asynccontextmanager
+        async def lifespan(app: FastAPI):
+            task = asyncio.create_task(cleanup(memory, timedelta(minutes=15)))
+            yield
+            task.cancel()
+        ```
+    """
+    if every <= timedelta():
+        raise ConfigurationError("every must be above zero.", hint="Pass timedelta(minutes=15), for example.")
+    while True:
+        try:
+            gone = await memory.aforget_expired(retention=retention)
+            _logger.info("%d messages of %d conversations have expired", gone.messages, gone.conversations)
+        except ConfigurationError:
+            raise
+        except SupabaseMemoryError as error:
+            _logger.error("A clean-up failed: %s", error)
+        await asyncio.sleep(every.total_seconds())

@@ -1,0 +1,337 @@
+-- Turns: a user's message and everything up to its final answer, derived from the messages. And how long they are kept.
+
+drop view if exists memory.conversation_turns;
+create view memory.conversation_turns with (security_invoker = true) as
+-- Numbered by everything that one may ask for, so that only what is asked for is numbered.
+select u.user_id, c.agent_id, c.thread_id, u.conversation_id,
+       row_number() over (
+         partition by u.user_id, c.agent_id, c.thread_id, u.conversation_id order by u.sequence) as turn_number,
+       u.text as user_query, a.text as ai_response, u.created_at,
+       u.sequence as from_sequence, a.sequence as to_sequence
+from memory.conversation_messages u
+join memory.conversations c on c.user_id = u.user_id and c.id = u.conversation_id
+left join lateral (
+  select n.sequence from memory.conversation_messages n
+  where n.user_id = u.user_id and n.conversation_id = u.conversation_id and n.sequence > u.sequence and n.role = 'user'
+  order by n.sequence limit 1) following on true
+cross join lateral (
+  select f.sequence, f.text from memory.conversation_messages f
+  where f.user_id = u.user_id and f.conversation_id = u.conversation_id and f.sequence > u.sequence
+    and f.sequence < coalesce(following.sequence, 9223372036854775807) and f.final
+  order by f.sequence desc limit 1) a
+where u.role = 'user';
+comment on view memory.conversation_turns is
+  'Complete turns, numbered from 1 in each conversation among those that are kept.';
+
+-- Remove what retention does not keep. The arguments are {"turns", "messages", "age", "summary_age"}, ages in seconds.
+-- The database's clock decides. Returns how many messages went.
+create or replace function memory_private.retain(p_user_id text, p_conversation_id uuid, p_retention json)
+returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_turns    integer := (p_retention ->> 'turns')::integer;
+  v_messages integer := (p_retention ->> 'messages')::integer;
+  v_age      timestamptz := clock_timestamp() - (p_retention ->> 'age')::float8 * interval '1 second';
+  v_summary  timestamptz := clock_timestamp() - (p_retention ->> 'summary_age')::float8 * interval '1 second';
+  v_cut      bigint; -- the first that stays
+  v_place    bigint;
+  v_first    bigint;
+  v_expired  boolean;
+  v_old      boolean;
+  v_before   record;
+  v_aged     record;
+  v_results  record;
+begin
+  -- Looked at without a lock, because mostly nothing is to be done; then once more under it, because others write.
+  for v_locked in 0..1 loop
+    v_cut := 0;
+    if v_turns is not null then
+      -- A question is complete if the next question or final answer is an answer.
+      select t.sequence into v_cut
+      from (select e.sequence, row_number() over () as place
+            from (select m.sequence, m.final, lag(m.final) over (order by m.sequence + 0 desc) as answered
+                  from memory.conversation_messages m
+                  where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+                  order by m.sequence + 0 desc) e
+            where not e.final and e.answered
+            limit v_turns) t
+      where t.place = v_turns;
+    end if;
+    if v_messages is not null then
+      select greatest(c.message_count - v_messages, 0) into v_place from memory.conversations c
+       where c.user_id = p_user_id and c.id = p_conversation_id;
+      select m.sequence into v_place from memory.conversation_messages m
+       where v_place > 0 and m.user_id = p_user_id and m.conversation_id = p_conversation_id
+       order by m.sequence offset v_place limit 1;
+      -- No result stays without its call. The newest block always stays whole: it may still be at work.
+      v_cut := greatest(v_cut, coalesce(
+        (select m.sequence from memory.conversation_messages m
+         where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+           and m.sequence >= v_place and m.role <> 'tool'
+         order by m.sequence limit 1),
+        (select m.sequence from memory.conversation_messages m
+         where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+           and m.sequence < v_place and m.role <> 'tool'
+         order by m.sequence desc limit 1)));
+    end if;
+    v_cut := coalesce(v_cut, 0);
+    if v_age is not null then
+      select m.created_at < v_age into v_expired from memory.conversation_messages m
+       where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+       order by m.created_at limit 1;
+    end if;
+    select s.created_at < v_summary into v_old from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+     order by s.number desc limit 1;
+    select m.sequence into v_first from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+     order by m.sequence limit 1;
+    if v_expired is not true and v_old is not true and coalesce(v_first, v_cut) >= v_cut then
+      return 0;
+    end if;
+    exit when v_locked = 1;
+    -- In the order that an append takes them: the conversation, then its messages.
+    perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
+  end loop;
+
+  if v_old then
+    delete from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
+  end if;
+  with gone as (
+    delete from memory.conversation_messages m
+     where m.ctid = any (array(
+       select t.ctid from memory.conversation_messages t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.sequence < v_cut
+       order by t.sequence))
+    returning m.sequence, m.message_id),
+  noted as (
+    insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+    select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
+  select count(*) as messages, max(gone.sequence) as last into v_before from gone;
+  with gone as (
+    delete from memory.conversation_messages m
+     where m.ctid = any (array(
+       select t.ctid from memory.conversation_messages t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.created_at < v_age
+       order by t.created_at))
+    returning m.sequence, m.message_id, m.characters, m.tokens),
+  noted as (
+    insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+    select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
+  select count(*) as messages, max(gone.sequence) as last, array_agg(gone.sequence) as sequences,
+         array_agg(gone.characters) as characters, array_agg(gone.tokens) as tokens
+    into v_aged from gone;
+  select m.sequence into v_first from memory.conversation_messages m
+   where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+   order by m.sequence limit 1;
+  if v_aged.last > v_first then
+    perform memory_private.close_holes(
+      p_user_id, p_conversation_id, v_first, v_aged.sequences, v_aged.characters, v_aged.tokens);
+  end if;
+  -- Results at the beginning whose call has just gone go with it.
+  with gone as (
+    delete from memory.conversation_messages m
+     where m.ctid = any (array(
+       select t.ctid from memory.conversation_messages t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id
+         and v_before.messages + v_aged.messages > 0
+         and t.sequence < coalesce(
+           (select k.sequence from memory.conversation_messages k
+            where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.role <> 'tool'
+            order by k.sequence limit 1), 9223372036854775807)
+       order by t.sequence))
+    returning m.sequence, m.message_id),
+  noted as (
+    insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+    select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
+  select count(*) as messages, max(gone.sequence) as last into v_results from gone;
+  -- Nobody retries for so long; what was forgotten stays noted.
+  delete from memory.gone_messages g
+   where g.user_id = p_user_id and g.conversation_id = p_conversation_id
+     and not g.forgotten and g.gone_at < clock_timestamp() - interval '30 days';
+  update memory.conversations c
+     set message_count = c.message_count - v_before.messages - v_aged.messages - v_results.messages,
+         has_gone = true,
+         expired_through = greatest(c.expired_through, v_before.last, v_aged.last, v_results.last),
+         -- A summary under way was built on those that went.
+         revision = c.revision + coalesce(v_old, false)::integer
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+  perform memory_private.reposition(p_user_id, p_conversation_id);
+  return v_before.messages + v_aged.messages + v_results.messages;
+end
+$function$;
+
+-- What is too old may lie between messages that are not, if its time was given: then the sums are made right again, as
+-- for a message that is forgotten.
+create or replace function memory_private.close_holes(
+  p_user_id text, p_conversation_id uuid, p_first bigint, p_sequences bigint[], p_characters integer[], p_tokens integer[]
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  update memory.conversation_messages m
+     set cumulative_characters = m.cumulative_characters - (
+       select sum(g.characters) from unnest(p_sequences, p_characters) as g (sequence, characters)
+       where g.sequence > p_first and g.sequence < m.sequence)
+   where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+     and m.sequence > (select min(g) from unnest(p_sequences) g where g > p_first);
+  update memory.conversation_summaries s
+     set characters_through = s.characters_through - g.characters,
+         tokens_through = s.tokens_through - g.tokens
+    from (select t.number, sum(h.characters) as characters, sum(h.tokens) as tokens
+          from memory.conversation_summaries t
+          join unnest(p_sequences, p_characters, p_tokens) as h (sequence, characters, tokens)
+            on h.sequence > p_first and h.sequence <= t.to_sequence
+          where t.user_id = p_user_id and t.conversation_id = p_conversation_id
+          group by t.number) g
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.number = g.number;
+  update memory.conversations c
+     set total_characters = c.total_characters - g.characters,
+         total_tokens = c.total_tokens - g.tokens
+    from (select sum(h.characters) as characters, sum(h.tokens) as tokens
+          from unnest(p_sequences, p_characters, p_tokens) as h (sequence, characters, tokens)
+          where h.sequence > p_first) g
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+end
+$function$;
+
+-- Where summarising goes on: after the newest segment, or after what is gone from the conversation's beginning.
+create or replace function memory_private.reposition(p_user_id text, p_conversation_id uuid) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_segment record;
+  v_first   record;
+begin
+  select s.to_sequence, s.characters_through, s.tokens_through into v_segment from memory.conversation_summaries s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+   order by s.number desc limit 1;
+  select m.sequence, m.cumulative_characters - m.characters as characters into v_first
+    from memory.conversation_messages m
+   where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+   order by m.sequence limit 1;
+  update memory.conversations c
+     set summarised_through = greatest(
+           coalesce(v_segment.to_sequence, -1), coalesce(v_first.sequence, c.next_sequence) - 1),
+         summarised_characters = greatest(
+           coalesce(v_segment.characters_through, 0), coalesce(v_first.characters, c.total_characters)),
+         summarised_tokens = case
+           when coalesce(v_first.sequence, c.next_sequence) - 1 <= coalesce(v_segment.to_sequence, -1)
+           then coalesce(v_segment.tokens_through, 0)
+           -- Expired tokens are not counted one by one: what is left is estimated by its share of the characters.
+           else c.total_tokens - ceil(
+             c.total_tokens * (c.total_characters - coalesce(v_first.characters, c.total_characters))
+             / greatest(c.total_characters, 1)::numeric)::bigint
+         end
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+end
+$function$;
+
+create function public.memory_turns(
+  p_thread_id text,
+  p_user_id   text        default null,
+  p_agent_id  text        default 'default',
+  p_last      integer     default null, -- the newest so many
+  p_skip      integer     default 0,    -- without the newest so many of them
+  p_before    bigint      default null, -- only those that begin before this sequence
+  p_number    integer     default null, -- instead: the one with this number
+  p_since     timestamptz default null,
+  p_until     timestamptz default null,
+  p_retention json        default null
+) returns json
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_before bigint := coalesce(p_before, 9223372036854775807);
+  v_id     uuid;
+  v_total  bigint;
+  v_rows   json;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return '[]';
+  end if;
+  if p_retention is not null then
+    perform memory_private.retain(v_user, v_id, p_retention);
+  end if;
+  -- A question is complete if the next question or final answer is an answer.
+  select count(*) into v_total
+    from (select m.final, lead(m.final) over (order by m.sequence + 0) as answered from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_id and (m.role = 'user' or m.final)
+            and m.sequence + 0 < v_before) t
+   where not t.final and t.answered;
+  if p_number not between 1 and v_total then
+    return '[]';
+  end if;
+  select json_agg(r order by r.turn_number) into v_rows
+  from (
+    select v_total + 1 - t.place as turn_number, t.user_query, t.ai_response, t.created_at, t.from_sequence,
+           t.to_sequence
+    from (
+      select u.sequence as from_sequence, a.sequence as to_sequence, u.text as user_query, a.text as ai_response,
+             u.created_at, row_number() over () as place
+      from (select m.sequence + 0 as sequence, m.text, m.created_at,
+                   lag(m.sequence) over (order by m.sequence + 0 desc) as following
+            from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user' and m.sequence + 0 < v_before
+            order by m.sequence + 0 desc) u
+      cross join lateral (
+        select f.sequence, f.text from memory.conversation_messages f
+        where f.user_id = v_user and f.conversation_id = v_id and f.sequence + 0 > u.sequence
+          and f.sequence + 0 < coalesce(u.following, v_before) and f.final
+        order by f.sequence + 0 desc limit 1) a
+      order by u.sequence desc) t
+    where t.created_at >= coalesce(p_since, '-infinity') and t.created_at < coalesce(p_until, 'infinity')
+    offset p_skip + coalesce(v_total - p_number, 0)
+    limit least(case when p_number is null then p_last else 1 end, 1000)) r;
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_turns is
+  'langchain-supabase-memory: complete turns of a conversation, numbered from 1 among those that are kept.';
+
+create function public.memory_forget_expired(
+  p_retention  json,
+  p_user_id    text    default null, -- null: everybody that the caller may see
+  p_limit      integer default 100,
+  p_after_user text    default null,
+  p_after      uuid    default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+set enable_sort = off
+as $function$
+declare
+  v_c             record;
+  v_conversations bigint := 0;
+  v_messages      bigint := 0;
+  v_gone          bigint;
+  v_seen          integer := 0;
+  v_after         jsonb;
+begin
+  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
+  for v_c in execute format(
+    'select c.user_id, c.id from memory.conversations c where true%s%s order by c.user_id, c.id limit $4',
+    case when p_user_id is not null then ' and c.user_id = $1' end,
+    case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' end)
+    using p_user_id, p_after_user, p_after, least(p_limit, 1000)
+  loop
+    v_gone := memory_private.retain(v_c.user_id, v_c.id, p_retention);
+    v_conversations := v_conversations + (v_gone > 0)::integer;
+    v_messages := v_messages + v_gone;
+    v_seen := v_seen + 1;
+    v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
+  end loop;
+  return jsonb_build_object(
+    'conversations', v_conversations, 'messages', v_messages,
+    'after', case when v_seen = least(p_limit, 1000) then v_after end);
+end
+$function$;
+comment on function public.memory_forget_expired is
+  'langchain-supabase-memory: remove what retention does not keep, over many conversations.';

@@ -1,0 +1,265 @@
+"""Erasure: what is forgotten is nowhere in the database afterwards, and the receipt says what went; no more than that."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.models import Receipt
+from langchain_supabase_memory.schema.migrate import migrate
+from tests.conftest import Door
+from tests.services.postgres import Cluster
+
+POLICY = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=400)
+OTHERS = ("a neighbour's thread", "of another agent", "of another user")
+
+
+def dump(cluster: Cluster, name: str) -> str:
+    command = [str(cluster.bin / "pg_dump"), cluster.conn_string(name, "supabase_admin")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def parrot(prompt: Sequence[BaseMessage]) -> str:
+    """A summary that tells the secret wherever it sees it, as the worst of models would."""
+    found = re.findall(r"canary\w{32}", " ".join(str(message.content) for message in prompt))
+    return " ".join(["What was said.", *sorted(set(found))])
+
+
+@pytest.fixture(scope="module")
+def own(cluster: Cluster) -> str:
+    """A database of this file's own, to be dumped whole."""
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name), dimensions=384)
+    return name
+
+
+@pytest.fixture
+def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]:
+    memory = SupabaseMemory.from_conn_string(
+        cluster.conn_string(own), user_id=user_id, model=parrot, budget=ContextBudget(characters=1500), policy=POLICY
+    )
+    with memory:
+        yield memory
+
+
+@pytest.fixture
+def canary() -> str:
+    return f"canary{uuid4().hex}"
+
+
+def conversation(canary: str) -> list[BaseMessage]:
+    """Its canary is in a text, in a call's arguments, in a result, in an artifact and in an image's address."""
+    call = {"name": "search", "args": {"for": {"secret": canary}}, "id": "call"}
+    image = {"type": "image_url", "image_url": {"url": f"https://example.com/{canary}.png"}}
+    messages: list[BaseMessage] = [
+        HumanMessage("We begin without it."),
+        AIMessage("Indeed."),
+        HumanMessage(f"My secret is {canary}."),
+        AIMessage("", tool_calls=[call], additional_kwargs={"note": canary}),
+        ToolMessage(canary, tool_call_id="call", artifact={"raw": canary}),
+        AIMessage(f"I know {canary}.", response_metadata={"echo": canary}),
+        HumanMessage([{"type": "text", "text": "Look"}, image]),
+        AIMessage("Nice."),
+        *[HumanMessage("We talk on about tea and other things.") for _ in range(10)],
+    ]
+    for number, message in enumerate(messages):
+        message.id = f"m{number}"
+    return messages
+
+
+WITH_IT = range(2, 7)
+"""The messages in which the canary is."""
+
+
+def fill(memory: SupabaseMemory, canary: str) -> None:
+    memory.append(conversation(canary), thread_id="t")
+    assert memory.summarise(thread_id="t").failed is None
+    assert any(canary in each.content for each in memory.summaries(thread_id="t"))
+    for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
+        where = {"thread_id": thread_id, "agent_id": agent_id, "user_id": user_id}
+        memory.append([HumanMessage(OTHERS[number]) for _ in range(8)], **where)  # type: ignore[arg-type]
+        memory.summarise(**where)  # type: ignore[arg-type]
+
+
+def others(memory: SupabaseMemory) -> list[tuple[str, str, str]]:
+    user_id = str(memory.user_id)
+    return [("s", "default", user_id), ("t", "other", user_id), ("t", "default", f"{user_id}-other")]
+
+
+def left(memory: SupabaseMemory, *which: int) -> None:
+    """Others' data are untouched."""
+    for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
+        where = {"thread_id": thread_id, "agent_id": agent_id, "user_id": user_id}
+        messages = memory.read(**where)
+        assert [str(each.message and each.message.text) for each in messages] == [OTHERS[number]] * 8 * (
+            number in which
+        )
+        assert bool(memory.summaries(**where)) is (number in which)  # type: ignore[arg-type]
+
+
+def test_a_conversation_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: str, canary: str) -> None:
+    fill(memory, canary)
+    before = dump(cluster, own)
+    assert before.count(canary) >= 8
+    segments = len(memory.summaries(thread_id="t"))
+    dry = memory.forget(thread_id="t", dry_run=True)
+    assert dry == Receipt(1, 18, segments, dry_run=True)
+    assert dump(cluster, own).count(canary) == before.count(canary)
+    assert memory.forget(thread_id="t") == Receipt(1, 18, segments)
+    assert canary not in dump(cluster, own)
+    left(memory, 0, 1, 2)
+    assert memory.forget(thread_id="t") == Receipt()
+    assert memory.forget(thread_id="t", dry_run=True) == Receipt(dry_run=True)
+
+
+def test_a_user_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: str, canary: str) -> None:
+    fill(memory, canary)
+    memory.append(conversation(canary), thread_id="one more", agent_id="other", metadata={"seen": canary})
+    segments = sum(
+        len(memory.summaries(thread_id=each.thread_id, agent_id=each.agent_id)) for each in memory.conversations()
+    )
+    before = dump(cluster, own)
+    assert memory.forget_user(dry_run=True) == Receipt(4, 18 + 18 + 16, segments, dry_run=True)
+    assert dump(cluster, own).count(canary) == before.count(canary)
+    assert memory.forget_user() == Receipt(4, 18 + 18 + 16, segments)
+    after = dump(cluster, own)
+    assert canary not in after
+    assert f"{memory.user_id}\t" not in after, "not even a row with their name"
+    left(memory, 2)
+    assert memory.forget_user() == Receipt()
+    memory.forget_user(user_id=f"{memory.user_id}-other")
+    left(memory)
+
+
+def test_messages_leave_nothing_and_the_others_stay(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    fill(memory, canary)
+    segments = memory.summaries(thread_id="t")
+    for number in WITH_IT:
+        reach = sum(each.to_sequence >= number for each in memory.summaries(thread_id="t"))
+        assert memory.forget_message(f"m{number}", thread_id="t", dry_run=True) == Receipt(0, 1, reach, dry_run=True)
+        assert memory.forget_message(f"m{number}", thread_id="t") == Receipt(0, 1, reach)
+        assert memory.forget_message(f"m{number}", thread_id="t") == Receipt()
+    left(memory, 0, 1, 2)
+    assert memory.count(thread_id="t") == 13
+    for each in memory.summaries(thread_id="t"):
+        assert each in segments, "what was not made from it stays"
+        assert each.to_sequence < WITH_IT[0]
+    remaining = [each.message_id for each in memory.read(thread_id="t", columns=["message_id"])]
+    assert remaining == ["m0", "m1", *[f"m{number}" for number in range(7, 18)]]
+    assert canary not in dump(cluster, own)
+    # What is left is summarised anew, and it does not come back.
+    assert memory.summarise(thread_id="t").failed is None
+    assert memory.coverage(thread_id="t").gaps == []
+    assert canary not in dump(cluster, own)
+
+
+def test_a_dry_run_of_one_message_changes_nothing(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    fill(memory, canary)
+    before = dump(cluster, own)
+    receipt = memory.forget_message("m3", thread_id="t", dry_run=True)
+    assert receipt.messages == 1
+    assert receipt.segments >= 1
+    after = dump(cluster, own)
+    assert sorted(line for line in after.splitlines() if "restrict" not in line) == sorted(
+        line for line in before.splitlines() if "restrict" not in line
+    )
+
+
+def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    fill(memory, canary)
+    memory.read(thread_id="t", retention=Retention(max_messages=8))
+    assert memory.read(thread_id="t", columns=["message_id"])[0].message_id == "m10"
+    assert canary in dump(cluster, own), "its summary has an age of its own"
+    reach = sum(each.to_sequence >= 2 for each in memory.summaries(thread_id="t"))
+    dry = memory.forget_message("m2", thread_id="t", dry_run=True)
+    assert dry == Receipt(0, 0, dry.segments, dry_run=True)
+    assert dry.segments >= reach
+    receipt = memory.forget_message("m2", thread_id="t")
+    assert receipt == Receipt(0, 0, dry.segments)
+    assert canary not in dump(cluster, own)
+    coverage = memory.coverage(thread_id="t")
+    assert (coverage.gaps, coverage.overlaps) == ([], [])
+    assert memory.summarise(thread_id="t").failed is None
+    assert memory.summaries(thread_id="t")[0].from_sequence == 10
+
+
+def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    fill(memory, canary)
+    moment = timedelta(microseconds=1)
+    receipt = memory.forget_expired(retention=Retention(max_age=moment, max_summary_age=moment))
+    assert (receipt.conversations, receipt.messages) == (3, 18 + 16)
+    assert canary not in dump(cluster, own)
+    left(memory, 2)
+    assert memory.coverage(thread_id="t").complete
+
+
+def test_a_summary_under_way_does_not_bring_it_back(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    memory.append(conversation(canary), thread_id="t")
+
+    def forgetting(prompt: Sequence[BaseMessage]) -> str:
+        for number in WITH_IT:
+            memory.forget_message(f"m{number}", thread_id="t")
+        return parrot(prompt)
+
+    memory.summarise(thread_id="t", model=forgetting)
+    assert canary not in dump(cluster, own)
+
+    def erasing(prompt: Sequence[BaseMessage]) -> str:
+        memory.forget(thread_id="t")
+        memory.append([HumanMessage("anew", id=f"m{n}") for n in range(18)], thread_id="t")
+        return parrot(prompt)
+
+    memory.append(conversation(canary), thread_id="t")
+    memory.summarise(thread_id="t", model=erasing)
+    assert canary not in dump(cluster, own)
+    assert memory.count(thread_id="t") == 18
+
+
+async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
+    where = {"thread_id": "t", "user_id": user_id}
+    batch = [HumanMessage("x" * 90, id=f"m{number}") for number in range(12)]
+    await door(door.service.append, batch, **where)
+    policy = SummaryPolicy(keep_messages=2, input_characters=400)
+    await door(door.service.summarise, **where, policy=policy, model=lambda _: "What was said.")
+    segments = await door(door.service.summaries, **where)
+    inside = sum(each.to_sequence >= 5 for each in segments)
+    assert 0 < inside < len(segments)
+    for dry_run in (True, False):
+        forget = await door(door.service.forget_message, "m5", **where, dry_run=dry_run)
+        assert forget == Receipt(0, 1, inside, dry_run)
+    for dry_run in (True, False):
+        assert await door(door.service.forget, **where, dry_run=dry_run) == Receipt(
+            1, 11, len(segments) - inside, dry_run
+        )
+    await door(door.service.append, batch[:3], **where)
+    for dry_run in (True, False):
+        assert await door(door.service.forget_user, user_id=user_id, dry_run=dry_run) == Receipt(1, 3, 0, dry_run)
+    assert await door(door.service.conversations, user_id=user_id) == []
+
+
+async def test_what_waits_is_dropped_with_what_is_forgotten(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id)
+    for forget, named in ((memory.forget, {"thread_id": "t"}), (memory.forget_user, {})):
+        memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
+        memory.outbox.keep(memory.key("t", f"{user_id}-other"), [HumanMessage("waiting", id="w")])
+        await door(forget, **named, dry_run=True)
+        assert len(memory.outbox) == 2
+        await door(forget, **named)
+        assert memory.outbox.conversations() == [memory.key("t", f"{user_id}-other")]
