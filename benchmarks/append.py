@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import work
@@ -13,22 +12,6 @@ if TYPE_CHECKING:
 
 DIRECT_BOUND: Final = 1.5
 DATA_API_BOUND: Final = 1.3
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A turn with everything that is prepared outside the clock."""
-
-    messages: list[Any]
-    rows: list[dict[str, Any]]
-    rows_json: str
-    floor_rows: list[dict[str, Any]]
-    floor_values: list[Any]
-
-
-def _ready() -> _Ready:
-    turn = work.turn()
-    return _Ready(turn.messages, turn.rows, turn.rows_json, turn.floor_rows, turn.floor_values)
 
 
 async def direct(lab: Lab) -> list[Table]:
@@ -61,7 +44,7 @@ async def _direct(lab: Lab, commit: str) -> Table:
                 "async sql": lambda turn: aexecute(work.SQL_APPEND, ["async-sql", "bench", turn.rows_json]),
                 "async ours": lambda turn: memory.aappend(turn.messages, thread_id="async"),
             },
-            _ready,
+            work.ready,
             rounds=60 if lab.quick else 600,
             seconds=8 if lab.quick else 60,
         )
@@ -84,7 +67,7 @@ async def _data_api(lab: Lab, commit: str) -> Table:
     site = lab.site(commit)
     memory, client, async_client = site.data_api(), site.client(), site.async_client()
 
-    def sql(turn: _Ready, thread_id: str) -> dict[str, Any]:
+    def sql(turn: work.Ready, thread_id: str) -> dict[str, Any]:
         return {"p_thread_id": thread_id, "p_user_id": "bench", "p_agent_id": "default", "p_messages": turn.rows}
 
     try:
@@ -97,7 +80,7 @@ async def _data_api(lab: Lab, commit: str) -> Table:
                 "async sql": lambda turn: async_client.rpc("memory_append", sql(turn, "rest-async-sql")).execute(),
                 "async ours": lambda turn: memory.aappend(turn.messages, thread_id="rest-async"),
             },
-            _ready,
+            work.ready,
             rounds=40 if lab.quick else 500,
             seconds=8 if lab.quick else 60,
         )

@@ -261,7 +261,8 @@ async def _with_peers(lab: Lab, site: Site, found: Sequence[Conversation]) -> li
         fill.vacuum(site)
 
         async def select(each: Conversation, last: int | None, _: None) -> list[Any]:
-            query = client.from_("bench_messages").select("payload").eq("conversation_id", each.id)
+            table = client.from_("bench_messages").select("payload")
+            query = table.eq("user_id", "bench").eq("conversation_id", each.id)
             ordered = query.order("sequence", desc=last is not None)
             rows: Any = (await (ordered if last is None else ordered.limit(last)).execute()).data
             return messages_from_dict([row["payload"] for row in rows])

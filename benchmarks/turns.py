@@ -63,14 +63,17 @@ async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, f
             "select id from memory.conversations where starts_with(thread_id, %s) limit 50", [f"turns-{size}-"]
         ).fetchall()
 
-    def floor_read(_: None) -> None:
+    def floor_read(_: work.Ready) -> None:
         with pool.connection() as connection:
             connection.execute(_FLOOR_READ, [found[next(threads) % len(found)][0], _MESSAGES]).fetchall()
 
-    def floor_add(_: None) -> None:
-        values = work.turn().floor_values
+    def floor_add(turn: work.Ready) -> None:
         with pool.connection() as connection:
-            connection.execute(work.FLOOR_INSERT, values)
+            connection.execute(work.FLOOR_INSERT, turn.floor_values)
+
+    def add(turn: work.Ready) -> None:
+        query, response = (str(message.content) for message in turn.messages)
+        memory.add_turn(query, response, thread_id=thread(), retention=_RETENTION)
 
     def thread() -> str:
         return f"turns-{size}-{next(threads) % min(copies, 50)}"
@@ -79,10 +82,10 @@ async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, f
         "floor read": floor_read,
         "read": lambda _: memory.turns(thread_id=thread(), last=TURNS),
         "floor add": floor_add,
-        "add": lambda _: memory.add_turn(work.text(), work.text(), thread_id=thread(), retention=_RETENTION),
+        "add": add,
     }
     rounds, seconds = (60, 6) if lab.quick else (400, 25)
-    return await interleaved(contestants, lambda: None, rounds=rounds, seconds=seconds)
+    return await interleaved(contestants, work.ready, rounds=rounds, seconds=seconds)
 
 
 async def _at_once(lab: Lab, site: Site, size: int) -> Table:

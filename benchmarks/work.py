@@ -107,3 +107,19 @@ def turn(conversation: UUID = FLOOR_CONVERSATION) -> Turn:
         for row in rows
     ]  # fmt: skip
     return Turn(said, rows, floor_rows)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A fresh turn in every form, so that nothing is prepared inside the clock."""
+
+    messages: list[BaseMessage]
+    rows: list[dict[str, Any]]
+    rows_json: str
+    floor_rows: list[dict[str, Any]]
+    floor_values: list[Any]
+
+
+def ready() -> Ready:
+    made = turn()
+    return Ready(made.messages, made.rows, made.rows_json, made.floor_rows, made.floor_values)

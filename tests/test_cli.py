@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.commands import commands
 from langchain_supabase_memory.demo import transcript
 from langchain_supabase_memory.demo.model import OfflineQuotingModel
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.postgres import Cluster
 
 
@@ -53,6 +56,19 @@ def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
     assert "create role" not in output  # on Supabase the roles are there
     assert "files written" in run("sql", "--output", str(tmp_path))[1]
     assert "Nothing new" in run("sql", "--output", str(tmp_path))[1]
+
+
+def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.create_database())
+    migrate(conn_string)
+    with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
+        memory.append([HumanMessage("old")], thread_id="t", created_at=datetime.now(UTC) - timedelta(hours=30))
+        memory.append([HumanMessage("new")], thread_id="t")
+        code, output = run("cleanup", "--database-url", conn_string)
+        assert (code, "--max-age 24" in output) == (1, True)
+        code, output = run("cleanup", "--database-url", conn_string, "--max-age", "24")
+        assert (code, output) == (0, "1 messages of 1 conversations removed.\n")
+        assert [each.text for each in memory.read(thread_id="t", columns=["text"])] == ["new"]
 
 
 def demo(folder: Path, *arguments: str) -> str:
@@ -96,7 +112,7 @@ def test_a_transcript_that_is_none_names_the_line(tmp_path: Path, line: str) -> 
 
 
 def test_the_stand_in_can_only_quote() -> None:
-    from langchain_core.messages import AIMessage, HumanMessage
+    from langchain_core.messages import AIMessage
 
     model = OfflineQuotingModel()
     assert model.invoke([HumanMessage("Where was Rizal born?")]).text == "I can see nothing about that."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -294,3 +296,24 @@ async def test_a_memory_can_carry_the_user(door: Door, user_id: str) -> None:
     memory = SupabaseMemory(door.service.transport, user_id=user_id, agent_id="carried")
     await door(memory.append, turn(1), thread_id="t")
     assert len(await texts(door, thread_id="t", user_id=user_id, agent_id="carried")) == 2
+
+
+def test_a_retry_that_waited_while_its_message_was_forgotten_does_not_bring_it_back(
+    conn_string: str, user_id: str
+) -> None:
+    message = HumanMessage("secret", id="m")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory, ThreadPoolExecutor(1) as threads:
+        memory.append([message, HumanMessage("kept", id="k")], thread_id="t")
+        with psycopg.connect(conn_string) as connection:
+            connection.execute("select public.memory_forget_message('t', 'm', %s)", [user_id])
+            retry = threads.submit(memory.append, [message, HumanMessage("new", id="n")], thread_id="t")
+            for _ in range(200):
+                waiting = connection.execute(
+                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%memory_append%'"
+                ).fetchone()
+                if waiting and waiting[0]:
+                    break
+                time.sleep(0.02)
+            assert not retry.done()
+        assert retry.result().sequences == [None, 2]
+        assert [each.message_id for each in memory.read(thread_id="t", columns=["message_id"])] == ["k", "n"]

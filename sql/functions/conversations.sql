@@ -31,30 +31,11 @@ declare
   v_stored     record;
   v_sequences  bigint[] := '{}';
   v_updated    text[] := '{}';
-  v_gone       text[];
-  v_answer     jsonb;
+  v_has_gone   boolean;
+  v_gone       text[] := '{}';
 begin
   if v_count = 0 then
     return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
-  end if;
-
-  -- What has expired or was forgotten is not brought back by a retry.
-  select array_agg(g.message_id) into v_gone
-    from memory.conversations c
-    join memory.gone_messages g on g.user_id = c.user_id and g.conversation_id = c.id
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.has_gone
-     and g.message_id = any (array(select e ->> 'id' from json_array_elements(p_messages) e));
-  if v_gone is not null then
-    v_answer := public.memory_append(
-      p_thread_id,
-      (select coalesce(json_agg(e order by n), '[]')
-       from json_array_elements(p_messages) with ordinality as t (e, n) where e ->> 'id' <> all (v_gone)),
-      p_user_id, p_agent_id, p_replace, p_retention);
-    return jsonb_set(v_answer, '{sequences}', (
-      select jsonb_agg(case when t.there then v_answer -> 'sequences' -> (t.place - 1)::integer end order by t.n)
-      from (select e.n, e.there, count(*) filter (where e.there) over (order by e.n) as place
-            from (select n, e ->> 'id' <> all (v_gone) as there
-                  from json_array_elements(p_messages) with ordinality as i (e, n)) e) t));
   end if;
 
   -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
@@ -68,9 +49,9 @@ begin
       from (select sum(i.characters) as characters, sum(i.tokens) as tokens
             from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens,
+    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens, c.has_gone,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_base, v_characters, v_tokens, v_touched;
+      into v_id, v_first, v_base, v_characters, v_tokens, v_has_gone, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -78,6 +59,14 @@ begin
   end loop;
   if v_id is null then
     raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
+  end if;
+
+  -- What has expired or was forgotten is not brought back by a retry, nor by one that waited while it was forgotten.
+  if v_has_gone then
+    v_gone := array(
+      select g.message_id from memory.gone_messages g
+      where g.user_id = v_user and g.conversation_id = v_id
+        and g.message_id = any (array(select i.id from json_to_recordset(p_messages) as i (id text))));
   end if;
 
   -- After the lock, so that this statement sees what an earlier try of the same batch committed. The arbiter names its
@@ -94,11 +83,11 @@ begin
            id text, role text, text text, characters integer, tokens integer,
            created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
          as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-    where v_new is null or i.id = any (v_new)
+    where (v_new is null or i.id = any (v_new)) and i.id <> all (v_gone)
     window w as (order by i.position)
     on conflict (user_id, conversation_id, message_id) do nothing;
     get diagnostics v_fresh = row_count;
-    exit when v_fresh = v_count or v_new is not null;
+    exit when v_fresh = v_count - cardinality(v_gone) or v_new is not null;
     v_new := array(
       select m.message_id from memory.conversation_messages m
       where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first
@@ -137,7 +126,7 @@ begin
     continue when v_stored.sequence >= v_first;
     v_characters := v_characters - v_row.characters;
     v_tokens := v_tokens - v_row.tokens;
-    continue when not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    continue when v_stored.sequence is null or not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
