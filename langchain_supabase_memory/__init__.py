@@ -21,17 +21,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.report import ContextReport
+    from langchain_supabase_memory.embedding_model import EmbeddingModel
     from langchain_supabase_memory.errors import SupabaseMemoryError
     from langchain_supabase_memory.expiry import cleanup
     from langchain_supabase_memory.history import SupabaseChatMessageHistory
+    from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
+    from langchain_supabase_memory.long_term.moving import (
+        Promoted,
+        Withdrawn,
+        aforget_source,
+        apromote,
+        forget_source,
+        promote,
+    )
+    from langchain_supabase_memory.long_term.on_store import StoreLongTerm
+    from langchain_supabase_memory.long_term.on_vectors import VectorStoreLongTerm
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
     from langchain_supabase_memory.models import (
         AppendResult,
+        Chunk,
         Conversation,
         ConversationKey,
         Coverage,
         Health,
+        IndexResult,
+        Recall,
+        RecalledSummary,
         Receipt,
         Reference,
         Segment,
@@ -45,30 +61,59 @@ if TYPE_CHECKING:
         SupabaseSummarizationNode,
         SupabaseSummarizer,
     )
-    from langchain_supabase_memory.settings import BreakerPolicy, ContextBudget, Retention, RetryPolicy, SummaryPolicy
+    from langchain_supabase_memory.retriever import SupabaseMemoryRetriever
+    from langchain_supabase_memory.settings import (
+        BreakerPolicy,
+        ChunkPolicy,
+        ContextBudget,
+        RecallWeights,
+        Retention,
+        RetryPolicy,
+        SummaryPolicy,
+    )
+    from langchain_supabase_memory.store import SupabaseStore
     from langchain_supabase_memory.streaming import arecord_stream, record_stream
-    from langchain_supabase_memory.tools import get_turn_tool
+    from langchain_supabase_memory.tools import (
+        SupabaseMemoryToolkit,
+        get_conversation_summary_tool,
+        get_turn_tool,
+        read_messages_tool,
+        recall_context_tool,
+        search_conversation_history_tool,
+    )
     from langchain_supabase_memory.transports.postgres import PostgresTransport
     from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
 __all__ = [
     "AppendResult",
     "BreakerPolicy",
+    "Chunk",
+    "ChunkPolicy",
     "ContextBudget",
     "ContextPack",
     "ContextReport",
     "Conversation",
     "ConversationKey",
     "Coverage",
+    "EmbeddingModel",
     "Health",
+    "IndexResult",
     "LoadContextNode",
+    "LongTerm",
+    "Memory",
     "PostgresTransport",
+    "Promoted",
+    "Recall",
+    "RecallWeights",
+    "RecalledSummary",
     "Receipt",
     "Reference",
+    "Remembered",
     "Retention",
     "RetryPolicy",
     "SaveTurnNode",
     "Segment",
+    "StoreLongTerm",
     "StoredMessage",
     "SummaryPolicy",
     "SummaryResult",
@@ -76,35 +121,60 @@ __all__ = [
     "SupabaseMemory",
     "SupabaseMemoryError",
     "SupabaseMemoryMiddleware",
+    "SupabaseMemoryRetriever",
+    "SupabaseMemoryToolkit",
+    "SupabaseStore",
     "SupabaseSummarizationNode",
     "SupabaseSummarizer",
     "SupabaseTransport",
     "Turn",
+    "VectorStoreLongTerm",
+    "Withdrawn",
     "__version__",
+    "aforget_source",
+    "apromote",
     "arecord_stream",
     "cleanup",
+    "forget_source",
+    "get_conversation_summary_tool",
     "get_turn_tool",
+    "promote",
+    "read_messages_tool",
+    "recall_context_tool",
     "record_stream",
+    "search_conversation_history_tool",
 ]
 
 _HOMES = {
     "AppendResult": "models",
     "BreakerPolicy": "settings",
+    "Chunk": "models",
+    "ChunkPolicy": "settings",
     "ContextBudget": "settings",
     "ContextPack": "context.pack",
     "ContextReport": "context.report",
     "Conversation": "models",
     "ConversationKey": "models",
     "Coverage": "models",
+    "EmbeddingModel": "embedding_model",
     "Health": "models",
+    "IndexResult": "models",
     "LoadContextNode": "nodes",
+    "LongTerm": "long_term.memories",
+    "Memory": "long_term.memories",
     "PostgresTransport": "transports.postgres",
+    "Promoted": "long_term.moving",
+    "Recall": "models",
+    "RecallWeights": "settings",
+    "RecalledSummary": "models",
     "Receipt": "models",
     "Reference": "models",
+    "Remembered": "long_term.memories",
     "Retention": "settings",
     "RetryPolicy": "settings",
     "SaveTurnNode": "nodes",
     "Segment": "models",
+    "StoreLongTerm": "long_term.on_store",
     "StoredMessage": "models",
     "SummaryPolicy": "settings",
     "SummaryResult": "models",
@@ -112,14 +182,27 @@ _HOMES = {
     "SupabaseMemory": "memory",
     "SupabaseMemoryError": "errors",
     "SupabaseMemoryMiddleware": "middleware",
+    "SupabaseMemoryRetriever": "retriever",
+    "SupabaseMemoryToolkit": "tools",
+    "SupabaseStore": "store",
     "SupabaseSummarizationNode": "nodes",
     "SupabaseSummarizer": "nodes",
     "SupabaseTransport": "transports.supabase",
     "Turn": "models",
+    "VectorStoreLongTerm": "long_term.on_vectors",
+    "Withdrawn": "long_term.moving",
+    "aforget_source": "long_term.moving",
+    "apromote": "long_term.moving",
     "arecord_stream": "streaming",
     "cleanup": "expiry",
+    "forget_source": "long_term.moving",
+    "get_conversation_summary_tool": "tools",
     "get_turn_tool": "tools",
+    "promote": "long_term.moving",
+    "read_messages_tool": "tools",
+    "recall_context_tool": "tools",
     "record_stream": "streaming",
+    "search_conversation_history_tool": "tools",
 }
 
 

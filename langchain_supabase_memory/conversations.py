@@ -237,7 +237,7 @@ def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
 
 
 def forget_user(user_id: str | None, *, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete all conversations of a user, with all agents, and everything derived from them.
+    """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
 
     Args:
         user_id: The user; `None` means the subject of the caller's access token.
@@ -267,27 +267,28 @@ def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = Fal
     return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
 
 
-def forget_expired(retention: Retention, *, user_id: str | None = None) -> Flow[Receipt]:
-    """Remove what retention does not keep, in every conversation that the caller may see.
+def forget_expired(retention: Retention | None, *, user_id: str | None = None) -> Flow[Receipt]:
+    """Remove what retention does not keep, and chunks that have expired, in every conversation that the caller may see.
 
     Args:
-        retention: What is kept.
+        retention: What is kept; `None` removes chunks that have expired and nothing else.
         user_id: Only this user's conversations; `None` means everybody's.
 
     Returns:
-        What went: the conversations that lost messages, and how many messages.
+        What went: the conversations that lost messages, how many messages, and how many chunks.
     """
-    conversations = messages = 0
+    conversations = messages = chunks = 0
     after: Mapping[str, str] = {}
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
-        arguments = {"p_retention": retention.to_json(), "p_user_id": user_id, "p_limit": 100, **place}
+        arguments = {"p_retention": kept(retention), "p_user_id": user_id, "p_limit": 100, **place}
         answer = yield from call("memory_forget_expired", arguments)
         conversations += answer["conversations"]
         messages += answer["messages"]
+        chunks += answer["chunks"]
         after = answer["after"]
         if after is None:
-            return Receipt(conversations, messages)
+            return Receipt(conversations, messages, chunks=chunks)
 
 
 def kept(retention: Retention | None) -> dict[str, float | None] | None:
@@ -296,7 +297,8 @@ def kept(retention: Retention | None) -> dict[str, float | None] | None:
 
 
 def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
-    return Receipt(answer["conversations"], answer["messages"], answer["segments"], dry_run)
+    went = {name: answer.get(name, 0) for name in ("conversations", "messages", "segments", "chunks", "items")}
+    return Receipt(**went, dry_run=dry_run)
 
 
 def named(key: ConversationKey) -> dict[str, Any]:

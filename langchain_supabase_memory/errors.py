@@ -13,6 +13,7 @@ SupabaseMemoryError
 │   ├── AuthenticationError      the key, the password or the token is wrong
 │   │   └── TokenExpiredError    the token was right once
 │   └── PermissionDeniedError    row level security or a missing grant
+├── EmbeddingError               the embedder failed, or its vectors are of no use
 ├── OutboxFullError              too many failed writes are waiting; this one was not accepted
 ├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
 └── DatabaseError                anything else the server answered
@@ -127,6 +128,13 @@ class PermissionDeniedError(AccessError):
     default_hint = (
         "A user's token reaches that user's own conversations only; a server uses the secret (service role) key."
     )
+
+
+class EmbeddingError(SupabaseMemoryError):
+    """The embedder failed, or its vectors are of no use."""
+
+    default_message = "The embedder failed."
+    default_hint = "Check the embedder's key and network; what is stored is found by its words all the same."
 
 
 class OutboxFullError(SupabaseMemoryError):

@@ -24,10 +24,10 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
     Args:
         memory: The memory; with a server's rights it cleans up for everybody.
         every: The time between two rounds.
-        retention: What is kept; the memory's by default.
+        retention: What is kept; the memory's by default, and without any only expired chunks go.
 
     Raises:
-        ConfigurationError: There is no retention, or no time between two rounds.
+        ConfigurationError: There is no time between two rounds.
 
     Example:
         ```python

@@ -1,10 +1,10 @@
 """Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
 
-The surface to the outside is tiny: call a SQL function, ask a model. Two small drivers, one sync and one async, run
-any flow, so there is no second copy of the logic, no hidden event loop and no thread between them. A flow is tested by
-stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the next.
+The surface to the outside is tiny: call a SQL function, ask a model, embed texts. Two small drivers, one sync and one
+async, run any flow, so there is no second copy of the logic, no hidden event loop and no thread between them. A flow is
+tested by stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the next.
 
-Only `call` and `ask` yield; everything above them uses `yield from` and stays typed.
+Only `call`, `ask` and `embed` yield; everything above them uses `yield from` and stays typed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedE
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -47,7 +48,20 @@ class Ask:
     timeout_seconds: float
 
 
-Step = Call | Ask
+@dataclass(frozen=True)
+class Embed:
+    """Texts that are to become vectors. No connection is held meanwhile.
+
+    Attributes:
+        texts: What to embed; none of them is blank.
+        is_query: Whether they are questions; some models embed those differently from what is searched.
+    """
+
+    texts: Sequence[str] = field(repr=False)  # repr=False: texts are content
+    is_query: bool = False
+
+
+Step = Call | Ask | Embed
 """All that an operation needs from the outside."""
 
 Flow = Generator[Step, Any, T]
@@ -93,7 +107,21 @@ def ask(prompt: Sequence[BaseMessage], timeout_seconds: float) -> Flow[BaseMessa
     return answer
 
 
-def run(flow: Flow[T], perform: Callable[[Step], Any]) -> T:
+def embed(texts: Sequence[str], *, is_query: bool = False) -> Flow[list[list[float]]]:
+    """The third innermost verb: a vector for each text.
+
+    Args:
+        texts: What to embed.
+        is_query: Whether they are questions.
+
+    Raises:
+        EmbeddingError: The embedder failed, or its vectors are none.
+    """
+    vectors: list[list[float]] = yield Embed(texts, is_query)
+    return vectors
+
+
+def run(flow: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
     """Drive a flow with a function that performs one step.
 
     Args:
@@ -119,7 +147,7 @@ def run(flow: Flow[T], perform: Callable[[Step], Any]) -> T:
         flow.close()
 
 
-async def arun(flow: Flow[T], perform: Callable[[Step], Awaitable[Any]]) -> T:
+async def arun(flow: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
     """Drive a flow with a coroutine function that performs one step: the async twin of `run`."""
     try:
         step = next(flow)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
 from langchain_supabase_memory import conversations, summaries, turns
-from langchain_supabase_memory.context.load import VIA, context, referring
+from langchain_supabase_memory.context.load import VIA, context, index_now, referring
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.guard import Guard, Task
 from langchain_supabase_memory.messages import codec, content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.recalled import Recalling, RecallScope
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey, Reference
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 EVENT: Final = "supabase_memory.context"
 """The type of the custom stream event that carries a pack's report."""
+
+INDEXING: Final = "supabase_memory.indexing"
+"""The type of the custom stream event that says that older messages are being indexed."""
 
 SUMMARISING: Final = "supabase_memory.summarising"
 """The type of the custom stream event that says that a summary is being made."""
@@ -114,51 +118,70 @@ def after(messages: Sequence[BaseMessage], newest_stored: str | None) -> list[Ba
 
 @dataclass(frozen=True)
 class Loader:
-    """Loads the pack of a graph's run, and makes a summary first where one is due.
+    """Loads the pack of a graph's run, and first makes a summary and indexes where that is due.
 
     Attributes:
         guard: What runs the flows.
         budget: The most that a pack may hold.
         policy: When and how a summary is made.
         references: Whether a turn that the user points at is put before their message.
+        recall: Where to recall from what fits the user's message; `None` for nothing.
     """
 
     guard: Guard
     budget: ContextBudget
     policy: SummaryPolicy
     references: bool = True
+    recall: RecallScope | None = None
 
     def load(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
         """The pack; `None` if the memory failed."""
+        query = self._query(run)
         if self.references and run.current:
             run = self._with(run, self.guard.run(self._resolve(key, run), _UNRESOLVED, key))
-        pack = self.guard.run(self._context(key, run), _UNREAD, key)
-        if pack is None or not self._inline(pack):
-            return pack
-        writer({"type": SUMMARISING, "thread_id": key.thread_id})
-        self.guard.run(self._summarise(key), _UNMADE, key, seconds=self._patience)
-        return self.guard.run(self._context(key, run), _UNREAD, key) or pack
+        pack = self.guard.run(self._context(key, run, query), _UNREAD, key)
+        made = False
+        for event, flow, task, seconds in self._due(key, pack, query):
+            writer({"type": event, "thread_id": key.thread_id})
+            self.guard.run(flow, task, key, seconds=seconds)
+            made = True
+        return (self.guard.run(self._context(key, run, query), _UNREAD, key) or pack) if made else pack
 
     async def aload(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
         """The async twin of `load`."""
+        query = self._query(run)
         if self.references and run.current:
             run = self._with(run, await self.guard.arun(self._resolve(key, run), _UNRESOLVED, key))
-        pack = await self.guard.arun(self._context(key, run), _UNREAD, key)
-        if pack is None or not self._inline(pack):
-            return pack
-        writer({"type": SUMMARISING, "thread_id": key.thread_id})
-        await self.guard.arun(self._summarise(key), _UNMADE, key, seconds=self._patience)
-        return await self.guard.arun(self._context(key, run), _UNREAD, key) or pack
+        pack = await self.guard.arun(self._context(key, run, query), _UNREAD, key)
+        made = False
+        for event, flow, task, seconds in self._due(key, pack, query):
+            writer({"type": event, "thread_id": key.thread_id})
+            await self.guard.arun(flow, task, key, seconds=seconds)
+            made = True
+        return (await self.guard.arun(self._context(key, run, query), _UNREAD, key) or pack) if made else pack
 
-    @property
-    def _patience(self) -> float:
-        # One segment's tries; further segments are made as long as there is time.
-        return self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
+    def _query(self, run: Thread) -> Recalling | None:
+        """What is recalled: what fits the user's message."""
+        if self.recall is None or not run.current:
+            return None
+        found = self.guard.memory.recalling(str(run.current[0].text), self.recall)
+        # Another embedder than what is stored was made with costs the meaning, and not the answer.
+        return None if found is None else replace(found, strict=False)
 
-    def _inline(self, pack: ContextPack) -> bool:
-        return pack.due and self.policy.mode == "inline" and self.guard.model is not None
+    def _due(
+        self, key: ConversationKey, pack: ContextPack | None, query: Recalling | None
+    ) -> Iterator[tuple[str, Flow[Any], Task, float]]:
+        """What is to be done before the answer: the event that says so, the flow, the task, its time in seconds."""
+        if pack is None:
+            return
+        if pack.due and self.policy.mode == "inline" and self.guard.model is not None:
+            # One segment's tries; further segments are made as long as there is time.
+            seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
+            yield SUMMARISING, self._summarise(key), _UNMADE, seconds
+        if pack.index_due and query is not None:
+            yield INDEXING, index_now(key, query), _UNINDEXED, self.guard.deadline_seconds * 3
 
-    def _context(self, key: ConversationKey, run: Thread) -> Flow[ContextPack]:
+    def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
         return context(
             key,
             budget=self.budget,
@@ -167,6 +190,8 @@ class Loader:
             branch=run.branch,
             waiting=[message for message, _ in self.guard.memory.outbox.waiting(key)],
             retention=self.guard.memory.retention,
+            recalling=query,
+            prepared=False,
         )
 
     def _resolve(self, key: ConversationKey, run: Thread) -> Flow[Reference | None]:
@@ -181,13 +206,26 @@ class Loader:
     def _summarise(self, key: ConversationKey) -> Flow[Any]:
         name = None if self.guard.model is None else self.guard.model.name
         return summaries.summarise(
-            key, self.policy.within(self.budget), model=name, most_segments=self.policy.inline_segments
+            key,
+            self.policy.within(self.budget if self.recall is None else self.budget.beside_recalled),
+            model=name,
+            most_segments=self.policy.inline_segments,
         )
 
 
 _UNREAD: Final = Task("The context could not be read; the agent answers without memory")
 _UNRESOLVED: Final = Task("A reference could not be resolved; the agent answers without it")
+_UNINDEXED: Final = Task("Older messages could not be indexed; they are not recalled yet")
 _UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
+
+
+def recall_scope(recall: RecallScope | bool | None, memory: SupabaseMemory) -> RecallScope | None:
+    """Where a graph recalls from: as it was said; by default the conversation, if the memory has an embedder."""
+    if recall is None:
+        recall = memory.embeddings is not None
+    if isinstance(recall, bool):
+        return "conversation" if recall else None
+    return recall
 
 
 def stream_writer() -> Callable[[Any], None]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.recall.search import Scope
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
+
+Reach = Literal["conversation", "agent", "user"]
+"""How far a search goes: one conversation, all of a user's with one agent, or all of the user's."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Bound:
     agent_id: str | None = None
     project_id: str | None = None
 
-    def key(self, memory: SupabaseMemory, config: RunnableConfig | None, runtime: Any) -> ConversationKey:
+    def key(
+        self, memory: SupabaseMemory, config: RunnableConfig | None, runtime: Any, thread_id: str | None = None
+    ) -> ConversationKey:
         """The conversation of a run.
 
         The thread is `configurable["thread_id"]`. The owner is, in this order: the one that was bound, the user whom
@@ -39,13 +45,15 @@ class Bound:
             memory: The memory.
             config: The run's configuration.
             runtime: The run's `Runtime`, if there is one.
+            thread_id: Another thread of the same owner and agent.
 
         Raises:
             InvalidInputError: No thread or nobody is named.
         """
         configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
-        thread_id = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
-        thread_id = thread_id or configurable.get("thread_id")
+        if thread_id is None:
+            thread_id = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
+            thread_id = thread_id or configurable.get("thread_id")
         if thread_id is None:
             raise InvalidInputError(
                 "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
@@ -55,15 +63,38 @@ class Bound:
             self.user_id
             or _field(server, "identity")
             or _field(configurable.get("langgraph_auth_user"), "identity")
-            or _said("user_id", configurable, runtime)
+            or said("user_id", config, runtime)
         )
-        agent_id = self.agent_id or _said("agent_id", configurable, runtime)
+        agent_id = self.agent_id or said("agent_id", config, runtime)
         return memory.key(thread_id, user_id, agent_id)
+
+    def scope(
+        self,
+        memory: SupabaseMemory,
+        config: RunnableConfig | None,
+        runtime: Any,
+        reach: Reach,
+        thread_id: str | None = None,
+    ) -> Scope:
+        """Where a run may search; nobody but its owner is ever in it. Arguments and errors as for `key`.
+
+        Args:
+            memory: The memory.
+            config: The run's configuration.
+            runtime: The run's `Runtime`, if there is one.
+            reach: How far.
+            thread_id: Another thread of the same owner and agent; of no account beyond a conversation.
+        """
+        key = self.key(memory, config, runtime, thread_id if reach == "conversation" else "any")
+        return Scope(
+            key.user_id,
+            None if reach == "user" else key.agent_id,
+            key.thread_id if reach == "conversation" else None,
+        )
 
     def project(self, config: RunnableConfig | None, runtime: Any) -> str | None:
         """The project of a run: the one that was bound, or `project_id` of the run's context or configuration."""
-        configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
-        return self.project_id or _said("project_id", configurable, runtime)
+        return self.project_id or said("project_id", config, runtime)
 
 
 def running() -> tuple[RunnableConfig | None, Any]:
@@ -77,7 +108,9 @@ def running() -> tuple[RunnableConfig | None, Any]:
         return None, None
 
 
-def _said(name: str, configurable: Mapping[str, Any], runtime: Any) -> Any:
+def said(name: str, config: RunnableConfig | None, runtime: Any) -> Any:
+    """What the application says for a run: of its context, or else of its configuration."""
+    configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
     return _field(getattr(runtime, "context", None), name) or configurable.get(name)
 
 

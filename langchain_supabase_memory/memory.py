@@ -8,22 +8,28 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_supabase_memory import conversations, summaries, turns
+from langchain_supabase_memory import conversations, indexing, summaries, summary_recall, turns
 from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Ask, Flow, Step, arun, call, run
+from langchain_supabase_memory.context.recalled import Recalling
+from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
+from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
+from langchain_supabase_memory.flow import Ask, Embed, Flow, Step, arun, call, run
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, Health, check_id
 from langchain_supabase_memory.outbox import Outbox
+from langchain_supabase_memory.recall import search
+from langchain_supabase_memory.recall.question import Question
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
     DEFAULT_BREAKER,
     DEFAULT_BUDGET,
+    DEFAULT_CHUNKS,
     DEFAULT_DIMENSIONS,
     DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
     BreakerPolicy,
+    ChunkPolicy,
     ContextBudget,
     Retention,
     RetryPolicy,
@@ -36,17 +42,23 @@ from langchain_supabase_memory.turns import TEMPLATE
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, tzinfo
     from types import TracebackType
     from typing import Self, Unpack
 
+    from langchain_core.embeddings import Embeddings
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.recalled import RecallScope
     from langchain_supabase_memory.models import (
         AppendResult,
+        Chunk,
         Conversation,
         Coverage,
+        IndexResult,
+        Recall,
+        RecalledSummary,
         Receipt,
         Reference,
         Segment,
@@ -54,6 +66,7 @@ if TYPE_CHECKING:
         SummaryResult,
         Turn,
     )
+    from langchain_supabase_memory.recall.ranges import TimeRange
     from langchain_supabase_memory.transports.base import Transport
     from langchain_supabase_memory.transports.postgres import Claims
     from langchain_supabase_memory.transports.supabase import AccessToken
@@ -66,8 +79,10 @@ class Settings(TypedDict, total=False):
 
     outbox_limit: int
     model: Summariser | None
+    embeddings: Embeddings | EmbeddingModel | None
     budget: ContextBudget
     policy: SummaryPolicy
+    chunking: ChunkPolicy
     retention: Retention | None
     breaker: BreakerPolicy
 
@@ -89,8 +104,11 @@ class SupabaseMemory:
         outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
         model: The model that writes summaries: a LangChain chat model, a runnable or a function. Without one nothing
             is summarised, and a pack says what it leaves out.
+        embeddings: What finds by meaning: any LangChain embedder, or an `EmbeddingModel` with settings of its own.
+            Without one, what was said is found by its words.
         budget: The budget of a context pack where a call gives none.
         policy: When and how older messages are summarised, where a call does not say.
+        chunking: How what was said becomes chunks that can be recalled.
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
         breaker: When calls to a database that is away are no longer tried.
 
@@ -106,8 +124,10 @@ class SupabaseMemory:
         agent_id: str = DEFAULT_AGENT_ID,
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summariser | None = None,
+        embeddings: Embeddings | EmbeddingModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
         retention: Retention | None = None,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
     ) -> None:
@@ -121,8 +141,12 @@ class SupabaseMemory:
         self.agent_id = agent_id
         self.outbox = Outbox(outbox_limit)
         self.model = None if model is None else SummaryModel(model)
+        self.embeddings = (
+            embeddings if embeddings is None or isinstance(embeddings, EmbeddingModel) else EmbeddingModel(embeddings)
+        )
         self.budget = budget
         self.policy = policy
+        self.chunking = chunking
         self.retention = retention
 
     @classmethod
@@ -148,7 +172,8 @@ class SupabaseMemory:
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
-            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
+                as for the class.
 
         Raises:
             ConfigurationError: The url or the key is none.
@@ -198,7 +223,8 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
+                as for the class.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
@@ -226,7 +252,8 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             dimensions: The embedding width, recorded at the first use.
-            settings: `outbox_limit`, `model`, `budget`, `policy`, `retention` and `breaker`, as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
+                as for the class.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
@@ -251,8 +278,10 @@ class SupabaseMemory:
             self.transport.as_user(identity),
             agent_id=self.agent_id,
             outbox_limit=self.outbox.limit,
+            embeddings=self.embeddings,
             budget=self.budget,
             policy=self.policy,
+            chunking=self.chunking,
             retention=self.retention,
         )
         memory.model = self.model
@@ -426,18 +455,16 @@ class SupabaseMemory:
         return receipt
 
     def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
-        """Remove what retention does not keep, in all conversations that the memory may see.
+        """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
 
-        Call it from a scheduled task. See `conversations.forget_expired`; the memory's retention by default.
-
-        Raises:
-            ConfigurationError: There is no retention.
+        Call it from a scheduled task. See `conversations.forget_expired`; the memory's retention by default. Without
+        any, only expired chunks go.
         """
-        return self.run(conversations.forget_expired(self._retained(retention), user_id=user_id or self.user_id))
+        return self.run(conversations.forget_expired(retention or self.retention, user_id=user_id or self.user_id))
 
     async def aforget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
         """The async twin of `forget_expired`."""
-        kept = self._retained(retention)
+        kept = retention or self.retention
         return await self.arun(conversations.forget_expired(kept, user_id=user_id or self.user_id))
 
     def add_turn(
@@ -550,10 +577,14 @@ class SupabaseMemory:
         policy: SummaryPolicy | None = None,
         model: Summariser | None = None,
         retention: Retention | None = None,
+        query: str | None = None,
+        scope: RecallScope = "conversation",
+        **asked: Any,
     ) -> ContextPack:
-        """What the next prompt receives: the summary of what is older, and recent messages verbatim, within a budget.
+        """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
 
-        One round trip; a summary is made first where the policy says `inline`, one is due, and there is a model.
+        One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
+        one is due and there is a model, and what the pack would otherwise miss is indexed first.
 
         Args:
             current: The user's message that is to be answered (or the whole turn under way). It is left out of the
@@ -566,14 +597,19 @@ class SupabaseMemory:
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default.
             retention: What is kept; the memory's by default.
+            query: What to recall, mostly the user's message; nothing is recalled without one. What is found stands
+                beside the recent messages, within the budget's share `recalled`.
+            scope: Where to recall from: this conversation, all with this agent, or all of this user.
+            asked: Filters and weights, see `recall.question.Question`: `time_range`, `types`, `min_similarity`, ….
 
         Raises:
             InvalidInputError: Something passed is no message, or nobody is named as the owner.
+            MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        asked = self.model if model is None else SummaryModel(model)
-        key = self.key(thread_id, user_id, agent_id)
-        return self.run(self._context(current, key, budget, policy, asked, retention), model=asked)
+        writer = self.model if model is None else SummaryModel(model)
+        key, found = self.key(thread_id, user_id, agent_id), self.recalling(query, scope, asked)
+        return self.run(self._context(current, key, budget, policy, writer, retention, found), model=writer)
 
     async def acontext(
         self,
@@ -586,11 +622,14 @@ class SupabaseMemory:
         policy: SummaryPolicy | None = None,
         model: Summariser | None = None,
         retention: Retention | None = None,
+        query: str | None = None,
+        scope: RecallScope = "conversation",
+        **asked: Any,
     ) -> ContextPack:
         """The async twin of `context`."""
-        asked = self.model if model is None else SummaryModel(model)
-        key = self.key(thread_id, user_id, agent_id)
-        return await self.arun(self._context(current, key, budget, policy, asked, retention), model=asked)
+        writer = self.model if model is None else SummaryModel(model)
+        key, found = self.key(thread_id, user_id, agent_id), self.recalling(query, scope, asked)
+        return await self.arun(self._context(current, key, budget, policy, writer, retention, found), model=writer)
 
     def summarise(
         self,
@@ -718,6 +757,187 @@ class SupabaseMemory:
         """The async twin of `coverage`."""
         return await self.arun(self._coverage(self.key(thread_id, user_id, agent_id), budget))
 
+    def index(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        chunking: ChunkPolicy | None = None,
+    ) -> IndexResult:
+        """Index now what can not be recalled yet. See `indexing.index`; the memory's embedder and policy are used."""
+        return self.run(self._index(self.key(thread_id, user_id, agent_id), chunking, patient=False))
+
+    async def aindex(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        chunking: ChunkPolicy | None = None,
+    ) -> IndexResult:
+        """The async twin of `index`."""
+        return await self.arun(self._index(self.key(thread_id, user_id, agent_id), chunking, patient=False))
+
+    def index_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+        """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
+
+        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
+        once: one of them wins each batch, the others change nothing.
+
+        Args:
+            user_id: Only this user's conversations; by default those of everybody whom the memory may see.
+            messages: How many messages do not matter yet.
+
+        Returns:
+            What was done for each conversation that was due.
+        """
+        keys = self.run(indexing.due(user_id=user_id or self.user_id, messages=messages))
+        done = {key: self.run(self._index(key, None)) for key in keys}
+        return self.run(summary_recall.index_due(done, search.Scope(user_id or self.user_id), model=self._embedder))
+
+    async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+        """The async twin of `index_due`."""
+        keys = await self.arun(indexing.due(user_id=user_id or self.user_id, messages=messages))
+        done = {key: await self.arun(self._index(key, None)) for key in keys}
+        scope = search.Scope(user_id or self.user_id)
+        return await self.arun(summary_recall.index_due(done, scope, model=self._embedder))
+
+    def index_summaries(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
+        """Give a conversation's newest summary a vector of the memory's embedder. See `summary_recall.index`.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+        """
+        scope = self._scope(thread_id, user_id, agent_id)
+        return self.run(summary_recall.index(scope, model=embedder(self.embeddings).name))
+
+    async def aindex_summaries(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
+        """The async twin of `index_summaries`."""
+        scope = self._scope(thread_id, user_id, agent_id)
+        return await self.arun(summary_recall.index(scope, model=embedder(self.embeddings).name))
+
+    def reembed(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, drop: bool = False
+    ) -> int:
+        """Give every chunk a vector of the memory's embedder, beside those of other models. See `indexing.reembed`."""
+        key = self.key(thread_id, user_id, agent_id)
+        return self.run(indexing.reembed(key, model=embedder(self.embeddings).name, drop=drop))
+
+    async def areembed(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, drop: bool = False
+    ) -> int:
+        """The async twin of `reembed`."""
+        key = self.key(thread_id, user_id, agent_id)
+        return await self.arun(indexing.reembed(key, model=embedder(self.embeddings).name, drop=drop))
+
+    def chunks(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> list[Chunk]:
+        """The chunks of a conversation, in order. See `indexing.chunks`."""
+        return self.run(indexing.chunks(self.key(thread_id, user_id, agent_id)))
+
+    async def achunks(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> list[Chunk]:
+        """The async twin of `chunks`."""
+        return await self.arun(indexing.chunks(self.key(thread_id, user_id, agent_id)))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **asked: Any,
+    ) -> Recall:
+        """What was said and fits a question, by meaning and by words, in one round trip beside the embedding.
+
+        Args:
+            query: The question, in the user's words; blank lists what the filters leave.
+            thread_id: Only in this conversation; by default in all of the user's.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent. In a conversation the memory's by default, else all.
+            asked: `limit` or `characters`, `time_range`, `time_zone`, `types`, `min_importance`, `min_similarity`,
+                `neighbours`, `segment`, `fusion`, `weights`, `exact_below`; see `recall.question.Question`.
+
+        Returns:
+            The chunks, the best first, and how they were found.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
+        return self.run(search.recall(scope, question, model=self._embedder))
+
+    async def arecall(
+        self,
+        query: str,
+        *,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **asked: Any,
+    ) -> Recall:
+        """The async twin of `recall`."""
+        scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
+        return await self.arun(search.recall(scope, question, model=self._embedder))
+
+    def recall_summaries(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 5,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        min_similarity: float | None = None,
+    ) -> list[RecalledSummary]:
+        """The user's conversations that a question is about, by their newest summaries, in one round trip.
+
+        Args:
+            query: The question, in the user's words; blank lists the newest.
+            user_id: The owner; the memory's by default. Nobody else's summaries are ever looked at.
+            agent_id: Only conversations with this agent; by default with all.
+            limit: The most conversations.
+            time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
+                days by default, are never found.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+
+        Returns:
+            The summaries, the best first. One without a vector (`index_summaries` makes it) is found by its words.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: The embedder has another width than it had.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        scope = self._scope(None, user_id, agent_id)
+        question = Question(
+            query, limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity
+        )
+        return self.run(summary_recall.recall(scope, question, model=self._embedder, retention=self.retention))
+
+    async def arecall_summaries(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 5,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        min_similarity: float | None = None,
+    ) -> list[RecalledSummary]:
+        """The async twin of `recall_summaries`."""
+        scope = self._scope(None, user_id, agent_id)
+        question = Question(
+            query, limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity
+        )
+        return await self.arun(summary_recall.recall(scope, question, model=self._embedder, retention=self.retention))
+
     def flush(self) -> int:
         """Store what earlier writes of histories left in the outbox.
 
@@ -758,10 +978,14 @@ class SupabaseMemory:
         return await self.arun(_check())
 
     def run(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
-        """Drive a flow through this memory's transport and its summary model, or another one."""
+        """Drive a flow through this memory's transport, its embedder and its summary model, or another one."""
 
         def perform(step: Step) -> Any:
-            return chosen(model, self.model).answer(step) if isinstance(step, Ask) else self.transport.perform(step)
+            if isinstance(step, Ask):
+                return chosen(model, self.model).answer(step)
+            if isinstance(step, Embed):
+                return embedder(self.embeddings).answer(step)
+            return self.transport.perform(step)
 
         return run(flow, perform)
 
@@ -771,6 +995,8 @@ class SupabaseMemory:
         async def perform(step: Step) -> Any:
             if isinstance(step, Ask):
                 return await chosen(model, self.model).aanswer(step)
+            if isinstance(step, Embed):
+                return await embedder(self.embeddings).aanswer(step)
             return await self.transport.aperform(step)
 
         return await arun(flow, perform)
@@ -820,6 +1046,7 @@ class SupabaseMemory:
         policy: SummaryPolicy | None,
         model: SummaryModel | None,
         retention: Retention | None,
+        recalling: Recalling | None,
     ) -> Flow[ContextPack]:
         if isinstance(current, str):
             current = [HumanMessage(current)]
@@ -835,26 +1062,46 @@ class SupabaseMemory:
             waiting=self._waiting(key),
             model=None if model is None else model.name,
             retention=retention or self.retention,
+            recalling=recalling,
         )
+
+    def recalling(
+        self, query: str | None, scope: RecallScope = "conversation", asked: Mapping[str, Any] | None = None
+    ) -> Recalling | None:
+        """What a pack recalls for a query, with this memory's embedder and policy; `None` for no or a blank query.
+
+        Raises:
+            InvalidInputError: The query is no text, or an argument is none of its choices.
+        """
+        if query is None or (isinstance(query, str) and not query.strip()):
+            return None
+        found = Recalling(query, scope, asked or {}, self._embedder, self.chunking)
+        found.question(self.budget)  # refuses what is no question
+        return found
 
     def _dropped(self, keys: Iterable[ConversationKey], dry_run: bool) -> None:
         """What waits for a conversation that was forgotten goes too; only then, or a failure would lose it."""
         for key in () if dry_run else keys:
             self.outbox.drop(key)
 
-    def _retained(self, retention: Retention | None) -> Retention:
-        kept = retention or self.retention
-        if kept is None:
-            raise ConfigurationError(
-                "There is no retention.", hint="Pass retention=Retention(max_age=timedelta(hours=24)), for example."
-            )
-        return kept
-
     def _coverage(self, key: ConversationKey, budget: ContextBudget | None) -> Flow[Coverage]:
         return coverage(key, budget=budget or self.budget, policy=self.policy, waiting=self._waiting(key))
 
+    @property
+    def _embedder(self) -> str | None:
+        return None if self.embeddings is None else self.embeddings.name
+
+    def _index(self, key: ConversationKey, chunking: ChunkPolicy | None, *, patient: bool = True) -> Flow[IndexResult]:
+        return indexing.index(key, chunking or self.chunking, model=self._embedder, patient=patient)
+
+    def _scope(self, thread_id: str | None, user_id: str | None, agent_id: str | None) -> search.Scope:
+        key = self.key("any" if thread_id is None else thread_id, user_id, agent_id)
+        return search.Scope(key.user_id, agent_id if thread_id is None else key.agent_id, thread_id)
+
     def _within(self, policy: SummaryPolicy | None) -> SummaryPolicy:
-        return (policy or self.policy).within(self.budget)
+        # With an embedder agents recall by default: then a pack has less room for what stays verbatim.
+        budget = self.budget if self.embeddings is None else self.budget.beside_recalled
+        return (policy or self.policy).within(budget)
 
     def deliver(
         self,

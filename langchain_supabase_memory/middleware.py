@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory import chaining
 from langchain_supabase_memory.errors import MissingDependencyError
-from langchain_supabase_memory.graph import Loader, after, report_event, store, store_new, storing, thread
+from langchain_supabase_memory.graph import Loader, after, recall_scope, report_event, store, store_new, storing, thread
 from langchain_supabase_memory.guard import Guard, OnError
 from langchain_supabase_memory.identity import Bound, running
 from langchain_supabase_memory.summary_model import Summariser, SummaryModel
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.recalled import RecallScope
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
@@ -57,6 +58,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         budget: The most that a prompt may hold of the conversation; the memory's by default.
         policy: When and how older messages are summarised; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
+        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `False` for
+            nothing. By default the conversation, if the memory has an embedder.
         model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice.
         user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
@@ -85,6 +88,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         references: bool = True,
+        recall: RecallScope | bool | None = None,
         model: Summariser | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -96,7 +100,13 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._memory = memory
         self._bound = Bound(user_id, agent_id, project_id)
         self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
-        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy, references)
+        self._loader = Loader(
+            self._guard,
+            budget or memory.budget,
+            policy or memory.policy,
+            references,
+            recall_scope(recall, memory),
+        )
         self.trace_policy = _without_payload()
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:

@@ -293,6 +293,124 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """A message, a part of a long one, or a tool's call with its results: what recall ranks and returns.
+
+    Attributes:
+        id: Its uuid, as a string: the same for the same words at the same place.
+        thread_id: The conversation's thread.
+        agent_id: The conversation's agent.
+        place: Which unit of the conversation it is of; neighbours are next to one another.
+        part: Which part of that unit, from 1.
+        from_sequence: The first message it is made of.
+        to_sequence: The last.
+        message_ids: Their ids.
+        segment: The first sequence of the stretch of talk that it belongs to.
+        type: `dialogue`, `action`, `fact`, `question` or `answer`.
+        role: Who speaks.
+        speaker: Their name, if the message has one.
+        said_at: When it was said.
+        content: The words, as they were said.
+        importance: How much it is likely to matter, from 0 to 1.
+        expires_at: Until when it is found; `None` for as long as its messages are kept.
+        score: How well it fits the question; comparable within one result only.
+        similarity: The cosine of its vector and the question's, -1 to 1; `None` without vectors.
+        words: How well its words fit; 0 if none does, `None` if it was not searched for.
+        before: What was said right before it, if that was asked for.
+        after: What was said right after it.
+    """
+
+    id: str
+    thread_id: str
+    agent_id: str
+    place: int
+    part: int
+    from_sequence: int
+    to_sequence: int
+    message_ids: list[str] = field(repr=False)
+    segment: int
+    type: Literal["dialogue", "action", "fact", "question", "answer"]
+    role: Role
+    speaker: str | None
+    said_at: datetime
+    content: str = field(repr=False)
+    importance: float
+    expires_at: datetime | None = None
+    score: float | None = None
+    similarity: float | None = None
+    words: float | None = None
+    before: list[Chunk] = field(default_factory=list, repr=False)
+    after: list[Chunk] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What was found.
+
+    Attributes:
+        chunks: The best first.
+        searched: How many chunks there were to choose from.
+        approximate: Whether an index chose the candidates, so that a good one may have been missed.
+        by_meaning: Whether vectors were compared, and not words alone.
+        failed: Why vectors were not compared though there is an embedder, in a word; `None` if they were.
+    """
+
+    chunks: list[Chunk]
+    searched: int = 0
+    approximate: bool = False
+    by_meaning: bool = False
+    failed: str | None = None
+
+
+@dataclass(frozen=True)
+class IndexResult:
+    """What indexing did.
+
+    Attributes:
+        through_sequence: The last message that is indexed now; -1 if none.
+        chunks: How many chunks were stored.
+        failed: Why it stopped before its end, in a word; `None` if it did not.
+        waiting: Whether nothing was tried because an earlier failure asks for patience.
+        overtaken: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
+        summaries: How many summaries were embedded: the newest, if it had no vector of the present embedder.
+    """
+
+    through_sequence: int
+    chunks: int = 0
+    failed: str | None = None
+    waiting: bool = False
+    overtaken: bool = False
+    summaries: int = 0
+
+
+@dataclass(frozen=True)
+class RecalledSummary:
+    """A conversation that fits a question: its newest summary, which covers all up to `to_sequence`.
+
+    Attributes:
+        thread_id: The conversation's thread.
+        agent_id: The conversation's agent.
+        number: The number of the segment.
+        from_sequence: The first message that the segment added to the summary before it.
+        to_sequence: The last message that is covered.
+        content: The summary.
+        created_at: When it was stored, by the database's clock.
+        score: How well it fits the question; comparable within one result only.
+        similarity: The cosine of its vector and the question's, -1 to 1; `None` if it was found by its words.
+    """
+
+    thread_id: str
+    agent_id: str
+    number: int
+    from_sequence: int
+    to_sequence: int
+    content: str = field(repr=False)
+    created_at: datetime
+    score: float
+    similarity: float | None = None
+
+
+@dataclass(frozen=True)
 class Receipt:
     """What was removed, or would be.
 
@@ -301,12 +419,16 @@ class Receipt:
         messages: How many messages.
         segments: How many summaries.
         dry_run: Whether nothing was really removed.
+        chunks: How many chunks.
+        items: How many items of the store, which only a user's end takes with it.
     """
 
     conversations: int = 0
     messages: int = 0
     segments: int = 0
     dry_run: bool = False
+    chunks: int = 0
+    items: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,16 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_supabase_memory import conversations, summaries
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.graph import Loader, Thread, report_event, store_new, storing, stream_writer, thread
+from langchain_supabase_memory.graph import (
+    Loader,
+    Thread,
+    recall_scope,
+    report_event,
+    store_new,
+    storing,
+    stream_writer,
+    thread,
+)
 from langchain_supabase_memory.guard import Guard, OnError
 from langchain_supabase_memory.identity import Bound, running
 from langchain_supabase_memory.messages import codec
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.recalled import RecallScope
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
@@ -114,6 +124,8 @@ class LoadContextNode(_Node):
         budget: The most that the pack may hold; the memory's by default.
         policy: When and how a summary is made; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
+        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `False` for
+            nothing. By default the conversation, if the memory has an embedder.
         named: The arguments that every node has, see `_Node`.
     """
 
@@ -127,11 +139,18 @@ class LoadContextNode(_Node):
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         references: bool = True,
+        recall: RecallScope | bool | None = None,
         **named: Any,
     ) -> None:
         super().__init__(memory, **named)
         self._output = output_messages_key
-        self._loader = Loader(self._guard, budget or memory.budget, policy or memory.policy, references)
+        self._loader = Loader(
+            self._guard,
+            budget or memory.budget,
+            policy or memory.policy,
+            references,
+            recall_scope(recall, memory),
+        )
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Load the context.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -65,6 +66,7 @@ class ContextBudget:
             12,000 if neither this nor `tokens` is given.
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
+        recalled: The share of the budget that recalled chunks may take, where something is recalled: above 0, below 1.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
 
@@ -75,6 +77,7 @@ class ContextBudget:
     characters: int | None = None
     tokens: int | None = None
     max_messages: int | None = None
+    recalled: float = 2 / 3
     token_counter: TokenCounter | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +85,9 @@ class ContextBudget:
             raise ConfigurationError(
                 "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
             )
-        _positive(self, "characters", "tokens", "max_messages")
+        _positive(self, "characters", "tokens", "max_messages", "recalled")
+        if self.recalled >= 1:
+            raise ConfigurationError("recalled must be below 1.", hint="Pass recalled=2/3, for example.")
         if self.characters is None and self.tokens is None:
             object.__setattr__(self, "characters", DEFAULT_CHARACTERS)
 
@@ -90,6 +95,14 @@ class ContextBudget:
     def about_characters(self) -> int:
         """The budget in characters; of one in tokens an estimate at four characters a token."""
         return self.characters if self.characters is not None else (self.tokens or 0) * 4
+
+    @property
+    def beside_recalled(self) -> ContextBudget:
+        """What of it is left for the summary and the recent messages where something is recalled."""
+        left = 1 - self.recalled
+        if self.tokens is not None:
+            return replace(self, tokens=max(1, int(self.tokens * left)))
+        return replace(self, characters=max(1, int((self.characters or 0) * left)))
 
 
 DEFAULT_CHARACTERS = 12_000
@@ -195,12 +208,7 @@ class Retention:
 
     def __post_init__(self) -> None:
         _positive(self, "max_turns", "max_messages")
-        for name in ("max_age", "max_summary_age"):
-            age = getattr(self, name)
-            if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
-                raise ConfigurationError(
-                    f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
-                )
+        _lasting(self, "max_age", "max_summary_age")
 
     def to_json(self) -> dict[str, float | None]:
         """What the SQL functions take."""
@@ -210,6 +218,75 @@ class Retention:
             "age": None if self.max_age is None else self.max_age.total_seconds(),
             "summary_age": None if self.max_summary_age is None else self.max_summary_age.total_seconds(),
         }
+
+
+@dataclass(frozen=True)
+class ChunkPolicy:
+    """How what was said becomes chunks, the small units that recall ranks and returns.
+
+    Attributes:
+        max_tokens: The most tokens of one chunk; a longer message becomes several, cut at sentences.
+        max_segment_tokens: The most tokens of a segment, the stretch of talk that chunks belong to.
+        pause: How long nothing is said where one sitting ends and another begins. Neighbours across it are none.
+        max_age: How long a chunk is found, from when it was indexed; `None` means as long as its messages are kept.
+        language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
+            found out from its stop words, and `simple` where none fits.
+        mode: `"inline"`: what a pack would otherwise miss is indexed before the answer. `"background"`: never there; a
+            worker or a scheduled task calls `index_due`.
+        batch: The most messages in one transaction.
+        inline_batches: The most batches that are indexed before one answer; the rest waits for the next.
+        importance: Says how much a text of a kind matters, from 0 to 1; rules over names, numbers and times by default.
+
+    Raises:
+        ConfigurationError: A number or a time is not positive, or the mode or the language is none.
+    """
+
+    max_tokens: int = 256
+    max_segment_tokens: int = 1_000
+    pause: timedelta = timedelta(hours=4)
+    max_age: timedelta | None = timedelta(days=7)
+    language: str | None = None
+    mode: Literal["inline", "background"] = "inline"
+    batch: int = 64
+    inline_batches: int = 8
+    importance: Callable[[str, Any], float] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _positive(self, "max_tokens", "max_segment_tokens", "batch", "inline_batches")
+        _lasting(self, "pause", "max_age")
+        if self.mode not in ("inline", "background"):
+            raise ConfigurationError("mode is none of the choices.", hint='Pass "inline" or "background".')
+        if self.language is not None and not re.fullmatch(r"[a-z_]{1,40}", self.language):
+            raise ConfigurationError("language is no text search configuration.", hint='Pass "english", for example.')
+
+
+@dataclass(frozen=True)
+class RecallWeights:
+    """What each part of a chunk's score counts. Each part is between 0 and 1 among the chunks that are compared.
+
+    The defaults were chosen on one half of LoCoMo, round; see the README's "Recall".
+
+    Attributes:
+        words: The words of the question, in the chunk and, less, in what was said around it (BM25).
+        meaning: The chunk's own vector.
+        around: The mean of the vectors of the chunk and the two before and after it.
+        speaker: Whether the question names who speaks.
+        date: Whether the question names the date.
+        kind: Whether a time was asked for and the chunk says one, or a number.
+        question: Whether the chunk is itself a question: seldom what is looked for.
+        importance: The chunk's importance.
+        recency: How late it was said, among the chunks that are compared.
+    """
+
+    words: float = 0.5
+    meaning: float = 0.3
+    around: float = 0.4
+    speaker: float = 0.3
+    date: float = 0.4
+    kind: float = 0.2
+    question: float = -0.1
+    importance: float = 0.05
+    recency: float = 0.02
 
 
 @dataclass(frozen=True)
@@ -240,11 +317,26 @@ def _positive(settings: object, *names: str) -> None:
             raise ConfigurationError(f"{name} must be a number above 0.", hint=f"Pass {name}=20, for example.")
 
 
+def _lasting(settings: object, *names: str) -> None:
+    for name in names:
+        age = getattr(settings, name)
+        if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
+            raise ConfigurationError(
+                f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
+            )
+
+
 DEFAULT_BUDGET = ContextBudget()
 """12,000 characters."""
 
 DEFAULT_POLICY = SummaryPolicy()
 """Inline, with everything derived from the budget."""
+
+DEFAULT_CHUNKS = ChunkPolicy()
+"""Chunks of 256 tokens, found for seven days, indexed before an answer that would miss them."""
+
+DEFAULT_WEIGHTS = RecallWeights()
+"""What the measurements recommend."""
 
 DEFAULT_BREAKER = BreakerPolicy()
 """Opens after three failures, for one second at first."""

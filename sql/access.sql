@@ -3,14 +3,19 @@
 do $access$
 declare
   -- Tables of users: each row belongs to user_id, and is theirs alone.
-  v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries', 'gone_messages'];
+  v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries', 'gone_messages',
+    'working_memory_chunks', 'chunk_lexemes', 'chunk_embeddings', 'store_items', 'store_vectors',
+    'summary_embeddings', 'promotions'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- Verbs that a signed-in user and a server may call.
   v_verbs  constant text[] := array[
     'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_forget', 'memory_forget_message',
     'memory_context', 'memory_pending', 'memory_commit_summary', 'memory_fail_summary', 'memory_due',
-    'memory_summaries', 'memory_coverage', 'memory_turns', 'memory_forget_expired', 'memory_schema'];
+    'memory_summaries', 'memory_coverage', 'memory_turns', 'memory_pending_chunks', 'memory_commit_chunks',
+    'memory_fail_index', 'memory_index_due', 'memory_chunks', 'memory_reembed', 'memory_recall', 'memory_forget_expired', 'memory_schema',
+    'memory_store', 'memory_store_sweep', 'memory_store_reindex', 'memory_recall_summaries',
+    'memory_unembedded_summaries', 'memory_embed_summaries', 'memory_important', 'memory_promote', 'memory_withdrawn'];
   v_name   text;
   v_policy record;
 begin
@@ -29,7 +34,27 @@ begin
     memory_private.owner(text), memory_private.uncover(text, uuid, bigint),
     memory_private.tail(text, uuid, bigint, bigint, integer), memory_private.retain(text, uuid, json),
     memory_private.reposition(text, uuid),
-    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]) to authenticated, service_role;
+    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer),
+    memory_private.lexemes(text, text), memory_private.language(text),
+    memory_private.summary_words(text, text),
+    memory_private.indexed(text, text, timestamptz),
+    memory_private.drop_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
+    memory_private.unchunk(text, uuid, bigint, bigint),
+    memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
+    memory_private.together(text, uuid, bigint, integer, integer, boolean),
+    memory_private.shown(memory.working_memory_chunks, memory.conversations),
+    memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),
+    memory_private.ranking(boolean), memory_private.rank_all(
+      text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint,
+      integer, text[], text[], json, text, json, boolean, float8, integer),
+    memory_private.scope(text, text, uuid, text),
+    memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
+    memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
+    memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),
+    memory_private.store_get(text, json, timestamptz), memory_private.store_search(text, json, timestamptz),
+    memory_private.store_namespaces(text, json, timestamptz),
+    memory_private.store_embed(text, text, text, text, json), memory_private.store_put(text, json, timestamptz)
+    to authenticated, service_role;
   -- It runs with the reader's rights, so the tables' policies hold for it.
   grant select on memory.conversation_turns to authenticated, service_role;
 

@@ -282,7 +282,7 @@ def test_no_table_of_messages_is_scanned(connection: psycopg.Connection, stateme
         "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables"
         " where relname in ('conversation_messages', 'conversation_summaries')"
     )
-    for _ in range(8):
+    for _ in range(8 if "public." in statement else 1):  # a function's plan may change from its sixth call on
         with connection.transaction(force_rollback=True):
             before = connection.execute(scanned).fetchone()
             connection.execute(statement.encode())

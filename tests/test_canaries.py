@@ -170,6 +170,6 @@ def test_a_clipped_copy_never_replaces_the_original(memory: SupabaseMemory) -> N
         for message in memory.context(thread_id="t", budget=ContextBudget(characters=1000), policy=policy).messages
         if message.id == "m"
     ]
-    assert "read(from_sequence=0, to_sequence=0)" in str(copy.content)
+    assert "read_messages(first=0, last=0)" in str(copy.content)
     assert memory.append([copy], thread_id="t").updated == []
     assert memory.read(thread_id="t")[0].message == original

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from langchain_core.messages import HumanMessage
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+from rich.console import Console
 
-from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.cli.commands import commands
-from langchain_supabase_memory.demo import transcript
-from langchain_supabase_memory.demo.model import OfflineQuotingModel
+from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory.cli.commands import _models, commands
+from langchain_supabase_memory.demo import seen, transcript
+from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
+from langchain_supabase_memory.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.messages import fence
 from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.postgres import Cluster
 
@@ -64,10 +69,12 @@ def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
         memory.append([HumanMessage("old")], thread_id="t", created_at=datetime.now(UTC) - timedelta(hours=30))
         memory.append([HumanMessage("new")], thread_id="t")
+        memory.index(thread_id="t", chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
+        # Without limits only chunks that have expired go.
         code, output = run("cleanup", "--database-url", conn_string)
-        assert (code, "--max-age 24" in output) == (1, True)
+        assert (code, output) == (0, "0 messages of 0 conversations and 2 chunks removed.\n")
         code, output = run("cleanup", "--database-url", conn_string, "--max-age", "24")
-        assert (code, output) == (0, "1 messages of 1 conversations removed.\n")
+        assert (code, output) == (0, "1 messages of 1 conversations and 0 chunks removed.\n")
         assert [each.text for each in memory.read(thread_id="t", columns=["text"])] == ["new"]
 
 
@@ -89,8 +96,17 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
     right = int(output.split("Right answers: ")[1].split(" of 12")[0])
     assert right >= 11
     assert "no memory: 0 of 12" in output
+    assert "692 chunks" in output
+    assert "by its words alone" in output  # no key, no embedder, no network
+    assert "from message 112 of 2026-10-02, one of" in output
+    assert "from message 310 of 2026-10-16, found with search_conversation_history" in output
+    assert "│ recalled" in output
+    assert "nothing fell between" in output
+    assert "nothing omitted" in output
+    assert "of 692 chunks recalled" in output
+    assert int(output.split("│ characters")[1].split("%")[0].split()[-1]) >= 90
     with SupabaseMemory.embedded(tmp_path / "postgres", user_id="maya") as memory:
-        assert memory.count(thread_id="demo") == 692 + 12 * 4  # question, tool call, tool result, answer
+        assert memory.count(thread_id="demo") == 692 + 11 * 2 + 4  # the last with a tool's call and its result
 
 
 def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
@@ -100,7 +116,34 @@ def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
     path.write_text("\n".join(json.dumps(line) for line in lines))
     output = demo(tmp_path, "--transcript", str(path), "--ask", "What is my cat called?")
     assert "All 82 messages are there" in output
-    assert "Bituin" in output
+    assert "“My cat is called Bituin”" in output
+    assert "What 1 question took" in output
+
+
+def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    lines = [{"role": "user", "content": f"My cat is called [bold]Bituin[/bold] {n}"} for n in range(3)]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    console, embedder = Console(record=True, width=200), DeterministicFakeEmbedding(size=1536)
+    folder, asked = tmp_path / "postgres", ["Who is called [Bituin]?", "Who else?"]
+    show(console, folder, OfflineQuotingModel(), quoting_summary, path=path, questions=asked, embeddings=embedder)
+    output = console.export_text()
+    assert "by its words, and by meaning with DeterministicFakeEmbedding" in output
+    assert "Who is called [Bituin]?" in output
+    assert "“My cat is called [bold]Bituin[/bold] 0”" in output
+    with SupabaseMemory.embedded(folder, user_id="maya", embeddings=embedder) as memory:
+        [best, *_] = memory.recall("cat", thread_id="demo").chunks
+        assert best.similarity is not None
+
+
+def test_a_key_brings_the_real_models_and_no_key_the_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    chat, _, embedder = _models("gpt-5.5")
+    assert (type(chat), embedder) == (OfflineQuotingModel, None)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    chat, _, embedder = _models("gpt-5.5")
+    assert type(chat).__name__ == "ChatOpenAI"
+    assert getattr(embedder, "model", None) == "text-embedding-3-small"
 
 
 @pytest.mark.parametrize("line", ["not json", '{"role": "nobody", "content": "x"}', '{"role": "user"}', "[]", ""])
@@ -112,12 +155,55 @@ def test_a_transcript_that_is_none_names_the_line(tmp_path: Path, line: str) -> 
 
 
 def test_the_stand_in_can_only_quote() -> None:
-    from langchain_core.messages import AIMessage
-
     model = OfflineQuotingModel()
     assert model.invoke([HumanMessage("Where was Rizal born?")]).text == "I can see nothing about that."
-    seen = [HumanMessage("Rizal was born in Calamba"), AIMessage("I see")]
-    assert model.invoke([*seen, HumanMessage("Where was Rizal born?")]).text == "“Rizal was born in Calamba”"
+    said = [HumanMessage("Rizal was born in Calamba"), AIMessage("I see")]
+    assert model.invoke([*said, HumanMessage("Where was Rizal born?")]).text == "“Rizal was born in Calamba”"
+    hinted = SystemMessage("Rizal was born in Calamba")  # it is not told by its developer either
+    assert model.invoke([hinted, HumanMessage("Where was Rizal born?")]).text == "I can see nothing about that."
+    asked = [HumanMessage("Was Rizal born in Cebu? I forgot"), HumanMessage("Where was Rizal born?")]
+    assert model.invoke(asked).text == "I can see nothing about that."
+
+
+def test_the_stand_in_asks_its_tool_only_where_nothing_was_recalled() -> None:
+    @tool
+    def look(query: str) -> str:
+        """Look."""
+        return query
+
+    model = OfflineQuotingModel().bind_tools([look])
+    question = HumanMessage("Where was Rizal born?")
+    [call] = model.invoke([HumanMessage("Hello"), question]).tool_calls
+    assert (call["name"], call["args"]) == ("look", {"query": "Where was Rizal born?"})
+    recalled = fence.message(fence.fenced([fence.element("recalled", "2026-10-02:\nUser [3]: Rizal was born")]), "m")
+    assert model.invoke([recalled, question]).text == "“Rizal was born”"
+
+
+def test_where_a_line_of_a_prompt_is_from() -> None:
+    recalled = (
+        "2026-10-02:\nUser [12]: a <b> & c\n  and on\nMang Tonyo [14]: 1,800\n2026-10-03:\nAssistant [20]: [x]: y"
+    )
+    prompt = [
+        SystemMessage("You are kind"),
+        fence.message(fence.fenced([fence.element("summary", "Maya has a kiln", messages="0-9")]), "one"),
+        HumanMessage("Hello\nthere [5]: no"),
+        fence.message(fence.fenced([fence.element("recalled", recalled)]), "two"),
+        ToolMessage(
+            fence.fenced([fence.element("passage", "It is\n7391", messages="30-31", by="user", at="2026-10-15 00:00")]),
+            tool_call_id="c",
+        ),
+    ]
+    assert [(line.text, line.part, line.message, line.day) for line in seen.lines(prompt)] == [
+        ("Maya has a kiln", "summary", None, None),
+        ("Hello", "recent", None, None),
+        ("there [5]: no", "recent", None, None),
+        ("a <b> & c", "recalled", 12, "2026-10-02"),
+        ("and on", "recalled", 12, "2026-10-02"),
+        ("1,800", "recalled", 14, "2026-10-02"),
+        ("[x]: y", "recalled", 20, "2026-10-03"),
+        ("It is", "passage", 30, "2026-10-15"),
+        ("7391", "passage", 30, "2026-10-15"),
+    ]
 
 
 def test_the_bundled_questions_are_about_what_is_said_once_and_long_ago() -> None:

@@ -463,7 +463,7 @@ def check_wording(case: Case, fitted: Fitted) -> None:
             continue
         low, high = entry.sequences[0], entry.sequences[-1]
         if low in fitted.clipped:
-            assert f"read(from_sequence={low}, to_sequence={high})" in str(entry.message.content)
+            assert f"read_messages(first={low}, last={high})" in str(entry.message.content)
             assert content.source(entry.message) == content.OURS
         elif entry.message.id == given[low].id and isinstance(given[low], (HumanMessage, AIMessage, ToolMessage)):
             original = given[low]
@@ -596,7 +596,7 @@ def test_the_budget_is_on_content_not_on_the_count() -> None:
 def test_a_message_larger_than_the_budget_is_cut_and_says_how_to_read_the_original() -> None:
     pack = packed([*chat(2), HumanMessage("a" * 30_000 + "z" * 30_000, id="huge")])
     text = str(pack.messages[-1].content)
-    assert "[… 60,000 characters, cut; it is message 4: read(from_sequence=4, to_sequence=4) …]" in text
+    assert "[… 60,000 characters, cut; it is message 4: read_messages(first=4, last=4) …]" in text
     assert text.startswith("a" * 1000)
     assert text.endswith("z" * 1000)
     assert content.source(pack.messages[-1]) == content.OURS
@@ -620,7 +620,7 @@ def test_arguments_of_a_call_are_cut_and_their_names_stay() -> None:
     assert isinstance(cut, AIMessage)
     assert set(cut.tool_calls[0]["args"]) == {"path", "text", "tags"}
     assert cut.tool_calls[0]["args"]["path"] == "a.txt"
-    assert "it is message 1: read(from_sequence=1, to_sequence=1)" in str(cut.content)
+    assert "it is message 1: read_messages(first=1, last=1)" in str(cut.content)
     assert pack.messages[3].content == "done"
     assert pack.clipped == [1]
 

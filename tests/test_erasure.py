@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.models import Receipt
 from langchain_supabase_memory.schema.migrate import migrate
 from tests.conftest import Door
@@ -263,3 +263,15 @@ async def test_what_waits_is_dropped_with_what_is_forgotten(door: Door, user_id:
         assert len(memory.outbox) == 2
         await door(forget, **named)
         assert memory.outbox.conversations() == [memory.key("t", f"{user_id}-other")]
+
+
+async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, user_id: str) -> None:
+    mine = SupabaseStore(door.service, user_id=user_id)
+    others = SupabaseStore(door.service, user_id=user_id + "-other")
+    for store in (mine, others):
+        await store.aput(("facts",), "kiln", {"text": "It shows E-47"})
+    assert (await door(door.service.forget_user, user_id=user_id, dry_run=True)).items == 1
+    assert await mine.aget(("facts",), "kiln") is not None
+    assert (await door(door.service.forget_user, user_id=user_id)).items == 1
+    assert await mine.aget(("facts",), "kiln") is None
+    assert await others.aget(("facts",), "kiln") is not None

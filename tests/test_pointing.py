@@ -101,19 +101,19 @@ def test_resolve_and_its_abstention(memory: SupabaseMemory) -> None:
 @pytest.mark.parametrize("colour", ["sync", "async"])
 async def test_an_agent_reads_a_turn_with_its_tool(memory: SupabaseMemory, colour: str) -> None:
     tool = get_turn_tool(memory)
-    model = says(calls("get_turn", number=1), "done")
+    model = says(calls("get_turn", n=1), "done")
     agent: Any = create_agent(model, [tool], middleware=[SupabaseMemoryMiddleware(memory)])
     run = agent.invoke(asks("hello"), config()) if colour == "sync" else await agent.ainvoke(asks("hello"), config())
     assert "Recipe 1 of adobo" in str(run["messages"][-2].content)
-    assert set(tool.args) == {"number"}
+    assert set(tool.args) == {"n"}
 
 
 def test_a_tool_outside_of_a_graph_and_its_failures(memory: SupabaseMemory) -> None:
     tool = get_turn_tool(memory, thread_id="t")
-    assert "sinigang" in tool.invoke({"number": 2})
-    assert tool.invoke({"number": 99}) == "There is no turn 99."
-    assert "number from 1" in tool.invoke({"number": 0})
-    assert "thread_id" in get_turn_tool(memory).invoke({"number": 1})
+    assert "sinigang" in tool.invoke({"n": 2})
+    assert "There is no turn 99." in tool.invoke({"n": 99})
+    assert "number from 1" in tool.invoke({"n": 0})
+    assert "thread_id" in get_turn_tool(memory).invoke({"n": 1})
 
 
 @pytest.mark.parametrize("chunks", [False, True], ids=["text", "chunks"])
@@ -172,5 +172,5 @@ async def test_cleaning_up_beside_an_application(
     assert memory.count(thread_id="o") == 0
     assert memory.count(thread_id="t") == 6
     assert "A clean-up failed" in caplog.text
-    with pytest.raises(ConfigurationError, match="no retention"):
-        await cleanup(memory, timedelta(seconds=1))
+    with pytest.raises(ConfigurationError, match="above zero"):
+        await cleanup(memory, timedelta())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 
 from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
@@ -24,6 +25,7 @@ def test_the_python_blocks_run_in_order(
         "model": OfflineQuotingModel(),
         "summary_model": quoting_summary,
         "prompt": prompt,
+        "embeddings": DeterministicFakeEmbedding(size=32),
     }
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(blocks) >= 3

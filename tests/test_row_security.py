@@ -600,10 +600,7 @@ ATTEMPTS = {
     "keep less": "select where memory_private.retain(%(owner)s, %(conversation)s, '{\"age\": 0.000001}') > 0",
     "look at turns": "select * from memory.conversation_turns where user_id = %(owner)s",
     "change turns": "update memory.conversation_turns set user_query = 'forged'",
-    "empty the tables": (
-        "truncate memory.conversations, memory.conversation_messages, memory.conversation_summaries,"
-        " memory.gone_messages"
-    ),
+    "empty the tables": "truncate memory.conversations cascade",
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
     "rewrite the ledger": "delete from memory_private.migrations where name <> ''",

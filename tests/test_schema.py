@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import (
+    AccessError,
     AuthenticationError,
     ConfigurationError,
     MigrationConflictError,
@@ -130,6 +131,11 @@ def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster:
             f" alter database {fresh} owner to neither; alter database {upgraded} owner to neither",
             superuser=True,
         )
+        cluster.execute("revoke usage on schema extensions from public", database=fresh, superuser=True)
+        with pytest.raises(AccessError, match="grant usage on schema extensions"):
+            migrate(cluster.conn_string(fresh, role))
+        for name in (fresh, upgraded):
+            cluster.execute("grant usage on schema extensions to public", database=name, superuser=True)
     parts = {part.name: part.sql for part in script.parts(1536, plain=True)}
     with psycopg.connect(cluster.conn_string(upgraded, role)) as connection:
         for name in ("plain_postgres", "ledger", "0001_conversations"):

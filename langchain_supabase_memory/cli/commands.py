@@ -18,6 +18,7 @@ from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
     from langchain_supabase_memory.memory import SupabaseMemory
@@ -43,6 +44,9 @@ def _plainly(command: Callable[..., Any]) -> Callable[..., Any]:
 _dimensions = click.option(
     "--dimensions", type=int, default=DEFAULT_DIMENSIONS, show_default=True, help="The width of your embeddings."
 )
+_vector_index = click.option(
+    "--vector-index", is_flag=True, help="With an index over the vectors, for owners of more than 10,000 chunks."
+)
 _database_url = click.option(
     "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
 )
@@ -61,12 +65,13 @@ def commands() -> None:
 @_database_url
 @_embedded
 @_dimensions
+@_vector_index
 @_plainly
-def migrate(database_url: str | None, embedded: Path | None, dimensions: int) -> None:
+def migrate(database_url: str | None, embedded: Path | None, dimensions: int, vector_index: bool) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
     from langchain_supabase_memory.schema.migrate import migrate as apply
 
-    installed = apply(_conn_string(database_url, embedded), dimensions=dimensions)
+    installed = apply(_conn_string(database_url, embedded), dimensions=dimensions, vector_index=vector_index)
     click.echo(
         f"The database is set up for release {installed.version}, embeddings of {installed.dimensions} dimensions."
     )
@@ -79,13 +84,14 @@ def migrate(database_url: str | None, embedded: Path | None, dimensions: int) ->
     help="Write migration files into this folder (supabase/migrations), for `supabase db push`.",
 )
 @_dimensions
+@_vector_index
 @_plainly
-def sql(output: Path | None, dimensions: int) -> None:
+def sql(output: Path | None, dimensions: int, vector_index: bool) -> None:
     """Print everything the database needs, to be pasted into Supabase's SQL editor; or write migration files."""
     if output is None:
-        click.echo(script.text(dimensions))
+        click.echo(script.text(dimensions, vector_index=vector_index))
         return
-    written = files.write(output, dimensions)
+    written = files.write(output, dimensions, vector_index=vector_index)
     for path in written:
         click.echo(path)
     click.echo(
@@ -128,17 +134,19 @@ def cleanup(
     max_messages: int | None,
     every: float | None,
 ) -> None:
-    """Remove what is not to be kept: messages too old, turns too many."""
+    """Remove what is not to be kept: chunks that have expired, messages too old, turns too many."""
     from langchain_supabase_memory.settings import Retention
 
-    if max_age is max_turns is max_messages is None:
-        raise ConfigurationError("Nothing says what is kept.", hint="Pass --max-age 24, for example.")
-    age = None if max_age is None else timedelta(hours=max_age)
-    retention = Retention(max_turns=max_turns, max_age=age, max_messages=max_messages)
+    retention = None
+    if not max_age is max_turns is max_messages is None:
+        age = None if max_age is None else timedelta(hours=max_age)
+        retention = Retention(max_turns=max_turns, max_age=age, max_messages=max_messages)
     with _memory(database_url, embedded, url, key) as memory:
         while True:
             gone = memory.forget_expired(retention=retention)
-            click.echo(f"{gone.messages} messages of {gone.conversations} conversations removed.")
+            click.echo(
+                f"{gone.messages} messages of {gone.conversations} conversations and {gone.chunks} chunks removed."
+            )
             if every is None:
                 return
             time.sleep(every * 60)
@@ -168,22 +176,23 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) 
 
     from langchain_supabase_memory.demo.show import show
 
-    chat, summariser = _models(model)
-    show(Console(), path.absolute(), chat, summariser, path=transcript, questions=list(ask) or None)
+    chat, summariser, embeddings = _models(model)
+    questions = list(ask) or None
+    show(Console(), path.absolute(), chat, summariser, path=transcript, questions=questions, embeddings=embeddings)
 
 
-def _models(name: str) -> tuple[BaseChatModel, Summariser]:
-    """The agent's model and the summary model: the real one where there is a key, else the stand-ins."""
+def _models(name: str) -> tuple[BaseChatModel, Summariser, Embeddings | None]:
+    """The agent's model, the summary model and the embedder where there is a key; else the stand-ins and none."""
     if os.environ.get("OPENAI_API_KEY"):
         try:
-            from langchain_openai import ChatOpenAI
+            from langchain_openai import ChatOpenAI, OpenAIEmbeddings
         except ImportError:
             raise MissingDependencyError("A model of OpenAI", "openai") from None
         chat = ChatOpenAI(model=name)
-        return chat, chat
+        return chat, chat, OpenAIEmbeddings(model="text-embedding-3-small")
     from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
 
-    return OfflineQuotingModel(), quoting_summary
+    return OfflineQuotingModel(), quoting_summary, None
 
 
 def _memory(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> SupabaseMemory:

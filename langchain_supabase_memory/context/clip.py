@@ -75,7 +75,7 @@ def _mark(entry: Entry) -> str:
     if entry.sequences:
         low, high = entry.sequences[0], entry.sequences[-1]
         which = f"message {low}" if low == high else f"messages {low} to {high}"
-        where = f"; it is {which}: read(from_sequence={low}, to_sequence={high})"
+        where = f"; it is {which}: read_messages(first={low}, last={high})"
     return f"[… {size}{f' and {media} images or files' if media else ''}, cut{where} …]"
 
 

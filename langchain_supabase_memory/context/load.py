@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, History, fit
+from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, Fitted, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.conversations import kept, named
+from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.indexing import index
 from langchain_supabase_memory.messages import codec, content, fence
 from langchain_supabase_memory.messages.blocks import Entry
+from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.summaries import segment, shortened, summarise
 
 if TYPE_CHECKING:
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.models import ConversationKey, Turn
+    from langchain_supabase_memory.context.recalled import Recalling
+    from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult, Turn
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
 
 VIA: Final = "graph"
@@ -41,6 +46,8 @@ def context(
     waiting: Sequence[BaseMessage] = (),
     model: str | None = None,
     retention: Retention | None = None,
+    recalling: Recalling | None = None,
+    prepared: bool = True,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
 
@@ -55,21 +62,35 @@ def context(
         waiting: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is removed first.
+        recalling: What is recalled; `None` for nothing.
+        prepared: Whether what is due is summarised and indexed first, where the policies say so.
 
     Returns:
         The pack.
 
     Raises:
+        MigrationConflictError: What is stored was embedded by another model than is at hand.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    within = policy.within(budget)
-    pack = yield from _packed(key, budget, within, current, branch, waiting, retention)
-    if model is None or policy.mode != "inline" or not pack.due:
+    within = policy.within(budget if recalling is None else budget.beside_recalled)
+    ask = Asking(key, budget, within, current, branch, waiting, retention, recalling)
+    pack = yield from ask.packed()
+    if not prepared:
         return pack
-    done = yield from summarise(key, within, model=model, most_segments=policy.inline_segments)
-    if done.segments or done.overtaken:
-        pack = yield from _packed(key, budget, within, current, branch, waiting, retention)
-    return replace(pack, summary_error=done.failed) if done.failed else pack
+    summarised = indexed = None
+    if model is not None and policy.mode == "inline" and pack.due:
+        summarised = yield from summarise(key, within, model=model, most_segments=policy.inline_segments)
+    if recalling is not None and pack.index_due:
+        indexed = yield from index_now(key, recalling)
+    if (summarised and (summarised.segments or summarised.overtaken)) or (indexed and indexed.chunks):
+        pack = yield from ask.packed()
+    return replace(pack, summary_error=summarised.failed) if summarised and summarised.failed else pack
+
+
+def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
+    """Index what a pack would otherwise miss, as much as may be done before one answer."""
+    chunking = recalling.chunking
+    return (yield from index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches))
 
 
 def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
@@ -89,32 +110,94 @@ REFERENCE_ID: Final = "lc_supabase_memory_reference"
 """The id of the message that carries a turn that the user points at."""
 
 
-def _packed(
-    key: ConversationKey,
-    budget: ContextBudget,
-    policy: SummaryPolicy,
-    current: Sequence[BaseMessage],
-    branch: Sequence[BaseMessage] | None,
-    waiting: Sequence[BaseMessage],
-    retention: Retention | None,
-) -> Flow[ContextPack]:
-    # The current turn may be stored already and is not shown from there: it must not use up what is read.
-    characters = budget.about_characters * (1 if budget.tokens is None else 2) + sum(map(content.characters, current))
-    wanted = _LIMIT if budget.max_messages is None else min(_LIMIT, budget.max_messages + 1 + len(current))
-    arguments = {**named(key), "p_characters": characters, "p_messages": wanted, "p_retention": kept(retention)}
-    document: Mapping[str, Any] = (yield from call("memory_context", arguments)) or {}
-    fitted = fit(_history(document, current, branch, waiting), meter(budget), budget.max_messages)
-    pack = ContextPack(
-        key=key,
-        budget=budget,
-        fitted=fitted,
-        full_messages=document.get("message_count", 0),
-        full_characters=document.get("total_characters", 0),
-        full_tokens=document.get("total_tokens", 0),
-        through_sequence=document.get("through_sequence", -1),
-        summary_error=document.get("summary_error"),
-    )
-    return replace(pack, due=_is_due(document, pack, policy))
+@dataclass(frozen=True)
+class Asking:
+    """Everything that a pack is made from, beside the database; arguments as for `context`."""
+
+    key: ConversationKey
+    budget: ContextBudget
+    policy: SummaryPolicy
+    current: Sequence[BaseMessage]
+    branch: Sequence[BaseMessage] | None
+    waiting: Sequence[BaseMessage]
+    retention: Retention | None
+    recalling: Recalling | None
+
+    def packed(self) -> Flow[ContextPack]:
+        """The pack as it is now, in one round trip beside the embedding of the question."""
+        asked, failed = None, None
+        if self.recalling is not None:
+            question = self.recalling.question(self.budget)
+            asked, failed = yield from search.asked(question, model=self.recalling.model)
+            asked["scope"] = self.recalling.scope
+        arguments = {**named(self.key), **self._bounds(), "p_retention": kept(self.retention), "p_recall": asked}
+        try:
+            document = (yield from call("memory_context", arguments)) or {}
+        except MigrationConflictError as error:
+            if asked is None or self.recalling is None or self.recalling.strict:
+                raise
+            failed = error.message
+            document = (yield from call("memory_context", {**arguments, "p_recall": {**asked, "vectors": []}})) or {}
+        found = document.get("recalled")
+        recall = None if found is None else search.found(found, failed)
+        pack = self._fitted(document, () if recall is None else recall.chunks)
+        is_due, is_index_due = _is_due(document, pack, self.policy), self._is_index_due(document, pack)
+        return replace(pack, due=is_due, index_due=is_index_due, recall_error=failed)
+
+    def _bounds(self) -> dict[str, Any]:
+        # The current turn may be stored already and is not shown from there: it must not use up what is read.
+        said = sum(map(content.characters, self.current))
+        characters = self.budget.about_characters * (1 if self.budget.tokens is None else 2) + said
+        most = self.budget.max_messages
+        wanted = _LIMIT if most is None else min(_LIMIT, most + 1 + len(self.current))
+        # What is surely shown, whatever the labels and the summary take.
+        recent = int(self.budget.about_characters * (1 - self.budget.recalled)) - (self.policy.max_characters or 0)
+        return {"p_characters": characters, "p_messages": wanted, "p_recent": max(0, recent // 2) + said}
+
+    def _fitted(self, document: Mapping[str, Any], chunks: Sequence[Chunk]) -> ContextPack:
+        history = _history(document, self.current, self.branch, self.waiting)
+        whole = meter(self.budget)
+        room = int(whole.limit * self.budget.recalled)
+        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone).within(room, whole)
+        fitted, weight = self._around(history, recalled)
+        repeated = recalled.without(_shown(fitted), self.key)
+        if len(repeated.chunks) < len(recalled.chunks):
+            # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
+            fitted, weight = self._around(history, repeated)
+            recalled = repeated.without(_shown(fitted), self.key)
+        if fitted.weight + weight > whole.limit:
+            # The user's message alone is more than was left: it is never cut, so there is nothing else.
+            recalled = Recalled()
+            fitted, _ = self._around(history, recalled)
+        return ContextPack(
+            key=self.key,
+            budget=self.budget,
+            fitted=fitted,
+            full_messages=document.get("message_count", 0),
+            full_characters=document.get("total_characters", 0),
+            full_tokens=document.get("total_tokens", 0),
+            through_sequence=document.get("through_sequence", -1),
+            summary_error=document.get("summary_error"),
+            remembered=recalled,
+            taken=recalled.weight(whole),
+        )
+
+    def _around(self, history: History, recalled: Recalled) -> tuple[Fitted, int]:
+        """The history beside what is recalled, and what that weighs."""
+        weight = recalled.weight(meter(self.budget))
+        return fit(history, meter(self.budget, weight), self.budget.max_messages), weight
+
+    def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
+        if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
+            return False
+        first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
+        return document["indexed_through"] < first - 1 and not document["index_waiting"]
+
+
+def _shown(fitted: Fitted) -> set[int]:
+    """The messages that a pack shows whole."""
+    shown = {sequence for entry in (*fitted.recent, *fitted.current) for sequence in entry.sequences}
+    return shown.difference(fitted.clipped)
 
 
 def _history(
@@ -157,7 +240,7 @@ def _history(
 
 
 def _is_due(document: Mapping[str, Any], pack: ContextPack, policy: SummaryPolicy) -> bool:
-    if not document or document["summary_waiting"]:
+    if "conversation_id" not in document or document["summary_waiting"]:
         return False
     beyond = (
         (policy.characters, document["total_characters"] - document["summarised_characters"]),

@@ -42,6 +42,9 @@ class Meter(Protocol):
     def room_in_characters(self, room: int) -> int:
         """About how many characters fit into a room."""
 
+    def room_in_text(self, characters: int) -> int:
+        """What so many characters of a text form weigh; a budget in tokens is on messages alone."""
+
 
 class CharacterMeter:
     """Counts characters as the pack's text form has them; what is sent and not shown counts too."""
@@ -65,6 +68,10 @@ class CharacterMeter:
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
         return room
+
+    def room_in_text(self, characters: int) -> int:
+        """See `Meter`."""
+        return characters
 
 
 class TokenMeter:
@@ -100,17 +107,26 @@ class TokenMeter:
         """See `Meter`."""
         return room * 4
 
+    def room_in_text(self, characters: int) -> int:
+        """See `Meter`."""
+        return 0
 
-def meter(budget: ContextBudget) -> Meter:
-    """The meter of a budget."""
+
+def meter(budget: ContextBudget, taken: int = 0) -> Meter:
+    """The meter of a budget.
+
+    Args:
+        budget: The budget.
+        taken: What of it is taken already.
+    """
     if budget.tokens is None:
-        return CharacterMeter(budget.about_characters)
+        return CharacterMeter(budget.about_characters - taken)
     counter: Any = budget.token_counter
     if counter == "approximate":
         counter = count_tokens_approximately
     elif hasattr(counter, "get_num_tokens_from_messages"):
         counter = counter.get_num_tokens_from_messages
-    return TokenMeter(budget.tokens, counter)
+    return TokenMeter(budget.tokens - taken, counter)
 
 
 def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], int]:

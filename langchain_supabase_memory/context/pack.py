@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import chaining
 from langchain_supabase_memory.context.head import BORDER
+from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.messages import content
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.fit import Fitted
-    from langchain_supabase_memory.models import ConversationKey, Segment
+    from langchain_supabase_memory.models import Chunk, ConversationKey, Segment
     from langchain_supabase_memory.settings import ContextBudget
 
 
@@ -34,6 +35,10 @@ class ContextPack:
         through_sequence: The last message that any stored summary covers; -1 if none.
         due: Whether enough is not yet summarised for a summary to be made.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
+        remembered: What was recalled; its parts are served by the properties below.
+        taken: What that weighs against the budget.
+        index_due: Whether something that is not shown can not be recalled yet.
+        recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
     """
 
     key: ConversationKey
@@ -45,6 +50,15 @@ class ContextPack:
     through_sequence: int = -1
     due: bool = False
     summary_error: str | None = None
+    remembered: Recalled = field(default_factory=Recalled, repr=False)
+    taken: int = 0
+    index_due: bool = False
+    recall_error: str | None = None
+
+    @property
+    def recalled(self) -> list[Chunk]:
+        """What was recalled and is shown beside the recent messages, the best first."""
+        return list(self.remembered.chunks)
 
     @property
     def summary(self) -> Segment | None:
@@ -53,14 +67,14 @@ class ContextPack:
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The history for the prompt, oldest first: the fenced summary, then the recent messages verbatim.
+        """The history for the prompt: the fenced summary, the recent messages verbatim, what was recalled.
 
         The current user message is not among them: it comes after, and `prompt` has both. What changes from turn to
         turn comes last, so that a provider's prompt cache holds. A provider that is asked to go on from a response it
         holds would not be sent the summary at all, so ids of responses are left out here; `SupabaseMemoryMiddleware`
         keeps them as long as they fit.
         """
-        return chaining.cut([*self._head, *(entry.message for entry in self.fitted.recent)])
+        return chaining.cut(self._history)
 
     @property
     def prompt(self) -> list[BaseMessage]:
@@ -70,7 +84,7 @@ class ContextPack:
     @property
     def chained(self) -> list[BaseMessage]:
         """`prompt` with the ids of responses left in, for who makes sure that they fit (`chaining.prepared`)."""
-        return [*self._head, *(entry.message for entry in (*self.fitted.recent, *self.fitted.current))]
+        return [*self._history, *(entry.message for entry in self.fitted.current)]
 
     @property
     def omitted(self) -> list[tuple[int, int, str]]:
@@ -115,6 +129,11 @@ class ContextPack:
             covers = "" if summary is None else f"messages 0 to {summary.to_sequence}"
             sections.append(_section("note" if summary is None else "summary", self._head, covers))
         sections.append(_section("recent", recent, f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"))
+        found = self.remembered.message
+        if found is not None:
+            threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
+            covers = f"{len(self.recalled)} passages" + (f" of {threads} conversations" if threads > 1 else "")
+            sections.append(_section("recalled", [found], covers))
         if current:
             sections.append(_section("current", current, "the turn under way"))
         unit = "tokens" if self.budget.tokens is not None else "characters"
@@ -126,7 +145,7 @@ class ContextPack:
             sections=sections,
             message_ids=[str(message.id) for message in [*recent, *current]],
             budget=f"{limit:,} {unit}",
-            used=self.fitted.weight,
+            used=self.fitted.weight + self.taken,
             summary=None if summary is None else summary.number,
             covered=None if summary is None else (0, summary.to_sequence),
             through_sequence=self.through_sequence,
@@ -137,6 +156,7 @@ class ContextPack:
             full_tokens=self.full_tokens + sum(map(content.tokens, unsaved)),
             previous_response_id=previous_response_id,
             summary_error=self.summary_error,
+            recall_error=self.recall_error,
         )
 
     def _repr_html_(self) -> str:
@@ -156,11 +176,22 @@ class ContextPack:
     def _head(self) -> list[BaseMessage]:
         return [] if self.fitted.head_message is None else [self.fitted.head_message]
 
+    @property
+    def _history(self) -> list[BaseMessage]:
+        recent = [entry.message for entry in self.fitted.recent]
+        found = self.remembered.message
+        if found is None:
+            return [*self._head, *recent]
+        # What changes from turn to turn comes last; but nothing stands between calls and results that are to come.
+        if not self.fitted.current and recent and (content.tool_calls(recent[-1]) or recent[-1].type == "tool"):
+            return [*self._head, found, *recent]
+        return [*self._head, *recent, found]
+
     def _lines(self) -> list[str]:
         recent = [content.line(entry.message) for entry in self.fitted.recent]
-        if not recent and not self._head:
+        if not recent and not self._head and not self.recalled:
             return []
-        return [*self.fitted.head.lines(), *(["Recent messages:", *recent] if recent else [])]
+        return [*self.fitted.head.lines(), *self.remembered.lines(), *(["Recent messages:", *recent] if recent else [])]
 
 
 def joined(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

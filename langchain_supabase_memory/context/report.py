@@ -17,7 +17,7 @@ class Section:
     """A part of the prompt.
 
     Attributes:
-        name: `summary` (or `note`, without one), `recent` or `current`.
+        name: `summary` (or `note`, without one), `recent`, `recalled` or `current`.
         messages: How many messages.
         characters: Characters of what is sent.
         tokens: Their approximate tokens.
@@ -52,6 +52,7 @@ class ContextReport:
         previous_response_id: Whether the provider was asked to go on from a response that it holds, so that only what
             is new was sent; `None` if nobody said.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
+        recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
     """
 
     thread_id: str
@@ -69,6 +70,7 @@ class ContextReport:
     full_tokens: int
     previous_response_id: bool | None = None
     summary_error: str | None = None
+    recall_error: str | None = None
     characters: int = field(init=False)
     tokens: int = field(init=False)
     saved_characters: int = field(init=False)
@@ -136,6 +138,8 @@ class ContextReport:
         said += [f"message {sequence} cut" for sequence in self.clipped]
         if self.summary_error is not None:
             said.append(f"the last summary failed: {self.summary_error}")
+        if self.recall_error is not None:
+            said.append(f"recalled by words alone: {self.recall_error}")
         if self.previous_response_id is not None:
             said.append(f"previous_response_id {'used' if self.previous_response_id else 'not used'}")
         return "; ".join(said) or "nothing omitted"

@@ -1,4 +1,4 @@
-"""A real LangChain agent whose context is bounded, with a tool for what was said before it."""
+"""A real LangChain agent whose context is bounded: what fits the question is recalled into it, or found with a tool."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.demo.search import search_tool
+from langchain_supabase_memory.demo import seen
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.messages import content
-from langchain_supabase_memory.settings import ContextBudget
+from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
 
 BUDGET = ContextBudget(characters=4_000)
-"""What a prompt may hold of the conversation: the rolling summary, and the newest messages as they were said."""
+"""What a prompt may hold of the conversation: the summary, the newest messages, what was recalled."""
+
+POLICY = SummaryPolicy(characters=1_000, keep_characters=500, input_characters=8_000)
+"""Up to two thirds of a prompt are recalled, so not much is left for the newest messages: older ones are summarised."""
 
 _PROMPT = (
     "You are the assistant of the person you talk with. You see a summary and the newest messages of a long "
-    "conversation; what was said before them you find with search_conversation. Answer in one sentence, from what was "
-    "said, and say so if you cannot find it."
+    "conversation, and what was recalled of it; if that is not enough, use search_conversation_history. Answer in one "
+    "sentence, from what was said, and say so if you cannot find it."
 )
 
 
@@ -38,11 +41,15 @@ class Answer:
         text: What the agent said.
         characters: The characters of all prompts sent for it.
         tokens: Their approximate tokens.
+        recalled: How many messages were recalled into the prompt.
+        source: The line of the last prompt that the answer is nearest to; `None` if there is none.
     """
 
     text: str
     characters: int
     tokens: int
+    recalled: int
+    source: seen.Line | None
 
 
 class DemoAgent:
@@ -52,24 +59,26 @@ class DemoAgent:
         memory: Where the conversation is.
         thread_id: Which one it is.
         model: A chat model that can call tools.
+        recall: Whether what fits a question is recalled into the prompt; else there is only the tool.
 
     Raises:
         MissingDependencyError: The extra `agents` is not installed.
     """
 
-    def __init__(self, memory: SupabaseMemory, thread_id: str, model: BaseChatModel) -> None:
+    def __init__(self, memory: SupabaseMemory, thread_id: str, model: BaseChatModel, *, recall: bool = True) -> None:
         try:
             from langchain.agents import create_agent
         except ImportError:
             raise MissingDependencyError("The demo's agent", "agents") from None
         from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
+        from langchain_supabase_memory.tools import read_messages_tool, search_conversation_history_tool
 
         self._thread_id = thread_id
         self._agent = create_agent(
             model,
-            [search_tool(memory, thread_id)],
+            [search_conversation_history_tool(memory), read_messages_tool(memory)],
             system_prompt=_PROMPT,
-            middleware=[SupabaseMemoryMiddleware(memory, budget=BUDGET, on_error="raise")],
+            middleware=[SupabaseMemoryMiddleware(memory, budget=BUDGET, recall=recall, on_error="raise")],
         )
 
     def ask(self, question: str) -> Answer:
@@ -78,16 +87,30 @@ class DemoAgent:
         config: RunnableConfig = {"callbacks": [meter], "configurable": {"thread_id": self._thread_id}}
         state: Any = {"messages": [HumanMessage(question)]}
         said: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
-        return Answer(str(said[-1].text), meter.characters, meter.tokens)
+        text = str(said[-1].text)
+        recalled = {line.message for line in meter.seen if line.part == "recalled"}
+        return Answer(text, meter.characters, meter.tokens, len(recalled), _source(meter.seen, text))
 
 
 class _Meter(BaseCallbackHandler):
-    """Counts what is sent to the model."""
+    """Counts what is sent to the model, and keeps the lines of the last prompt."""
 
     def __init__(self) -> None:
         self.characters = self.tokens = 0
+        self.seen: list[seen.Line] = []
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any) -> None:
         sent = [message for batch in messages for message in batch]
         self.characters += sum(map(content.characters, sent))
         self.tokens += sum(map(content.tokens, sent))
+        last = max((place for place, message in enumerate(sent) if message.type == "human"), default=0)
+        self.seen = seen.lines([*sent[:last], *sent[last + 1 :]])
+
+
+def _source(lines: list[seen.Line], answer: str) -> seen.Line | None:
+    """The line that an answer quotes, one with a date before others; else the dated line that is nearest to it."""
+    quoted = [line for line in lines if line.text and line.text in answer]
+    longest = max((len(line.text) for line in quoted), default=0)
+    exact = sorted((line for line in quoted if len(line.text) == longest), key=lambda line: line.day is None)
+    near = exact or seen.ranked([line for line in lines if line.day is not None], answer)
+    return near[0] if near else None

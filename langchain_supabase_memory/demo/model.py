@@ -13,8 +13,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
+from langchain_supabase_memory.demo import seen
 from langchain_supabase_memory.demo.agent import BUDGET
-from langchain_supabase_memory.demo.search import rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,10 @@ NOTHING = "I can see nothing about that."
 
 
 class OfflineQuotingModel(BaseChatModel):
-    """No language model: it asks its tool with the question's own words, then quotes the best line that it sees.
+    """No language model: it quotes the line of its prompt that shares most words with the question.
 
-    It knows nothing, makes nothing up, and is here so that the demo runs without a key.
+    Where nothing was recalled into its prompt it first asks its tool, if it has one, with the question's own words. It
+    knows nothing, makes nothing up, and is here so that the demo runs without a key.
     """
 
     tool_name: str | None = None
@@ -49,34 +50,28 @@ class OfflineQuotingModel(BaseChatModel):
     ) -> ChatResult:
         last = max(place for place, message in enumerate(messages) if isinstance(message, HumanMessage))
         question = str(messages[last].text)
+        lines = seen.lines([*messages[:last], *messages[last + 1 :]])
         answered = any(isinstance(message, ToolMessage) for message in messages[last:])
-        if self.tool_name and not answered:
+        if self.tool_name and not answered and not any(line.part == "recalled" for line in lines):
             call = {"name": self.tool_name, "args": {"query": question}, "id": f"call_{last}"}
             answer = AIMessage("", tool_calls=[call])
         else:
-            found = [line for message in messages[last + 1 :] for line in str(message.text).splitlines()]
-            seen = [str(message.text) for message in messages[:last] if message.type != "system"]
-            # What its tool found comes best first already.
-            answer = AIMessage(quoted(statements(found)) or quote(seen, question) or NOTHING)
+            answer = AIMessage(quote(lines, question) or NOTHING)
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
-def quote(lines: list[str], question: str) -> str:
+def quote(lines: Sequence[seen.Line], question: str) -> str:
     """The line that shares most with the question, in quotation marks; empty if none shares a word."""
-    candidates = statements(lines)
-    return quoted([candidates[place] for _, place in rank(candidates, question)])
+    best = seen.ranked([line for line in lines if stated(line.text)], question, key=lambda line: stated(line.text))
+    return f"“{best[0].text}”" if best else ""
 
 
-def quoted(lines: list[str]) -> str:
-    """The first line, in quotation marks; empty if there is none."""
-    return f"“{lines[0]}”" if lines else ""
+def stated(text: str) -> str:
+    """A line without the questions in it: a question seldom answers another."""
+    return _ASKED.sub("", text).strip()
 
 
-def statements(lines: list[str]) -> list[str]:
-    """The lines that are no questions: a question seldom answers another."""
-    return [line for line in lines if not line.rstrip().endswith("?")]
-
-
+_ASKED = re.compile(r"[^.!?]*\?+")
 _NAMED = re.compile(r"\d|(?<=\w )[A-Z]\w+")
 _TAGS = re.compile(r"<[^>]*>")
 
@@ -91,7 +86,7 @@ def quoting_summary(prompt: list[BaseMessage]) -> str:
         Whole lines of the summary so far and of what was said since, in order, within a quarter of the demo's budget.
     """
     lines = [unescape(line).strip() for line in _TAGS.sub("\n", str(prompt[-1].content)).splitlines()]
-    candidates = list(dict.fromkeys(statements([line for line in lines if _NAMED.search(line)])))
+    candidates = list(dict.fromkeys(line for line in lines if _NAMED.search(line) and stated(line)))
     best = sorted(candidates, key=lambda line: -len(_NAMED.findall(line)) / (len(line) + 20))
     kept: set[str] = set()
     room = BUDGET.about_characters // 4

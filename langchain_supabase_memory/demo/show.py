@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import textwrap
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -13,18 +15,21 @@ from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from langchain_supabase_memory.demo import replay, transcript
-from langchain_supabase_memory.demo.agent import BUDGET, DemoAgent
+from langchain_supabase_memory.demo import replay, seen, transcript
+from langchain_supabase_memory.demo.agent import BUDGET, POLICY, Answer, DemoAgent
 from langchain_supabase_memory.demo.model import quote
 from langchain_supabase_memory.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import SupabaseMemory
+from langchain_supabase_memory.recall.timeline import timeline
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
 from langchain_supabase_memory.transports.embedded import start_migrated
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
     from rich.console import Console
 
@@ -39,6 +44,7 @@ def show(
     *,
     path: Path | None,
     questions: list[str] | None,
+    embeddings: Embeddings | None = None,
 ) -> None:
     """Run the demo.
 
@@ -49,6 +55,7 @@ def show(
         summariser: What writes the summaries.
         path: A transcript of the user's; the bundled one by default.
         questions: What to ask; the bundled transcript's questions by default.
+        embeddings: What finds by meaning; without it what was said is found by its words.
 
     Raises:
         SupabaseMemoryError: The transcript is none, or the database cannot be started.
@@ -57,7 +64,9 @@ def show(
     console.print(Panel.fit("An agent that remembers, on a Postgres of its own", style="bold"))
     with console.status("Starting the embedded Postgres and making the schema …"):
         conn_string = start_migrated(folder, DEFAULT_DIMENSIONS)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=USER, model=summariser) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=USER, model=summariser, embeddings=embeddings, policy=POLICY
+    ) as memory:
         memory.forget(thread_id=THREAD)
         _replay(console, conn_string, said, path)
         stored = memory.read(thread_id=THREAD, columns=["characters", "tokens", "text"])
@@ -70,38 +79,92 @@ def show(
         if not asked:
             console.print('Ask about it with: supabase-memory demo --transcript FILE --ask "…"')
             return
+        _index(console, memory)
         _summarise(console, memory, len(said))
-        agent = DemoAgent(memory, THREAD, model)
+        whole = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
+        tally = _Tally(known, whole, _recent(memory))
+        agent, alone = DemoAgent(memory, THREAD, model), DemoAgent(memory, THREAD, model, recall=False)
         console.print(f"[bold]Questions about what was said long ago[/bold] (model: {model._llm_type})\n")
-        recent = _recent(memory)
-        full = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
-        right = blind = characters = tokens = whole_characters = whole_tokens = 0
-        for question in asked:
-            started = time.perf_counter()
-            answer = agent.ask(question)
-            characters, tokens = characters + answer.characters, tokens + answer.tokens
-            whole_characters, whole_tokens = whole_characters + full[0], whole_tokens + full[1]
-            expected = known.get(question)
-            mark = ""
-            if expected is not None:
-                is_right = expected.expect in answer.text
-                right += is_right
-                blind += expected.expect in quote(recent, question)
-                mark = "[green]✓[/green] " if is_right else "[red]✗[/red] "
-            console.print(f"[cyan]{USER}:[/cyan] {question}", highlight=False)
-            console.print(f"{mark}[magenta]agent:[/magenta] ", end="", highlight=False)
-            console.print(answer.text, markup=False, highlight=False, style="default")
-            console.print(
-                f"[dim]  {answer.characters:,} characters sent, the whole history would be {full[0]:,}; "
-                f"{(time.perf_counter() - started) * 1000:.0f} ms[/dim]\n",
-                highlight=False,
-            )
+        for place, question in enumerate(asked):
+            if place == 0:
+                pack = memory.context(question, thread_id=THREAD, query=question, budget=BUDGET)
+                drawn = timeline(memory.chunks(thread_id=THREAD), pack.recalled)
+                tally.ask(console, agent, question)
+                console.print(pack.report(), "")
+                console.print(f"{drawn}\n", markup=False, highlight=False, soft_wrap=True)
+            elif place < len(asked) - 1:
+                tally.ask(console, agent, question)
+            else:
+                console.print("[bold]The last one with nothing recalled: the agent has to look itself[/bold]\n")
+                tally.ask(console, alone, question)
         _point(console, memory)
-        console.print(memory.context(thread_id=THREAD, budget=BUDGET).report(), "")
-    _gains(console, len(asked), len(known), right, blind, (characters, whole_characters), (tokens, whole_tokens))
+    tally.show(console)
     console.print(f"The database stays in {folder}. To explore it, in Python:", highlight=False)
     console.print(f'  memory = SupabaseMemory.embedded("{folder}", user_id="{USER}")', highlight=False, soft_wrap=True)
-    console.print(f'  memory.read(thread_id="{THREAD}", last=5)\n', highlight=False)
+    console.print(
+        f'  memory.recall({_quoted(asked[0])}, thread_id="{THREAD}", limit=5)\n', markup=False, highlight=False
+    )
+
+
+@dataclass
+class _Tally:
+    """What questions took and brought.
+
+    Attributes:
+        known: The right answers, where they are known.
+        whole: Characters and tokens of the whole history.
+        recent: What an agent sees that has the same budget, and no memory.
+    """
+
+    known: Mapping[str, transcript.Question]
+    whole: tuple[int, int]
+    recent: list[seen.Line]
+    answers: list[Answer] = field(default_factory=list)
+    judged: list[tuple[bool, bool]] = field(default_factory=list)
+
+    def ask(self, console: Console, agent: DemoAgent, question: str) -> None:
+        """Ask, and show what came of it."""
+        started = time.perf_counter()
+        answer = agent.ask(question)
+        seconds = time.perf_counter() - started
+        self.answers.append(answer)
+        mark = ""
+        if question in self.known:
+            wanted = self.known[question].expect
+            self.judged.append((wanted in answer.text, wanted in quote(self.recent, question)))
+            mark = "[green]✓[/green] " if self.judged[-1][0] else "[red]✗[/red] "
+        console.print(f"[cyan]{USER}:[/cyan] {escape(question)}", highlight=False)
+        console.print(f"{mark}[magenta]agent:[/magenta] ", end="", highlight=False)
+        console.print(answer.text, markup=False, highlight=False, style="default")
+        console.print(f"[dim]  {_origin(answer)}[/dim]", highlight=False)
+        console.print(
+            f"[dim]  {answer.characters:,} characters sent, the whole history would be {self.whole[0]:,}; "
+            f"{seconds * 1000:.0f} ms[/dim]\n",
+            highlight=False,
+        )
+
+    def show(self, console: Console) -> None:
+        """What all of them took."""
+        asked = len(self.answers)
+        table = Table(title=f"What {asked} question{'s' * (asked != 1)} took", title_justify="left")
+        for heading in ("", "sent", "with the whole history each time", "saved"):
+            table.add_column(heading, justify="left" if not heading else "right")
+        sent = sum(each.characters for each in self.answers), sum(each.tokens for each in self.answers)
+        for name, used, history in zip(("characters", "tokens (approximate)"), sent, self.whole, strict=True):
+            table.add_row(name, f"{used:,}", f"{history * asked:,}", f"{1 - used / (history * asked):.0%}")
+        console.print(table)
+        if self.judged:
+            right, blind = (sum(each) for each in zip(*self.judged, strict=True))
+            console.print(
+                f"Right answers: [bold]{right} of {len(self.judged)}[/bold]; with only the newest "
+                f"{BUDGET.about_characters:,} characters and no memory: {blind} of {len(self.judged)}.\n",
+                highlight=False,
+            )
+
+
+def _quoted(question: str) -> str:
+    """The beginning of a question as Python would have it."""
+    return repr(textwrap.shorten(question, 50, placeholder=""))
 
 
 def _replay(console: Console, conn_string: str, said: list[transcript.Said], path: Path | None) -> None:
@@ -127,6 +190,18 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
                 raise SupabaseMemoryError("The process that stores the conversation failed.", hint="See above.")
 
 
+def _origin(answer: Answer) -> str:
+    """Where an answer came from."""
+    line = answer.source
+    if line is None:
+        return "from nothing that it saw"
+    if line.part == "recalled":
+        return f"from message {line.message} of {line.day}, one of {answer.recalled} recalled"
+    if line.part == "passage":
+        return f"from message {line.message} of {line.day}, found with search_conversation_history"
+    return "from the summary" if line.part == "summary" else "from the newest messages"
+
+
 def _point(console: Console, memory: SupabaseMemory) -> None:
     """Resolve what a user may point at."""
     for text in ("yung una nga ulit", "your previous answer", "give me a second"):
@@ -136,17 +211,36 @@ def _point(console: Console, memory: SupabaseMemory) -> None:
     console.print()
 
 
-def _recent(memory: SupabaseMemory) -> list[str]:
+def _recent(memory: SupabaseMemory) -> list[seen.Line]:
     """What an agent sees that has the same budget, and no memory."""
     pack = memory.context(thread_id=THREAD, budget=BUDGET, policy=SummaryPolicy(mode="background"))
-    return [str(entry.message.text) for entry in pack.fitted.recent]
+    return seen.lines([entry.message for entry in pack.fitted.recent])
+
+
+def _index(console: Console, memory: SupabaseMemory) -> None:
+    """Make what was said findable."""
+    started = time.perf_counter()
+    with console.status("Indexing what was said …"):
+        done = memory.index(thread_id=THREAD)
+    how = (
+        "by its words alone"
+        if memory.embeddings is None
+        else f"by its words, and by meaning with {memory.embeddings.name}"
+    )
+    if done.failed is not None:
+        console.print(f"The indexing stopped ({done.failed}); the next try comes later.", highlight=False)
+    stretches = len({chunk.segment for chunk in memory.chunks(thread_id=THREAD)})
+    console.print(
+        f"Indexed in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} stretches of talk; "
+        f"each can be recalled {how}.",
+        highlight=False,
+    )
 
 
 def _summarise(console: Console, memory: SupabaseMemory, messages: int) -> None:
     """Make the rolling summary, and show that nothing falls between."""
     with console.status("Summarising what is older than the newest messages …"):
-        policy = SummaryPolicy(input_characters=8_000).within(BUDGET)
-        made = memory.summarise(thread_id=THREAD, policy=policy)
+        made = memory.summarise(thread_id=THREAD, policy=POLICY.within(BUDGET))
     if made.failed is not None:
         console.print(f"The summary failed ({made.failed}); nothing is lost, the next try comes later.")
     coverage = memory.coverage(thread_id=THREAD, budget=BUDGET)
@@ -157,26 +251,3 @@ def _summarise(console: Console, memory: SupabaseMemory, messages: int) -> None:
         f"{'nothing fell between' if coverage.complete else 'some are omitted'}.\n",
         highlight=False,
     )
-
-
-def _gains(
-    console: Console,
-    asked: int,
-    known: int,
-    right: int,
-    blind: int,
-    characters: tuple[int, int],
-    tokens: tuple[int, int],
-) -> None:
-    table = Table(title=f"What {asked} questions took", title_justify="left")
-    for heading in ("", "sent", "with the whole history each time", "saved"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for name, (sent, whole) in (("characters", characters), ("tokens (approximate)", tokens)):
-        table.add_row(name, f"{sent:,}", f"{whole:,}", f"{1 - sent / whole:.0%}")
-    console.print(table)
-    if known:
-        console.print(
-            f"Right answers: [bold]{right} of {known}[/bold]; "
-            f"with only the newest {BUDGET.about_characters:,} characters and no memory: {blind} of {known}.\n",
-            highlight=False,
-        )

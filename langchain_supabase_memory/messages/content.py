@@ -55,7 +55,9 @@ _CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call", "tool
 # What by itself is no content: providers refuse a message that holds nothing else.
 _THOUGHTS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
 _DEEPEST: Final = 32
-_LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+"""Who speaks, for a reader."""
+
 _LONGEST_NAME: Final = 64
 
 
@@ -156,7 +158,7 @@ def line(message: BaseMessage) -> str:
 
     Only the first line begins at the margin, so nothing that was said can look like another speaker's line.
     """
-    label = _LABELS[role(message)]
+    label = LABELS[role(message)]
     if isinstance(message, (ToolMessage, FunctionMessage)) and message.name:
         label = f"{label} {_name(message.name)}"
     return f"{label}: {indented(shown(message))}"

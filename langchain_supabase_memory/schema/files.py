@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write(folder: Path, dimensions: int, *, now: datetime | None = None) -> list[Path]:
+def write(folder: Path, dimensions: int, *, vector_index: bool = False, now: datetime | None = None) -> list[Path]:
     """Write what is new since the last time into a folder of Supabase migrations.
 
     A file that is there is never touched. Tables are known by their name, the functions and access rules by their
@@ -21,6 +21,7 @@ def write(folder: Path, dimensions: int, *, now: datetime | None = None) -> list
     Args:
         folder: Usually `supabase/migrations`; made if absent.
         dimensions: The embedding width, 1 to 16,000.
+        vector_index: Also write the index over the vectors of chunks.
         now: The time the new files are named for; the present by default.
 
     Returns:
@@ -30,7 +31,7 @@ def write(folder: Path, dimensions: int, *, now: datetime | None = None) -> list
         ConfigurationError: `dimensions` is out of range.
     """
     # Each file is a migration of its own, so the lock and the ledger are one.
-    lock, ledger, *others = script.parts(dimensions)
+    lock, ledger, *others = script.parts(dimensions, vector_index=vector_index)
     wanted = [replace(ledger, sql=lock.sql + ledger.sql), *others]
     folder.mkdir(parents=True, exist_ok=True)
     present = [path.name for path in folder.glob("*.sql")]

@@ -14,7 +14,7 @@ from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
 
 
-def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script.Installed:
+def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS, vector_index: bool = False) -> script.Installed:
     """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
 
     On Supabase the roles and `auth` functions are left as they are; on another Postgres those that are missing are
@@ -23,11 +23,14 @@ def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script
     Args:
         conn_string: A Postgres connection string of a role that may create schemas, such as Supabase's `postgres`.
         dimensions: The embedding width, 1 to 16,000. It is recorded, and cannot change later.
+        vector_index: Also make an index over the vectors of chunks, which serves owners of more than ten thousand. It
+            makes indexing slower, and stays until you drop it.
 
     Returns:
         What the database is now set up with.
 
     Raises:
+        ConfigurationError: The width is out of range; an index takes 4,000 dimensions at most.
         MissingDependencyError: The extra `postgres` is not installed.
         MigrationConflictError: The database was set up with another width, or from edited files.
         AuthenticationError: The password or the role is wrong.
@@ -39,7 +42,7 @@ def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> script
     except ImportError:
         raise MissingDependencyError("Migrating a database", "postgres") from None
     # The script is checked before the server is asked for anything.
-    sql = script.text(dimensions, plain=True)
+    sql = script.text(dimensions, plain=True, vector_index=vector_index)
     try:
         # A session pooler or a direct connection: the script is one simple query in one transaction.
         with psycopg.connect(conn_string, connect_timeout=10, prepare_threshold=None) as connection:

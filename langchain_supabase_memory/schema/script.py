@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _WIDEST_VECTOR = 16_000  # pgvector's limit for the type `vector`
+_WIDEST_INDEX = 4_000  # and for an index over `halfvec`
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,14 @@ class Installed:
     dimensions: int
 
 
-def parts(dimensions: int, *, plain: bool = False) -> list[Part]:
+def parts(dimensions: int, *, plain: bool = False, vector_index: bool = False) -> list[Part]:
     """Everything a database needs, in order. Running it again changes nothing.
 
     Args:
         dimensions: The embedding width, 1 to 16,000.
         plain: Also make what Supabase has and another Postgres lacks: three roles and the `auth` functions.
+        vector_index: Also make an index over the vectors, which serves owners of more than ten thousand chunks; up to
+            4,000 dimensions.
 
     Returns:
         The parts; run them in one transaction.
@@ -69,6 +72,11 @@ def parts(dimensions: int, *, plain: bool = False) -> list[Part]:
         ConfigurationError: `dimensions` is out of range.
     """
     expected = current(dimensions)
+    if vector_index and dimensions > _WIDEST_INDEX:
+        raise ConfigurationError(
+            f"A vector index has at most {_WIDEST_INDEX} dimensions, not {dimensions}.",
+            hint="Leave the index out, or use an embedding model that gives shorter vectors.",
+        )
     head = ["lock", *(["plain_postgres"] if plain else []), "ledger"]
     values = {
         "dimensions": str(dimensions),
@@ -78,6 +86,8 @@ def parts(dimensions: int, *, plain: bool = False) -> list[Part]:
     }
     ordered = [_part(name, _read(f"{name}.sql"), values) for name in head]
     ordered += [_once(_part(name, _read(f"tables/{name}.sql"), values)) for name in expected.tables]
+    if vector_index:
+        ordered.append(_part(f"vector_index_{dimensions}", _read("vector_index.sql"), values))
     ordered.append(code_part(dimensions))
     return ordered
 
@@ -94,9 +104,10 @@ def code_part(dimensions: int) -> Part:
     return Part("functions_and_access", _render("\n".join(_code()), values), expected.code)
 
 
-def text(dimensions: int, *, plain: bool = False) -> str:
+def text(dimensions: int, *, plain: bool = False, vector_index: bool = False) -> str:
     """The whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
-    return "\n".join(f"-- {part.name}\n{part.sql}" for part in parts(dimensions, plain=plain))
+    ordered = parts(dimensions, plain=plain, vector_index=vector_index)
+    return "\n".join(f"-- {part.name}\n{part.sql}" for part in ordered)
 
 
 def current(dimensions: int) -> Installed:

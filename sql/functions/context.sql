@@ -7,7 +7,9 @@ create function public.memory_context(
   p_agent_id   text    default 'default',
   p_characters bigint  default 12000, -- the newest messages up to so much, and the one that goes beyond
   p_messages   integer default 1000,  -- and no more than so many
-  p_retention  json    default null
+  p_retention  json    default null,
+  p_recall     json    default null,  -- what to recall, see memory_private.recall, and its scope
+  p_recent     bigint  default 0      -- characters of the newest messages that are shown anyway and not recalled
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -25,11 +27,16 @@ declare
   v_segments json;
   v_rows     json;
   v_asked    json;
+  v_recalled json;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
-    return null;
+    if coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
+      return null;
+    end if;
+    return json_build_object('recalled', memory_private.recall(
+      v_user, memory_private.scope(v_user, p_agent_id, null, p_recall ->> 'scope'), p_recall));
   end if;
   if p_retention is not null then
     perform memory_private.retain(v_user, v_c.id, p_retention);
@@ -92,6 +99,17 @@ begin
    where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
    order by m.sequence limit 1;
 
+  -- Not what is shown anyway; nothing where all of it is.
+  if p_recall is not null and (
+    v_c.total_characters > p_characters / 2 or coalesce(p_recall ->> 'scope', 'conversation') <> 'conversation')
+  then
+    v_recalled := memory_private.recall(
+      v_user, memory_private.scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
+      (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
+        'conversation', v_c.id,
+        'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, p_messages))))::json);
+  end if;
+
   return json_build_object(
     'conversation_id', v_c.id,
     'next_sequence', v_c.next_sequence,
@@ -106,7 +124,10 @@ begin
     'segments', coalesce(v_segments, '[]'),
     'messages', coalesce(v_rows, '[]'),
     'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
-    'asked', v_asked);
+    'asked', v_asked,
+    'recalled', v_recalled,
+    'indexed_through', v_c.indexed_through,
+    'index_waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false));
 end
 $function$;
 comment on function public.memory_context is

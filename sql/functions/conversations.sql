@@ -143,6 +143,7 @@ begin
     end if;
     v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
     v_edited := least(v_edited, v_stored.sequence);
+    perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence);
     v_updated := v_updated || v_row.id;
   end loop;
 
@@ -297,13 +298,18 @@ begin
            'messages', coalesce(sum(c.message_count), 0),
            'segments', coalesce(sum((
              select count(*) from memory.conversation_summaries s
-             where s.user_id = c.user_id and s.conversation_id = c.id)), 0))
+             where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
+           'chunks', coalesce(sum(c.chunk_count), 0),
+           'items', case when p_everything
+                         then (select count(*) from memory.store_items i where i.user_id = v_user) else 0 end)
     into v_receipt from memory.conversations c
    where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
   if not p_dry_run then
     -- Everything derived hangs on the conversation's row.
     delete from memory.conversations c
      where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
+    -- Long-term memory hangs on the user.
+    delete from memory.store_items i where p_everything and i.user_id = v_user;
   end if;
   return v_receipt;
 end
@@ -327,6 +333,8 @@ declare
   v_row      record;
   v_from     bigint;
   v_segments bigint;
+  v_end      bigint;
+  v_chunks   bigint;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -340,7 +348,7 @@ begin
      order by s.number limit 1;
   end if;
   if coalesce(v_row.sequence, v_from) is null then
-    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0);
+    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0);
   end if;
   select coalesce(max(t.number), 0) into v_segments
     from (select s.number from memory.conversation_summaries s
@@ -350,6 +358,14 @@ begin
           where s.user_id = v_user and s.conversation_id = v_id
             and s.to_sequence < coalesce(v_row.sequence, v_from)
           order by s.number desc limit 1) t;
+  select k.to_sequence into v_end from memory.working_memory_chunks k
+   where k.user_id = v_user and k.conversation_id = v_id and k.to_sequence >= v_row.sequence
+   order by k.to_sequence limit 1;
+  select count(*) into v_chunks
+    from (select k.from_sequence, k.stale from memory.working_memory_chunks k
+          where k.user_id = v_user and k.conversation_id = v_id and k.to_sequence between v_row.sequence and v_end
+          order by k.to_sequence) t
+   where t.from_sequence <= v_row.sequence and not t.stale;
   if v_row.sequence is null and not p_dry_run then
     perform memory_private.uncover(v_user, v_id, v_from);
   elsif not p_dry_run then
@@ -367,13 +383,15 @@ begin
            updated_at = clock_timestamp()
      where c.user_id = v_user and c.id = v_id;
     perform memory_private.uncover(v_user, v_id, v_row.sequence);
+    perform memory_private.unchunk(v_user, v_id, v_row.sequence, v_row.sequence);
   end if;
   if not p_dry_run then
     insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
     values (v_user, v_id, p_message_id, true)
     on conflict (user_id, conversation_id, message_id) do update set forgotten = true;
   end if;
-  return jsonb_build_object('conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments);
+  return jsonb_build_object(
+    'conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments, 'chunks', v_chunks);
 end
 $function$;
 comment on function public.memory_forget_message is

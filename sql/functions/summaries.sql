@@ -1,6 +1,13 @@
 -- Summaries: what is to be summarised next, the commit, and what covers what. No call holds a lock while a model thinks.
 -- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
 
+-- The next try comes after 15 to 30 seconds, then twice that, up to an hour: with jitter, so that many do not meet.
+create or replace function memory_private.retry_at(p_failures integer) returns timestamptz
+language sql volatile security invoker set search_path = ''
+as $function$
+  select clock_timestamp() + least(30 * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
+$function$;
+
 -- What was computed from a message that has changed or gone is taken back: the segment and all that were built on it.
 create or replace function memory_private.uncover(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -220,10 +227,12 @@ begin
   end if;
   insert into memory.conversation_summaries (
     user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
-    characters_through, tokens_through, model, clipped)
-  values (
+    characters_through, tokens_through, model, clipped, language, lexemes)
+  select
     v_user, v_c.id, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids, v_previous.number, p_content,
-    p_characters, p_tokens, v_covered.characters, v_c.summarised_tokens + v_covered.tokens, p_model, p_clipped);
+    p_characters, p_tokens, v_covered.characters, v_c.summarised_tokens + v_covered.tokens, p_model, p_clipped,
+    l.name, memory_private.summary_words(l.name, p_content)
+  from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
      set summarised_through = p_to,
          summarised_characters = v_covered.characters,
@@ -249,12 +258,10 @@ declare
   v_user  text := memory_private.owner(p_user_id);
   v_retry timestamptz;
 begin
-  -- The next try comes after 15 to 30 seconds, then twice that, up to an hour: with jitter, so that many do not meet.
   update memory.conversations c
      set summary_failures = c.summary_failures + 1,
          summary_error = left(p_error, 200),
-         summary_retry_at = clock_timestamp()
-           + least(30 * 2 ^ least(c.summary_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
+         summary_retry_at = memory_private.retry_at(c.summary_failures)
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
   returning c.summary_retry_at into v_retry;
   return jsonb_build_object('retry_at', v_retry);

@@ -160,6 +160,8 @@ begin
          revision = c.revision + coalesce(v_old, false)::integer
    where c.user_id = p_user_id and c.id = p_conversation_id;
   perform memory_private.reposition(p_user_id, p_conversation_id);
+  perform memory_private.unchunk(
+    p_user_id, p_conversation_id, 0, greatest(v_before.last, v_aged.last, v_results.last));
   return v_before.messages + v_aged.messages + v_results.messages;
 end
 $function$;
@@ -298,7 +300,7 @@ comment on function public.memory_turns is
   'langchain-supabase-memory: complete turns of a conversation, numbered from 1 among those that are kept.';
 
 create function public.memory_forget_expired(
-  p_retention  json,
+  p_retention  json    default null, -- null: only chunks that have expired
   p_user_id    text    default null, -- null: everybody that the caller may see
   p_limit      integer default 100,
   p_after_user text    default null,
@@ -311,7 +313,10 @@ declare
   v_c             record;
   v_conversations bigint := 0;
   v_messages      bigint := 0;
+  v_chunks        bigint := 0;
   v_gone          bigint;
+  v_had           bigint;
+  v_left          bigint;
   v_seen          integer := 0;
   v_after         jsonb;
 begin
@@ -322,14 +327,19 @@ begin
     case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' end)
     using p_user_id, p_after_user, p_after, least(p_limit, 1000)
   loop
-    v_gone := memory_private.retain(v_c.user_id, v_c.id, p_retention);
+    select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+    perform memory_private.expire_chunks(v_c.user_id, v_c.id);
+    v_gone := case when p_retention is null then 0
+                   else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
+    select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+    v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
     v_conversations := v_conversations + (v_gone > 0)::integer;
     v_messages := v_messages + v_gone;
     v_seen := v_seen + 1;
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
   end loop;
   return jsonb_build_object(
-    'conversations', v_conversations, 'messages', v_messages,
+    'conversations', v_conversations, 'messages', v_messages, 'chunks', v_chunks,
     'after', case when v_seen = least(p_limit, 1000) then v_after end);
 end
 $function$;

@@ -125,6 +125,14 @@ class Cluster:
         """
         name = f"test_{next(_numbers)}"
         self.execute(f"create database {name} owner postgres", superuser=True)
+        # Only a superuser may, on a server that is not Supabase.
+        if not supabase:
+            self.execute(
+                "create schema extensions; grant usage on schema extensions to public;"
+                " create extension vector with schema extensions",
+                database=name,
+                superuser=True,
+            )
         if supabase:
             self.execute((_HERE / "supabase_base.sql").read_text(), database=name, superuser=True)
         if legacy_grants:

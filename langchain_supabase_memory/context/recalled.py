@@ -1,0 +1,112 @@
+"""The part of a pack that was recalled: what of it fits into its share of the budget, and is not shown already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.recall import lines
+from langchain_supabase_memory.recall.question import Question
+from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import tzinfo
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.models import Chunk, ConversationKey
+    from langchain_supabase_memory.settings import ContextBudget
+
+RecallScope = Literal["conversation", "agent", "user"]
+"""Where a pack recalls from: the conversation, all with its agent, or all of its user."""
+
+
+@dataclass(frozen=True)
+class Recalling:
+    """What a pack recalls.
+
+    Attributes:
+        query: The question, mostly the user's message.
+        scope: Where to look.
+        asked: The filters and weights of `recall.question.Question`.
+        model: The embedder's name; `None` without one.
+        chunking: How what is not indexed yet becomes chunks.
+        strict: Whether it is an error if what is stored was embedded by another model; else words alone find.
+    """
+
+    query: str = field(repr=False)
+    scope: RecallScope = "conversation"
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    chunking: ChunkPolicy = DEFAULT_CHUNKS
+    strict: bool = True
+
+    def __post_init__(self) -> None:
+        if self.scope not in ("conversation", "agent", "user"):
+            raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+
+    def question(self, budget: ContextBudget) -> Question:
+        """The question, for the share that a budget has for what is recalled."""
+        characters = max(1, int(budget.about_characters * budget.recalled))
+        return Question(self.query, **{"characters": characters, **self.asked})
+
+    @property
+    def time_zone(self) -> str | tzinfo | None:
+        """The reader's time zone."""
+        zone: str | tzinfo | None = self.asked.get("time_zone")
+        return zone
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What was recalled and stands in a pack.
+
+    Attributes:
+        chunks: The best first.
+        time_zone: The reader's.
+    """
+
+    chunks: Sequence[Chunk] = ()
+    time_zone: str | tzinfo | None = None
+
+    @property
+    def message(self) -> BaseMessage | None:
+        """It as a fenced message; `None` if there is nothing."""
+        return lines.message(self.chunks, self.time_zone)
+
+    def lines(self) -> list[str]:
+        """It in a text form."""
+        return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
+
+    def within(self, room: int, meter: Meter) -> Recalled:
+        """The best of it that fit into a room."""
+        kept = list(self.chunks)
+        while kept:
+            made = Recalled(kept, self.time_zone)
+            weight = made.weight(meter)
+            if weight <= room:
+                return made
+            # What is beyond it, by the share of the chunks that it is; one at least.
+            del kept[min(len(kept) - 1, len(kept) * room // weight) :]
+        return Recalled((), self.time_zone)
+
+    def without(self, shown: Collection[int], key: ConversationKey) -> Recalled:
+        """It without what a conversation shows anyway."""
+        here = (key.thread_id, key.agent_id)
+        kept = [
+            each
+            for each in self.chunks
+            if (each.thread_id, each.agent_id) != here
+            or not all(number in shown for number in range(each.from_sequence, each.to_sequence + 1))
+        ]
+        return Recalled(kept, self.time_zone)
+
+    def weight(self, meter: Meter) -> int:
+        """What it weighs against the budget: in the heavier of its two forms."""
+        made = self.message
+        if made is None:
+            return 0
+        return max(meter.weigh(made), meter.room_in_text(sum(len(line) + 1 for line in self.lines())))

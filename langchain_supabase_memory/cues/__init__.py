@@ -1,0 +1,15 @@
+"""Cues: what a question names and asks for, and the marks of a text that may answer it.
+
+`find` reads a question: the names, the dates, and whether it asks for a time or a number. `marks` says of a text
+whether it asks, itself, and whether a time, a number or a name is in it. Both are pure, need no model and raise
+nothing. The languages are data files in `languages/`, all in use at once; `lexicon` says how to write one.
+"""
+
+from __future__ import annotations
+
+from langchain_supabase_memory.cues.dates import NamedDate
+from langchain_supabase_memory.cues.names import without
+from langchain_supabase_memory.cues.question import Cues, find
+from langchain_supabase_memory.cues.statement import Marks, marks
+
+__all__ = ["Cues", "Marks", "NamedDate", "find", "marks", "without"]

@@ -1,0 +1,203 @@
+"""The model that embeds: any LangChain embedder, in both colours, in batches, with patience and checked answers."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_supabase_memory.deadline import in_thread, within
+from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from langchain_supabase_memory.flow import Embed
+
+DIGITS: Final = 6
+"""The decimals of a vector that are kept on the way to the database, which stores fewer."""
+
+REMEMBERED: Final = 64
+"""How many questions' vectors are kept."""
+
+
+class EmbeddingModel:
+    """Asks an embedder.
+
+    Args:
+        embeddings: Any LangChain embedder.
+        name: What its vectors are recorded under; by default the embedder's own model name, or its class. Vectors of
+            two names are never compared.
+        batch: The most texts in one call of the embedder.
+        characters: The most characters of one text; what is longer is cut, as the embedder would.
+        attempts: The most tries of one call, the first included.
+        timeout_seconds: How long to wait for one call, in seconds.
+        wait_seconds: How long to wait before the second try, in seconds; it doubles from try to try.
+
+    Raises:
+        ConfigurationError: It is no embedder, or a number is not positive.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        *,
+        name: str | None = None,
+        batch: int = 64,
+        characters: int = 24_000,
+        attempts: int = 3,
+        timeout_seconds: float = 60.0,
+        wait_seconds: float = 0.5,
+    ) -> None:
+        if not isinstance(embeddings, Embeddings):
+            raise ConfigurationError(
+                f"An embedder cannot be a {type(embeddings).__name__}.",
+                hint="Pass LangChain Embeddings, such as OpenAIEmbeddings(model='text-embedding-3-small').",
+            )
+        if min(batch, characters, attempts, timeout_seconds) <= 0 or wait_seconds < 0:
+            raise ConfigurationError("An embedding model's numbers must be above 0.", hint="Leave them out.")
+        self._embeddings = embeddings
+        named = (getattr(embeddings, each, None) for each in ("model", "model_name", "model_id"))
+        self.name = name or next((each for each in named if isinstance(each, str)), type(embeddings).__name__)
+        self._batch = batch
+        self._characters = characters
+        self._attempts = attempts
+        self._timeout_seconds = timeout_seconds
+        self._wait_seconds = wait_seconds
+        self._questions: dict[str, list[float]] = {}
+
+    def answer(self, embed: Embed) -> list[list[float]]:
+        """A vector for each text. The newest questions are remembered: an agent that uses tools asks them again.
+
+        Raises:
+            EmbeddingError: The embedder failed at every try, or gave something that is no vector.
+        """
+        known = self._known(embed)
+        if known is not None:
+            return known
+        vectors: list[list[float]] = []
+        for wanted, call in self._calls(embed):
+            for attempt in range(self._attempts):
+                try:
+                    answer = within(self._timeout_seconds, call)
+                    break
+                except Exception as error:  # whatever an embedder, a provider or a network raises
+                    if attempt + 1 == self._attempts:
+                        raise EmbeddingError(_failed(error)) from None
+                    time.sleep(self._wait_seconds * 2**attempt)
+            vectors += _checked(answer, wanted)
+        return self._learnt(embed, _of_one_width(vectors))
+
+    async def aanswer(self, embed: Embed) -> list[list[float]]:
+        """The async twin of `answer`."""
+        known = self._known(embed)
+        if known is not None:
+            return known
+        vectors: list[list[float]] = []
+        for wanted, call in self._acalls(embed):
+            for attempt in range(self._attempts):
+                try:
+                    async with asyncio.timeout(self._timeout_seconds):
+                        answer = await call()
+                    break
+                except Exception as error:
+                    if attempt + 1 == self._attempts:
+                        raise EmbeddingError(_failed(error)) from None
+                    await asyncio.sleep(self._wait_seconds * 2**attempt)
+            vectors += _checked(answer, wanted)
+        return self._learnt(embed, _of_one_width(vectors))
+
+    def __repr__(self) -> str:
+        """Its name, without keys."""
+        return f"EmbeddingModel({self.name!r})"
+
+    def _known(self, embed: Embed) -> list[list[float]] | None:
+        found = [self._questions.get(text) for text in embed.texts] if embed.is_query else [None]
+        return [each for each in found if each is not None] if None not in found else None
+
+    def _learnt(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
+        if embed.is_query:
+            # One assignment, so that threads need no lock: at worst one of them asks once more.
+            newest = [*self._questions.items(), *zip(embed.texts, vectors, strict=True)][-REMEMBERED:]
+            self._questions = dict(newest)
+        return vectors
+
+    def _calls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
+        """How many vectors each call is to give, and the call."""
+        if embed.is_query:
+            for text in embed.texts:
+                yield 1, partial(self._query, text)
+            return
+        for texts in self._batches(embed.texts):
+            yield len(texts), partial(self._embeddings.embed_documents, texts)
+
+    def _acalls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
+        # LangChain's own default for an embedder without async methods waits for its thread even when it is cancelled.
+        kind = type(self._embeddings)
+        method = "aembed_query" if embed.is_query else "aembed_documents"
+        if getattr(kind, method) is getattr(Embeddings, method):
+            for wanted, call in self._calls(embed):
+                yield wanted, partial(in_thread, call)
+        elif embed.is_query:
+            yield len(embed.texts), partial(self._aqueries, embed.texts)
+        else:
+            for texts in self._batches(embed.texts):
+                yield len(texts), partial(self._embeddings.aembed_documents, texts)
+
+    def _query(self, text: str) -> list[list[float]]:
+        return [self._embeddings.embed_query(text[: self._characters])]
+
+    async def _aqueries(self, texts: Sequence[str]) -> list[list[float]]:
+        return list(await asyncio.gather(*(self._embeddings.aembed_query(text[: self._characters]) for text in texts)))
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        for first in range(0, len(texts), self._batch):
+            yield [text[: self._characters] for text in texts[first : first + self._batch]]
+
+
+def embedder(model: EmbeddingModel | None) -> EmbeddingModel:
+    """The embedder, if there is one.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    if model is None:
+        raise ConfigurationError("There is no embedder.", hint="Pass embeddings=OpenAIEmbeddings(...) to the memory.")
+    return model
+
+
+def _failed(error: Exception) -> str:
+    return f"The embedder failed ({type(error).__name__})."
+
+
+def _checked(vectors: Any, wanted: int) -> list[list[float]]:
+    """The vectors of one call at length one, if there is one for each text."""
+    try:
+        given = list(vectors)
+    except TypeError:
+        raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+    if len(given) != wanted:
+        raise EmbeddingError(f"The embedder gave {len(given)} vectors for {wanted} texts.", hint="Check the embedder.")
+    made = []
+    for vector in given:
+        try:
+            numbers = [float(number) for number in vector]
+            length = math.hypot(*numbers)
+        except (TypeError, ValueError, OverflowError):
+            raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+        if not length or not math.isfinite(length):
+            raise EmbeddingError(
+                "The embedder gave a vector that is empty, all zero or not finite.", hint="Check the embedder."
+            )
+        made.append([round(number / length, DIGITS) for number in numbers])
+    return made
+
+
+def _of_one_width(vectors: list[list[float]]) -> list[list[float]]:
+    if len({len(vector) for vector in vectors}) > 1:
+        raise EmbeddingError("The embedder gave vectors of several widths.", hint="Check the embedder.")
+    return vectors

@@ -1,0 +1,224 @@
+"""What a memory is, and what a long-term memory can do."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.messages.sanitiser import clean, decode, encode
+from langchain_supabase_memory.models import check_id
+
+MOST: Final = 1000
+"""The most memories that one recall returns."""
+
+_IDS: Final = uuid.UUID("8a0f1f6e-52a5-4a77-b7e3-0d9c6f1e4c55")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Something worth keeping.
+
+    Attributes:
+        text: What is remembered, in one or a few sentences.
+        kind: What it is, in a word of yours: `"fact"`, `"preference"`, `"event"`.
+        importance: How much it matters, from 0 to 1.
+        said_at: When it was said or happened, with a time zone.
+        thread_id: The thread that it comes from.
+        message_ids: The messages that it comes from.
+        quote: The words that it was taken from, where `text` is not these words.
+        metadata: Whatever else belongs to it, as for `messages.sanitiser`.
+        id: Its uuid, as a string. Without one it gets one when it is remembered, made from the user, the text and where
+            it comes from: the same fact from the same place is the same memory.
+        score: How well it fits the question, where the store says so; not a part of the memory.
+
+    Raises:
+        InvalidInputError: The text is blank, the importance is not between 0 and 1, the time is naive, or the id is no
+            uuid.
+    """
+
+    text: str = field(repr=False)
+    kind: str = "fact"
+    importance: float = 0.5
+    said_at: datetime | None = None
+    thread_id: str | None = None
+    message_ids: tuple[str, ...] = ()
+    quote: str | None = field(default=None, repr=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    id: str | None = None
+    score: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise InvalidInputError("A memory's text must be a text that is not blank.", hint="Pass what to remember.")
+        check_id("kind", self.kind)
+        number = self.importance
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
+            raise InvalidInputError("importance must be a number from 0 to 1.", hint="Pass importance=0.5.")
+        if self.said_at is not None and (not isinstance(self.said_at, datetime) or self.said_at.tzinfo is None):
+            raise InvalidInputError(
+                "said_at must be a datetime with a time zone.", hint="Pass datetime.now(timezone.utc), for example."
+            )
+        if isinstance(self.message_ids, str) or not isinstance(self.metadata, Mapping):
+            raise InvalidInputError(
+                "message_ids must be a list of ids, and metadata a dictionary.", hint='Pass message_ids=("m1",).'
+            )
+        if self.id is not None:
+            _checked_uuid(self.id)
+        object.__setattr__(self, "text", clean(self.text))
+        object.__setattr__(self, "quote", None if self.quote is None else clean(self.quote))
+        object.__setattr__(self, "thread_id", None if self.thread_id is None else clean(self.thread_id))
+        object.__setattr__(self, "message_ids", tuple(clean(str(each)) for each in self.message_ids))
+
+    def of(self, user_id: str) -> Memory:
+        """The memory with its id, as this user's."""
+        if self.id is not None:
+            return self
+        source = [user_id, self.text, self.thread_id, *self.message_ids]
+        return replace(self, id=str(uuid.uuid5(_IDS, json.dumps(source))))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is stored of it, without its id."""
+        return {
+            "text": self.text,
+            "kind": self.kind,
+            "importance": float(self.importance),
+            "said_at": None if self.said_at is None else self.said_at.isoformat(),
+            "thread_id": self.thread_id,
+            "message_ids": list(self.message_ids),
+            "quote": self.quote,
+            "metadata": encode(dict(self.metadata)),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], id_: str, score: float | None = None) -> Memory | None:
+        """The inverse of `to_json`; `None` if the value is something else, which others may have stored beside ours."""
+        said_at = value.get("said_at")
+        try:
+            return cls(
+                text=value["text"],
+                kind=value["kind"],
+                importance=value["importance"],
+                said_at=None if said_at is None else datetime.fromisoformat(said_at),
+                thread_id=value.get("thread_id"),
+                message_ids=tuple(value.get("message_ids") or ()),
+                quote=value.get("quote"),
+                metadata=decode(value.get("metadata") or {}),
+                id=id_,
+                score=score,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What was remembered.
+
+    Attributes:
+        stored: The ids of the memories that were new.
+        known: The ids of those that were there already, which stay as they are.
+    """
+
+    stored: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+
+
+class LongTerm(Protocol):
+    """Memories of one user that stay. `StoreLongTerm` and `VectorStoreLongTerm` are two; yours may be a third.
+
+    Attributes:
+        user_id: Whose memories: none of the methods reaches another user's.
+        name: What tells this long-term memory from another one of the same user, for the record of what was moved to
+            which.
+    """
+
+    @property
+    def user_id(self) -> str:
+        """Whose memories they are."""
+
+    @property
+    def name(self) -> str:
+        """What tells this long-term memory from another."""
+
+    def remember(self, memories: Iterable[Memory]) -> Remembered:
+        """Store memories, once each: one that is there already, by its id, stays as it is."""
+
+    async def aremember(self, memories: Iterable[Memory]) -> Remembered:
+        """The async twin of `remember`."""
+
+    def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
+        """The memories that fit a question best, the best first; of several with the same text the first."""
+
+    async def arecall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
+        """The async twin of `recall`."""
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Delete memories, if they are there."""
+
+    async def aforget(self, ids: Iterable[str]) -> None:
+        """The async twin of `forget`."""
+
+
+def folded(text: str) -> str:
+    """A text without what makes no difference: case and spaces."""
+    return " ".join(text.casefold().split())
+
+
+def text_id(user_id: str, text: str) -> str:
+    """A uuid that is the same for the same words of one user."""
+    return str(uuid.uuid5(_IDS, json.dumps([user_id, folded(text)])))
+
+
+def derived_id(user_id: str, id_: str) -> str:
+    """The id under which a store that is shared by all users holds a memory: nobody else's has it."""
+    return str(uuid.uuid5(_IDS, json.dumps(["stored", user_id, id_])))
+
+
+def checked_ids(ids: Iterable[str]) -> list[str]:
+    """Ids of memories, each once.
+
+    Raises:
+        InvalidInputError: They are one text, or one of them is no uuid.
+    """
+    if isinstance(ids, str):
+        raise InvalidInputError("ids must be a list of ids, not one text.", hint="Pass [id].")
+    return list(dict.fromkeys(_checked_uuid(each) for each in ids))
+
+
+def checked_question(query: str, limit: int, kinds: Collection[str] | None) -> tuple[str, list[str] | None]:
+    """The question and the kinds as they can be sent.
+
+    Raises:
+        InvalidInputError: Something is none of its choices.
+    """
+    if not isinstance(query, str):
+        raise InvalidInputError(
+            f"A question must be a text, not {type(query).__name__}.", hint="Pass the user's words."
+        )
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MOST:,}.", hint="Pass limit=5.")
+    if isinstance(kinds, str):
+        raise InvalidInputError("kinds must be a list, not one text.", hint=f'Pass ["{kinds[:20]}"].')
+    for kind in kinds or ():
+        check_id("kind", kind)
+    return clean(query), None if kinds is None else sorted(set(kinds))
+
+
+def distinct(memories: Iterable[Memory]) -> list[Memory]:
+    """The first of each text."""
+    first: dict[str, Memory] = {}
+    for memory in memories:
+        first.setdefault(folded(memory.text), memory)
+    return list(first.values())
+
+
+def _checked_uuid(id_: object) -> str:
+    try:
+        return str(uuid.UUID(str(id_)))
+    except ValueError:
+        raise InvalidInputError("An id of a memory is no uuid.", hint="Pass the ids that remember() gave.") from None

@@ -1,0 +1,7 @@
+"""What was said and fits a question.
+
+- `ranges`: the times that a question is about.
+- `question`: what is asked, as the SQL function takes it.
+- `search`: the flows.
+- `lines`: what was found, as text for a prompt.
+"""

@@ -1,0 +1,73 @@
+"""The times that a question is about, in the time zone of the person who asks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from langchain_supabase_memory.errors import InvalidInputError
+
+TimeRange: TypeAlias = "Literal['today', 'week', 'month', 'all'] | tuple[datetime | None, datetime | None]"
+"""`today`, `week`, `month`: the last 1, 7 and 30 days, today included. Or since one instant and before another."""
+
+_DAYS: Final = {"today": 1, "week": 7, "month": 30}
+
+
+def zone(name: str | tzinfo | None) -> tzinfo:
+    """A time zone.
+
+    Args:
+        name: Its name, such as `Asia/Manila`, or itself; `None` means UTC.
+
+    Raises:
+        InvalidInputError: There is none of this name.
+    """
+    if name is None:
+        return UTC
+    if isinstance(name, tzinfo):
+        return name
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise InvalidInputError("There is no such time zone.", hint="Pass 'Asia/Manila', for example.") from None
+
+
+def zone_name(now: datetime) -> str:
+    """A time zone as Postgres knows it: by its name, or by its distance from UTC where it has none.
+
+    Args:
+        now: The present in it.
+    """
+    key = getattr(now.tzinfo, "key", None)
+    if isinstance(key, str):
+        return key
+    minutes = round((now.utcoffset() or timedelta()).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    # POSIX counts what lies to the west of Greenwich.
+    return f"<zone>{'-' if minutes >= 0 else '+'}{hours:02}:{rest:02}"
+
+
+def bounds(range_: TimeRange, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """Since when and before when.
+
+    Args:
+        range_: The range.
+        now: The present, in the time zone of the person who asks.
+
+    Raises:
+        InvalidInputError: It is no range, or one of its times is naive.
+    """
+    if range_ == "all":
+        return None, None
+    if isinstance(range_, str) and range_ in _DAYS:
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+        return midnight - timedelta(days=_DAYS[range_] - 1), None
+    if isinstance(range_, (tuple, list)) and len(range_) == 2:
+        since, until = range_
+        if all(each is None or (isinstance(each, datetime) and each.tzinfo) for each in (since, until)):
+            return since, until
+    raise InvalidInputError(
+        "time_range is none of the choices.",
+        hint="Pass 'today', 'week', 'month', 'all', or two datetimes with a time zone.",
+    )

@@ -1,0 +1,89 @@
+"""The flows of recall: embed the question, then one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.errors import EmbeddingError
+from langchain_supabase_memory.flow import Flow, call, embed
+from langchain_supabase_memory.indexing import chunk
+from langchain_supabase_memory.models import Chunk, Recall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_supabase_memory.recall.question import Question
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where is looked: everything of a user, or of one of their agents, or of one thread.
+
+    Attributes:
+        user_id: The owner; `None` means the subject of the caller's access token.
+        agent_id: Only with this agent; `None` means all.
+        thread_id: Only in this thread; `None` means all.
+    """
+
+    user_id: str | None
+    agent_id: str | None = None
+    thread_id: str | None = None
+
+
+def recall(scope: Scope, question: Question, *, model: str | None) -> Flow[Recall]:
+    """What was said and fits a question, the best first, in one round trip beside the embedding.
+
+    Args:
+        scope: Where to look.
+        question: What is asked.
+        model: The embedder's name; `None` without one.
+
+    Returns:
+        What was found. If the embedder fails, it was found by words alone, and the result says so.
+
+    Raises:
+        MigrationConflictError: What is stored was embedded by another model.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    document, failed = yield from asked(question, model=model)
+    arguments = {"p_thread_id": scope.thread_id, "p_agent_id": scope.agent_id, "p_user_id": scope.user_id}
+    answer = yield from call("memory_recall", {"p_ask": document, **arguments})
+    return found(answer, failed)
+
+
+def asked(question: Question, *, model: str | None) -> Flow[tuple[dict[str, Any], str | None]]:
+    """A question as the SQL functions take it, and why it has no vector though there is an embedder."""
+    cues = question.cued()
+    variants = question.variants(cues)
+    failed = None
+    vectors: list[list[float]] = []
+    if model is not None and question.said.strip():
+        try:
+            vectors = yield from embed([text for _, text in variants], is_query=True)
+        except EmbeddingError as error:
+            failed = error.message
+    pairs = [(names, vector) for (names, _), vector in zip(variants, vectors, strict=False)]
+    return question.document(cues, pairs, model), failed
+
+
+def found(answer: Mapping[str, Any], failed: str | None) -> Recall:
+    """The SQL functions' answer as a value."""
+    return Recall(
+        chunks=[_chunk(row) for row in answer["chunks"]],
+        searched=answer["searched"],
+        approximate=answer["approximate"],
+        by_meaning=answer["by_meaning"],
+        failed=failed,
+    )
+
+
+def _chunk(row: Mapping[str, Any]) -> Chunk:
+    return chunk(
+        row["chunk"],
+        score=row["score"],
+        similarity=row["similarity"],
+        words=row["words"],
+        before=[chunk(each) for each in row["before"] or []],
+        after=[chunk(each) for each in row["after"] or []],
+    )

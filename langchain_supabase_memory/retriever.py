@@ -1,0 +1,186 @@
+"""What was said before, as documents for chains and graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from pydantic import Field, model_validator
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.identity import Bound, Reach, running
+from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.messages.content import indented
+from langchain_supabase_memory.models import check_id
+from langchain_supabase_memory.recall import search
+from langchain_supabase_memory.recall.question import EXACT_BELOW, LIMIT, MOST, Question
+from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.models import Chunk
+
+_IDS: Final = ("thread_id", "user_id", "agent_id")
+_FILTERS: Final = (
+    "characters",
+    "time_range",
+    "time_zone",
+    "types",
+    "min_importance",
+    "min_similarity",
+    "neighbours",
+    "segment",
+    "fusion",
+    "weights",
+    "exact_below",
+)
+_KEPT: Final = (
+    "score",
+    "similarity",
+    "thread_id",
+    "agent_id",
+    "role",
+    "speaker",
+    "type",
+    "importance",
+    "segment",
+)
+
+
+class SupabaseMemoryRetriever(BaseRetriever):
+    """Finds what was said, by meaning and by words, and gives it as documents.
+
+    ```python
+    retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=4)
+    retriever.invoke("What did my kiln show?")
+    retriever.invoke("What did my kiln show?", k=2, time_range="week")  # any field but `memory`, for one call
+    ```
+
+    Where it looks: in the thread that is named; else in all conversations of the user who is named, or of one agent of
+    theirs; else, inside a graph, in the run's own conversation (see `identity.Bound`); else in those of the memory's
+    user, or of the bearer of its token. If that is nobody, it is an error, and not everybody's.
+
+    A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
+    `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`, `speaker`, `type`,
+    `importance`, `said_at` and `segment`. With `neighbours` or `segment` the words around it come in `page_content`, a
+    line for each with who says it; then the range and the ids are those of all of them.
+
+    Attributes:
+        memory: Where to look.
+        thread_id: Only in this conversation.
+        user_id: The owner; the run's or the memory's by default.
+        agent_id: The agent.
+        scope: `conversation`, `agent` or `user`, where no thread is named: the run's conversation, all of the user's
+            with this agent, or all of the user's.
+        k: The most documents.
+        characters: The most characters of all of them.
+        time_range: `today`, `week`, `month`, `all`, or two times.
+        time_zone: That of the person who asks.
+        types: Only `dialogue`, `action`, `fact`, `question` or `answer`.
+        min_importance: Only what matters at least so much, 0 to 1.
+        min_similarity: Only what is at least so near to the question, -1 to 1.
+        neighbours: How many units before and after come with each.
+        segment: Whether the whole stretch of talk comes with each.
+        fusion: How words and meaning become one ranking: `score` or `rrf`.
+        weights: What each part of the score counts.
+        exact_below: Scopes of more chunks than this are not compared one by one.
+
+    Raises:
+        ValueError: A field is none of its choices.
+    """
+
+    memory: SupabaseMemory = Field(exclude=True, repr=False)
+    thread_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    scope: Reach | None = None
+    k: int = LIMIT
+    characters: int | None = None
+    time_range: Any = "all"
+    time_zone: Any = None
+    types: Any = None
+    min_importance: float | None = None
+    min_similarity: float | None = None
+    neighbours: int = 0
+    segment: bool = False
+    fusion: str = "score"
+    weights: RecallWeights = DEFAULT_WEIGHTS
+    exact_below: int = EXACT_BELOW
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self._question("", {})
+        self._named({})
+        return self
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **asked: Any
+    ) -> list[Document]:
+        return self.memory.run(self._found(query, asked))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **asked: Any
+    ) -> list[Document]:
+        return await self.memory.arun(self._found(query, asked))
+
+    def _get_ls_params(self, **_: Any) -> LangSmithRetrieverParams:
+        params = LangSmithRetrieverParams(ls_retriever_name="supabase_memory", ls_vector_store_provider="Supabase")
+        if self.memory.embeddings is not None:
+            params["ls_embedding_model"] = self.memory.embeddings.name
+        return params
+
+    def _found(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
+        unknown = sorted(asked.keys() - {*_IDS, *_FILTERS, "k", "scope", "verbose"})
+        if unknown:
+            raise InvalidInputError("There is no such argument of a call.", hint=f"Leave {unknown[0]} out.")
+        scope, question = self._scope(asked), self._question(query, asked)
+        embedder = self.memory.embeddings
+        found = yield from search.recall(scope, question, model=None if embedder is None else embedder.name)
+        return [_document(chunk) for chunk in found.chunks]
+
+    def _question(self, query: str, asked: Mapping[str, Any]) -> Question:
+        k = asked.get("k", self.k)
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
+            raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
+        return Question(query, limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS})
+
+    def _named(self, asked: Mapping[str, Any]) -> dict[str, str | None]:
+        """The ids that a call or this retriever names."""
+        ids = {name: asked.get(name, getattr(self, name)) for name in _IDS}
+        for name, value in ids.items():
+            if value is not None:
+                check_id(name, value)
+        return ids
+
+    def _scope(self, asked: Mapping[str, Any]) -> search.Scope:
+        ids = self._named(asked)
+        config, runtime = running()
+        reach: Reach | None = asked.get("scope", self.scope)
+        if reach not in (None, "conversation", "agent", "user"):
+            raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+        in_thread = ids["user_id"] is None and ((config or {}).get("configurable") or {}).get("thread_id") is not None
+        if ids["thread_id"] is not None or (reach is None and in_thread):
+            reach = "conversation"
+        bound = Bound(ids["user_id"], ids["agent_id"])
+        # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
+        wide: Reach = "user" if ids["agent_id"] is None else "agent"
+        return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
+
+
+def _document(chunk: Chunk) -> Document:
+    around = [*chunk.before, chunk, *chunk.after]
+    lines = [f"{each.speaker or each.role.capitalize()}: {indented(each.content)}" for each in around]
+    metadata = {
+        **{name: getattr(chunk, name) for name in _KEPT},
+        "from_sequence": around[0].from_sequence,
+        "to_sequence": around[-1].to_sequence,
+        "message_ids": list(dict.fromkeys(id_ for each in around for id_ in each.message_ids)),
+        "said_at": chunk.said_at.isoformat(),
+    }
+    return Document(chunk.content if len(around) == 1 else "\n".join(lines), id=chunk.id, metadata=metadata)

@@ -1,0 +1,79 @@
+"""All tools at once, bound to the same owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools.base import BaseToolkit
+from pydantic import ConfigDict, Field
+
+from langchain_supabase_memory.identity import Reach  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001
+from langchain_supabase_memory.tools.bound import Bindings
+from langchain_supabase_memory.tools.bounded import CHARACTERS
+from langchain_supabase_memory.tools.history import (
+    get_conversation_summary_tool,
+    recall_context_tool,
+    search_conversation_history_tool,
+)
+from langchain_supabase_memory.tools.messages import read_messages_tool
+from langchain_supabase_memory.tools.turns import get_turn_tool
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from langchain_core.tools import BaseTool
+
+
+class _Bindings(Bindings, total=False):
+    scope: Reach
+
+
+class SupabaseMemoryToolkit(BaseToolkit):
+    """The tools with which an agent looks into what was said.
+
+    ```python
+    agent = create_agent(model, SupabaseMemoryToolkit(memory).get_tools())
+    ```
+
+    Attributes:
+        memory: Where the conversations are.
+        thread_id: The conversation; by default the run's.
+        user_id: The owner; by default the run's (see `identity.Bound`).
+        agent_id: The agent; by default the run's.
+        scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
+        characters: The most characters of one result.
+        time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else UTC.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    memory: SupabaseMemory = Field(exclude=True, repr=False)
+    thread_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    scope: Reach = "conversation"
+    characters: int = CHARACTERS
+    time_zone: Any = None
+
+    def __init__(self, memory: SupabaseMemory, **bound: Unpack[_Bindings]) -> None:
+        fields: Any = {"memory": memory, **bound}
+        super().__init__(**fields)
+
+    def get_tools(self) -> list[BaseTool]:
+        """`search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`, `read_messages`.
+
+        Raises:
+            InvalidInputError: An id is no usable string, or there is no such time zone.
+            ConfigurationError: `characters` is too small.
+        """
+        bound: Any = {
+            name: getattr(self, name) for name in ("thread_id", "user_id", "agent_id", "characters", "time_zone")
+        }
+        return [
+            search_conversation_history_tool(self.memory, scope=self.scope, **bound),
+            get_conversation_summary_tool(self.memory, **bound),
+            recall_context_tool(self.memory, **bound),
+            get_turn_tool(self.memory, **bound),
+            read_messages_tool(self.memory, **bound),
+        ]

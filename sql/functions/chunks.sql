@@ -1,0 +1,625 @@
+-- Chunks: what is to be indexed next, the commit, and what happens to them when a message changes or goes.
+-- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+
+-- The words of a text as text search reduces them, and how often each occurs. Where words are not set apart, as in
+-- Chinese and Japanese, pairs of characters stand for them.
+create or replace function memory_private.lexemes(p_language text, p_text text)
+returns table (lexeme text, count integer)
+language sql stable security invoker set search_path = ''
+as $function$
+  select left(t.lexeme, 100), sum(cardinality(t.positions))::integer
+  from unnest(to_tsvector(p_language::regconfig, p_text)) t
+  where t.lexeme !~ '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]'
+  group by 1
+  union all
+  select substr(r.run[1], i, 2), count(*)::integer
+  from regexp_matches(p_text, '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+', 'g') as r (run),
+       generate_series(1, greatest(length(r.run[1]) - 1, 1)) i
+  group by 1
+$function$;
+
+-- What a chunk is found by: its words, who said them and in which month.
+create or replace function memory_private.indexed(p_content text, p_speaker text, p_said_at timestamptz) returns text
+language sql stable security invoker set search_path = ''
+as $function$
+  select concat_ws(' ', p_content, p_speaker, to_char(p_said_at at time zone 'UTC', 'FMMonth YYYY'))
+$function$;
+
+-- The text search configuration that takes most of a text for its own stop words; null if too little was said to know,
+-- simple if no language claims a fifth of it.
+create or replace function memory_private.language(p_text text) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_words integer;
+  v_best  text;
+begin
+  select sum(cardinality(t.positions)) into v_words from unnest(to_tsvector('simple', p_text)) t;
+  if coalesce(v_words, 0) < 40 then
+    return null;
+  end if;
+  select l.name into v_best
+  from (select c.cfgname::text as name,
+               (select coalesce(sum(cardinality(t.positions)), 0)
+                from unnest(to_tsvector(c.oid::regconfig, p_text)) t) as kept
+        from pg_catalog.pg_ts_config c
+        where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname <> 'simple') l
+  where l.kept < v_words * 0.8
+  order by l.kept, l.name
+  limit 1;
+  return coalesce(v_best, 'simple');
+end
+$function$;
+
+-- Take chunks out: their words are not found by the chunk's key, so they go by name. Should a text be reduced to other
+-- words today than it was then, because the server or a dictionary was changed, all words are looked through.
+create or replace function memory_private.drop_chunks(p_user_id text, p_conversation_id uuid, p_places bigint[])
+returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_language text;
+  v_rows     tid[];
+  v_words    bigint;
+  v_gone     bigint;
+begin
+  select coalesce(c.language, 'simple') into v_language from memory.conversations c
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+  v_rows := array(
+    select k.ctid from unnest(p_places) as p (place)
+    cross join lateral (
+      select k.ctid from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
+      order by k.place offset 0) k);
+  select sum(k.terms) into v_words from memory.working_memory_chunks k where k.ctid = any (v_rows);
+  delete from memory.chunk_lexemes l
+   where l.ctid = any (array(
+     select t.ctid
+     from memory.working_memory_chunks k
+     cross join lateral memory_private.lexemes(
+       v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
+     cross join lateral (
+       select t.ctid from memory.chunk_lexemes t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id
+         and t.lexeme = w.lexeme and t.place = k.place and t.part = k.part offset 0) t
+     where k.ctid = any (v_rows)));
+  get diagnostics v_gone = row_count;
+  if v_gone < v_words then
+    delete from memory.chunk_lexemes l
+     where l.user_id = p_user_id and l.conversation_id = p_conversation_id and l.place = any (p_places);
+  end if;
+  delete from memory.chunk_embeddings e
+   where e.ctid = any (array(
+     select t.ctid
+     from memory.working_memory_chunks k
+     cross join lateral (
+       select t.ctid from memory.chunk_embeddings t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id
+         and t.place = k.place and t.part = k.part offset 0) t
+     where k.ctid = any (v_rows)));
+  with gone as (
+    delete from memory.working_memory_chunks k where k.ctid = any (v_rows) returning k.stale)
+  select count(*) filter (where not gone.stale) into v_gone from gone;
+  update memory.conversations c
+     set chunk_count = c.chunk_count - v_gone,
+         has_stale = c.has_stale and exists (
+           select from memory.working_memory_chunks k
+           where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.stale)
+   where c.user_id = p_user_id and c.id = p_conversation_id and (v_gone > 0 or c.has_stale);
+  return v_gone;
+end
+$function$;
+
+-- Take out what has expired.
+create or replace function memory_private.expire_chunks(p_user_id text, p_conversation_id uuid) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_first timestamptz;
+begin
+  select k.expires_at into v_first from memory.working_memory_chunks k
+   where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at is not null
+   order by k.expires_at limit 1;
+  if v_first is null or v_first > clock_timestamp() then
+    return 0;
+  end if;
+  perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
+  return memory_private.drop_chunks(p_user_id, p_conversation_id, array(
+    select k.place from memory.working_memory_chunks k
+    where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at <= clock_timestamp()
+    order by k.expires_at));
+end
+$function$;
+
+-- What was made from messages that have changed or gone: chunks without a message left go, the others are emptied and
+-- wait to be indexed anew. Called with the conversation's row locked.
+create or replace function memory_private.unchunk(
+  p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_last    bigint;
+  v_gone    bigint[];
+  v_stale   bigint[];
+  v_marks   memory.working_memory_chunks[];
+  v_dropped bigint := 0;
+begin
+  if not exists (select from memory.conversations c
+                 where c.user_id = p_user_id and c.id = p_conversation_id and c.chunk_count > 0) then
+    return 0;
+  end if;
+  -- The first chunk that ends at the range's end or after it is the last that can reach into it.
+  v_last := coalesce((
+    select k.to_sequence from memory.working_memory_chunks k
+    where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_to
+    order by k.to_sequence limit 1), p_to);
+  select array_agg(distinct t.place) filter (where t.left_over is null),
+         array_agg(distinct t.place) filter (where t.left_over is not null)
+    into v_gone, v_stale
+    from (select k.place,
+                 (select m.sequence from memory.conversation_messages m
+                  where m.user_id = k.user_id and m.conversation_id = k.conversation_id
+                    and m.sequence between k.from_sequence and k.to_sequence
+                  order by m.sequence limit 1) as left_over
+          from memory.working_memory_chunks k
+          where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+            and k.to_sequence >= p_from and k.to_sequence <= v_last and k.from_sequence <= p_to
+          order by k.to_sequence) t;
+  if v_stale is not null then
+    -- One empty row stays as a mark of the place.
+    v_marks := array(
+      select t.k from (
+        select distinct on (k.place) k.place, k from memory.working_memory_chunks k
+        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place = any (v_stale)
+        order by k.place, k.part) t);
+    v_dropped := memory_private.drop_chunks(p_user_id, p_conversation_id, v_stale);
+    insert into memory.working_memory_chunks (
+      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
+      content, characters, tokens, lexemes, terms, importance, stale, expires_at)
+    select k.user_id, k.conversation_id, k.place, 1, k.id, k.from_sequence, k.to_sequence, '{}', k.segment, 'dialogue',
+           k.role, k.said_at, '', 0, 0, 0, 0, 0, true, k.expires_at
+    from unnest(v_marks) k;
+    update memory.conversations c
+       set has_stale = true
+     where c.user_id = p_user_id and c.id = p_conversation_id;
+  end if;
+  if v_gone is not null then
+    v_dropped := v_dropped + memory_private.drop_chunks(p_user_id, p_conversation_id, v_gone);
+  end if;
+  return v_dropped;
+end
+$function$;
+
+create function public.memory_pending_chunks(
+  p_thread_id  text,
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default',
+  p_model      text    default null, -- of the embedder; null: there is none
+  p_messages   integer default 64,   -- the most messages that are returned,
+  p_characters bigint  default 48000 -- and about the most characters, but one message at least
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
+  v_last bigint;
+  v_rows json;
+  v_unit record; -- the newest that is indexed
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  -- Before anything is embedded.
+  if p_model is not null then
+    perform memory_private.check_model(v_user, array[v_c.id], p_model, null);
+  end if;
+  select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
+  from (select t.sequence, t.message_id, t.payload, t.created_at
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.characters,
+                     sum(m.characters) over (order by m.sequence) as characters_through
+              from memory.conversation_messages m
+              where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.indexed_through
+              order by m.sequence limit p_messages) t
+        where t.characters_through - t.characters < p_characters) r;
+  select k.* into v_unit from memory.working_memory_chunks k
+   where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
+   order by k.place desc, k.part desc limit 1;
+  return json_build_object(
+    'conversation_id', v_c.id,
+    'through_sequence', v_c.indexed_through,
+    'revision', v_c.revision,
+    'messages', coalesce(v_rows, '[]'),
+    'more', v_c.next_sequence - 1 > coalesce(v_last, v_c.indexed_through),
+    'waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false),
+    -- What was said just before: where places and segments go on, and what is a change of topic here.
+    'before', case when v_unit.place is not null then json_build_object(
+      'place', v_unit.place, 'segment', v_unit.segment, 'type', v_unit.type,
+      'is_group', v_unit.from_sequence < v_unit.to_sequence,
+      'ended_at', coalesce((
+        select m.created_at from memory.conversation_messages m
+        where m.user_id = v_user and m.conversation_id = v_c.id
+          and m.sequence between v_unit.to_sequence and v_unit.to_sequence
+        order by m.sequence limit 1), v_unit.said_at),
+      'is_question', (
+        select k.type = 'question' from memory.working_memory_chunks k
+        where k.user_id = v_user and k.conversation_id = v_c.id order by k.place desc, k.part desc limit 1),
+      'same', (
+        select json_build_array(count(distinct k.place), sum(k.tokens))
+        from (select k.place, k.tokens, k.segment from memory.working_memory_chunks k
+              where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence >= v_unit.segment
+              order by k.to_sequence) k
+        where k.segment = v_unit.segment),
+      'cohesion', (
+        select json_agg(r.cohesion order by r.place)
+        from (select k.place, k.cohesion from memory.working_memory_chunks k
+              where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
+              order by k.place desc, k.part desc limit 20) r),
+      'near', (
+        select json_agg(json_build_object('place', r.place, 'content', r.content, 'embedding', (
+                 select e.embedding::text from memory.chunk_embeddings e
+                 where e.user_id = v_user and e.conversation_id = v_c.id and e.place = r.place and e.part = 1
+                   and e.model = p_model)) order by r.place)
+        from (select k.place, k.content from memory.working_memory_chunks k
+              where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
+              order by k.place desc, k.part desc limit 2) r)) end,
+    'failures', v_c.index_failures,
+    'stale', case when v_c.has_stale then (
+      select json_agg(r order by r.place)
+      from (select k.place, k.segment, k.from_sequence, k.to_sequence, (
+                     select json_agg(n order by n.sequence)
+                     from (select m.sequence, m.message_id, m.payload, m.created_at
+                           from memory.conversation_messages m
+                           where m.user_id = v_user and m.conversation_id = v_c.id
+                             and m.sequence between k.from_sequence and k.to_sequence
+                           order by m.sequence) n) as messages
+            from memory.working_memory_chunks k
+            where k.user_id = v_user and k.conversation_id = v_c.id and k.stale
+            order by k.place limit p_messages) r) end);
+end
+$function$;
+comment on function public.memory_pending_chunks is
+  'langchain-supabase-memory: the next messages to index, and what they go on from.';
+
+create function public.memory_commit_chunks(
+  p_thread_id       text,
+  p_conversation_id uuid,   -- what they were computed from: a conversation, which may have been forgotten and begun anew,
+  p_through         bigint, -- the position,
+  p_revision        bigint, -- and the revision
+  p_to              bigint,
+  p_chunks          json,
+  p_stale           json    default '[]', -- places whose chunks these replace
+  p_model           text    default null,
+  p_max_age         float8  default null, -- seconds
+  p_language        text    default null, -- known; null: found out
+  p_user_id         text    default null,
+  p_agent_id        text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user     text := memory_private.owner(p_user_id);
+  v_c        memory.conversations;
+  v_stale    bigint[] := array(select json_array_elements_text(p_stale)::bigint);
+  v_expires  timestamptz := clock_timestamp() + p_max_age * interval '1 second';
+  v_language text;
+  v_known    text;
+  v_made     record;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
+     for no key update;
+  if not found then
+    return jsonb_build_object('committed', false, 'through_sequence', -1, 'chunks', 0);
+  end if;
+  -- The same commit once more, because the answer to the first was lost.
+  if v_c.indexed_through = p_to and p_to > p_through and v_c.revision = p_revision then
+    return jsonb_build_object(
+      'committed', true, 'through_sequence', p_to, 'chunks', json_array_length(p_chunks));
+  end if;
+  -- Compare and swap: nobody was here first, and no message has changed since.
+  if v_c.indexed_through <> p_through or v_c.revision <> p_revision then
+    return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
+  end if;
+  -- Nor has one expired since it was read: that counts as no revision, and must not come back as a chunk.
+  if exists (
+    select from json_to_recordset(p_chunks) as i (from_sequence bigint, to_sequence bigint, message_ids json)
+    where i.from_sequence <= v_c.expired_through
+      and json_array_length(i.message_ids) > (
+        select count(*) from memory.conversation_messages m
+        where m.user_id = v_user and m.conversation_id = v_c.id
+          and m.sequence between i.from_sequence and i.to_sequence
+          and m.message_id in (select json_array_elements_text(i.message_ids))))
+  then
+    return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
+  end if;
+  if p_model is not null and json_array_length(p_chunks) > 0 then
+    perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
+  end if;
+  if p_language is not null and not exists (
+    select from pg_catalog.pg_ts_config t
+    where t.cfgnamespace = 'pg_catalog'::regnamespace and t.cfgname = p_language)
+  then
+    raise exception 'there is no text search configuration of this name'
+      using errcode = 'PT400', hint = 'pass one that select cfgname from pg_ts_config lists, such as english';
+  end if;
+
+  -- The language is known once enough was said; what was indexed before is reduced anew then.
+  if v_c.language is null or v_c.language <> p_language then
+    v_language := p_language;
+    if v_language is null then
+      select string_agg(t.content, ' ') into v_known
+      from (select k.content from memory.working_memory_chunks k
+            where k.user_id = v_user and k.conversation_id = v_c.id
+            order by k.place, k.part limit 40) t;
+      v_language := coalesce(
+        memory_private.language(left(
+          concat_ws(' ', v_known, (select string_agg(e ->> 'content', ' ') from json_array_elements(p_chunks) e)),
+          8000)),
+        case when v_c.chunk_count > 40 then 'simple' end);
+    end if;
+    if v_language is not null then
+      delete from memory.chunk_lexemes l where l.user_id = v_user and l.conversation_id = v_c.id;
+      with words as materialized (
+        select k.place, k.part, w.lexeme, least(w.count, 32767) as count
+        from memory.working_memory_chunks k,
+             memory_private.lexemes(v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
+        where k.user_id = v_user and k.conversation_id = v_c.id and not k.stale),
+      worded as (
+        insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
+        select v_user, v_c.id, w.lexeme, w.place, w.part, w.count from words w)
+      update memory.working_memory_chunks k
+         set lexemes = n.lexemes, terms = n.terms
+        from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w group by w.place, w.part) n
+       where k.user_id = v_user and k.conversation_id = v_c.id and k.place = n.place and k.part = n.part;
+      update memory.conversations c
+         set language = v_language
+       where c.user_id = v_user and c.id = v_c.id;
+    end if;
+  end if;
+  v_language := coalesce(v_language, v_c.language, 'simple');
+
+  if v_stale <> '{}' then
+    perform memory_private.drop_chunks(v_user, v_c.id, v_stale);
+  end if;
+  with given as materialized (
+    select i.*
+    from json_to_recordset(p_chunks) as i (
+      place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
+      segment bigint, type text, role text, speaker text, said_at timestamptz, content text, characters integer,
+      tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
+  words as materialized (
+    select g.place, g.part, w.lexeme, least(w.count, 32767) as count
+    from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w),
+  made as (
+    insert into memory.working_memory_chunks (
+      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, speaker,
+      said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, expires_at)
+    select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.segment, g.type,
+           g.role, g.speaker, g.said_at, g.content, g.characters, g.tokens, coalesce(n.lexemes, 0),
+           coalesce(n.terms, 0), g.importance, g.cohesion, g.has_time, g.has_number, v_expires
+    from given g
+    left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
+               group by w.place, w.part) n on n.place = g.place and n.part = g.part
+    returning segment, speaker),
+  worded as (
+    insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
+    select v_user, v_c.id, w.lexeme, w.place, w.part, w.count from words w),
+  embedded as (
+    insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
+    select v_user, v_c.id, g.place, g.part, p_model, json_array_length(g.embedding),
+           g.embedding::text::extensions.halfvec
+    from given g where g.embedding is not null)
+  select count(*) as chunks, array_agg(distinct made.segment) as segments, min(made.segment) as first,
+         array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers
+    into v_made from made;
+  -- What belongs together expires together.
+  update memory.working_memory_chunks k
+     set expires_at = v_expires
+   where k.user_id = v_user and k.conversation_id = v_c.id and k.expires_at is distinct from v_expires
+     and k.to_sequence >= v_made.first and k.segment = any (v_made.segments);
+  update memory.conversations c
+     set indexed_through = greatest(p_to, c.indexed_through),
+         chunk_count = c.chunk_count + v_made.chunks,
+         has_stale = c.has_stale and exists (
+           select from memory.working_memory_chunks k
+           where k.user_id = v_user and k.conversation_id = v_c.id and k.stale),
+         speakers = case when v_made.speakers <@ c.speakers or v_made.speakers is null then c.speakers else array(
+           select s from (select unnest(c.speakers) union select unnest(v_made.speakers)) as t (s) order by s limit 50)
+           end,
+         index_failures = 0, index_retry_at = null, index_error = null
+   where c.user_id = v_user and c.id = v_c.id;
+  return jsonb_build_object('committed', true, 'through_sequence', p_to, 'chunks', v_made.chunks);
+end
+$function$;
+comment on function public.memory_commit_chunks is
+  'langchain-supabase-memory: store chunks if the conversation is still where they were computed from.';
+
+-- Vectors of two models, or of two widths, say nothing about one another.
+create or replace function memory_private.check_model(
+  p_user_id text, p_conversations uuid[], p_model text, p_dimensions integer
+) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_found record;
+begin
+  select e.dimensions into v_found from memory.chunk_embeddings e
+   where e.user_id = p_user_id and e.conversation_id = any (p_conversations) and e.model = p_model
+   limit 1;
+  if found then
+    if v_found.dimensions <> p_dimensions then
+      raise exception 'the stored vectors of this model have % dimensions, not %', v_found.dimensions, p_dimensions
+        using errcode = 'PT409', hint = 'name the embedding model otherwise, then call reembed()';
+    end if;
+    return;
+  end if;
+  select e.model, e.dimensions into v_found from memory.chunk_embeddings e
+   where e.user_id = p_user_id and e.conversation_id = any (p_conversations)
+   limit 1;
+  if found then
+    raise exception 'the stored vectors are of the embedding model "%" (% dimensions), not of "%"',
+      v_found.model, v_found.dimensions, p_model
+      using errcode = 'PT409', hint = 'use the embedder they were made with, or call reembed() with this one';
+  end if;
+end
+$function$;
+
+create function public.memory_fail_index(
+  p_thread_id text,
+  p_error     text, -- a word, never content
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_retry timestamptz;
+begin
+  update memory.conversations c
+     set index_failures = c.index_failures + 1,
+         index_error = left(p_error, 200),
+         index_retry_at = memory_private.retry_at(c.index_failures)
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+  returning c.index_retry_at into v_retry;
+  return jsonb_build_object('retry_at', v_retry);
+end
+$function$;
+comment on function public.memory_fail_index is
+  'langchain-supabase-memory: note that indexing failed, and when the next try may come.';
+
+create function public.memory_index_due(
+  p_messages   bigint  default 0, -- due when more than so many are not indexed yet
+  p_user_id    text    default null, -- null: everybody that the caller may see
+  p_limit      integer default 100,
+  p_after_user text    default null,
+  p_after      uuid    default null
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_rows jsonb;
+begin
+  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
+  execute format(
+    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
+    ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
+    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale)'
+    '   and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp())%s%s'
+    ' order by c.user_id, c.id limit $2) r',
+    case when p_user_id is not null then ' and c.user_id = $3' end,
+    case when p_after is not null then ' and (c.user_id, c.id) > ($4, $5)' end)
+  into v_rows
+  using p_messages, least(p_limit, 1000), p_user_id, p_after_user, p_after;
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_index_due is
+  'langchain-supabase-memory: conversations of which something is not indexed yet.';
+
+create function public.memory_chunks(
+  p_thread_id     text,
+  p_user_id       text    default null,
+  p_agent_id      text    default 'default',
+  p_place         bigint  default -1, -- after this place
+  p_part          integer default 0,  -- and part
+  p_limit         integer default 1000,
+  p_lacking       text    default null -- only those without a vector of this model
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  return coalesce((
+    select json_agg(r order by r.place, r.part)
+    from (
+      select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.segment,
+             k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
+             p_thread_id as thread_id, p_agent_id as agent_id
+      from memory.working_memory_chunks k
+      where k.user_id = v_user and k.conversation_id = v_id and (k.place, k.part) > (p_place, p_part) and not k.stale
+        and (k.expires_at is null or k.expires_at > clock_timestamp())
+        and (p_lacking is null or not exists (
+          select from memory.chunk_embeddings e
+          where e.user_id = k.user_id and e.conversation_id = k.conversation_id and e.place = k.place
+            and e.part = k.part and e.model = p_lacking))
+      order by k.place, k.part
+      limit least(p_limit, 1000)) r), '[]');
+end
+$function$;
+comment on function public.memory_chunks is
+  'langchain-supabase-memory: the chunks of a conversation, in order, by pages.';
+
+create function public.memory_reembed(
+  p_thread_id  text,
+  p_model      text,
+  p_embeddings json,                   -- [{"id", "place", "part", "embedding"}]
+  p_drop       boolean default false,  -- when no chunk lacks one of this model: remove those of all others
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+  v_made bigint;
+  v_gone bigint := 0;
+  v_all  boolean := false;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if exists (
+    select from memory.chunk_embeddings e
+    where e.user_id = v_user and e.conversation_id = v_id and e.model = p_model
+      and e.dimensions <> json_array_length(p_embeddings #> '{0,embedding}'))
+  then
+    raise exception 'the stored vectors of this model have another number of dimensions'
+      using errcode = 'PT409', hint = 'name the embedding model otherwise, then call reembed()';
+  end if;
+  -- Only for chunks that are still what was embedded.
+  insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
+  select v_user, v_id, i.place, i.part, p_model, json_array_length(i.embedding),
+         i.embedding::text::extensions.halfvec
+  from json_to_recordset(p_embeddings) as i (id uuid, place bigint, part integer, content text, embedding json)
+  join memory.working_memory_chunks k
+    on k.user_id = v_user and k.conversation_id = v_id and k.place = i.place and k.part = i.part and k.id = i.id
+   and not k.stale
+  on conflict (user_id, conversation_id, place, part, model) do update
+    set dimensions = excluded.dimensions, embedding = excluded.embedding;
+  get diagnostics v_made = row_count;
+  if p_drop then
+    v_all := not exists (
+      select from memory.working_memory_chunks k
+      where k.user_id = v_user and k.conversation_id = v_id and not k.stale
+        and (k.expires_at is null or k.expires_at > clock_timestamp())
+        and not exists (
+          select from memory.chunk_embeddings e
+          where e.user_id = v_user and e.conversation_id = v_id and e.place = k.place and e.part = k.part
+            and e.model = p_model));
+  end if;
+  if v_all then
+    delete from memory.chunk_embeddings e
+     where e.user_id = v_user and e.conversation_id = v_id and e.model <> p_model;
+    get diagnostics v_gone = row_count;
+  end if;
+  return jsonb_build_object('embedded', v_made, 'dropped', v_gone, 'complete', v_all);
+end
+$function$;
+comment on function public.memory_reembed is
+  'langchain-supabase-memory: store vectors of another embedding model beside those that are there.';

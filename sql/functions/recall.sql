@@ -1,0 +1,483 @@
+-- Recall: what was said and fits a question, by meaning and by words, in one call.
+
+-- The chunks of one user that fit a question best. p_conversations is the scope; p_ask says the rest:
+--   query, vectors [{"names", "vector"}], model          what is asked, and its vectors, also without names in it
+--   names, dates [{"year", "month", "day", "weekday"}], zone, wants ["time", "number"]      the cues in it
+--   since, until, types, min_importance, min_similarity, before {"conversation", "sequence"}      what is left out
+--   limit, characters, neighbours, whole                 how much is returned
+--   fusion "score" or "rrf", weights, exact_below        how it is ranked
+create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set jit = off set enable_nestloop = on set enable_sort = on
+as $function$
+declare
+  v_ask        record;
+  v_limit      integer;
+  v_left       bigint;
+  v_most       integer;
+  v_joins      boolean;
+  v_speakers   text[]; -- those of the scope that the question names,
+  v_named      text[]; -- and how it names them
+  v_vector     extensions.halfvec;
+  v_width      integer;
+  v_lexemes    text[];
+  v_chunks     bigint;
+  v_candidates boolean;
+  v_indexed    boolean;
+  v_near_in    uuid[];
+  v_near_at    bigint[];
+  v_by_meaning bigint;
+  v_is_cut     boolean := false;
+  -- What is ranked, the best first.
+  v_conversation uuid[]; v_place bigint[]; v_part integer[]; v_id uuid[]; v_characters integer[]; v_hash text[];
+  v_score float8[]; v_similarity float8[]; v_word float8[];
+  v_chosen     integer[];
+  v_ids        uuid[];
+  v_seen       text[];
+  v_taken      uuid[]; -- what is returned,
+  v_by         integer[]; -- and together with which
+  v_keys       uuid[];
+  v_size       bigint;
+  v_passed     boolean;
+  v_found      json;
+begin
+  select a.* into v_ask from json_to_record(p_ask) as a (
+    query text, vectors json, model text, names text[], dates json, zone text, wants text[], since timestamptz,
+    until timestamptz, types text[], min_importance float8, min_similarity float8, "before" json, "limit" integer,
+    characters bigint, neighbours integer, whole boolean, fusion text, weights json, exact_below bigint);
+  v_limit := least(coalesce(v_ask.limit, 1000), 1000);
+  v_most := least(v_limit, v_ask.characters / 40) * 2 + 50; -- ranked, so that repeats may fall out
+  v_joins := coalesce(v_ask.neighbours > 0 or v_ask.whole, false);
+  select coalesce(sum(c.chunk_count), 0) into v_chunks
+    from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
+
+  -- Who of those who speak here is named in the question; their names say little about what is meant.
+  select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
+    from memory.conversations c, unnest(c.speakers) s, unnest(v_ask.names) n
+   where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+  select (e ->> 'vector')::extensions.halfvec into v_vector
+    from json_array_elements(coalesce(v_ask.vectors, '[]')) e
+   where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_named))
+   order by json_array_length(e -> 'names') desc limit 1;
+  if v_vector is not null then
+    v_width := extensions.vector_dims(v_vector);
+    perform memory_private.check_model(p_user_id, p_conversations, v_ask.model, v_width);
+  end if;
+  v_lexemes := array(
+    select distinct w.lexeme
+    from (select distinct coalesce(c.language, 'simple') as name from memory.conversations c
+          where c.user_id = p_user_id and c.id = any (p_conversations)) l,
+         memory_private.lexemes(l.name, left(v_ask.query, 10000)) w
+    limit 200);
+
+  -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
+  -- neighbours; by meaning through the index if there is one.
+  v_candidates := v_chunks > coalesce(v_ask.exact_below, 10000) and (v_vector is not null or v_lexemes <> '{}');
+  v_indexed := v_candidates and to_regclass(format('memory.chunk_embeddings_hnsw_%s', v_width)) is not null;
+  if v_indexed then
+    -- In the body: in the function's header it would need a superuser.
+    perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true);
+  end if;
+  loop
+    -- Whole scopes are joined by hashing, whatever the planner takes their size for; a lateral look-up stays one.
+    perform set_config('enable_nestloop', 'off', true), set_config('enable_sort', 'on', true);
+    if v_candidates then
+      execute memory_private.near(v_indexed, v_width) into v_near_in, v_near_at, v_by_meaning, v_is_cut
+        using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
+              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
+              (v_ask.before ->> 'sequence')::bigint;
+      if v_indexed and v_by_meaning < 200 then -- the index gave up, or there are no more: looked at one by one
+        v_indexed := false;
+        continue;
+      end if;
+    end if;
+    if not v_candidates and coalesce(v_ask.fusion, '') <> 'rrf' then
+      select * into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
+        from memory_private.rank_all(
+          p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
+          v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
+          (v_ask.before ->> 'sequence')::bigint, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
+          coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
+          false, v_ask.min_similarity, v_most);
+    else
+      execute memory_private.ranking(v_candidates)
+        into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
+        using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
+              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
+              (v_ask.before ->> 'sequence')::bigint, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
+              coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
+              coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
+              v_near_in, v_near_at;
+    end if;
+    perform set_config('enable_nestloop', 'on', true), set_config('enable_sort', 'off', true);
+
+    -- From the best on, as long as there is room. What no longer fits is passed over, and a repeat is not counted.
+    v_chosen := '{}'; v_ids := '{}'; v_seen := '{}'; v_taken := '{}'; v_by := '{}';
+    v_left := coalesce(v_ask.characters, 9223372036854775807);
+    v_passed := false;
+    for v_rank in 1..coalesce(cardinality(v_place), 0) loop
+      exit when cardinality(v_chosen) >= v_limit or v_left <= 0;
+      continue when v_hash[v_rank] = any (v_seen);
+      v_keys := array[v_id[v_rank]];
+      v_size := v_characters[v_rank];
+      if v_joins then
+        select array_agg(t.id), sum(t.characters) into v_keys, v_size
+          from memory_private.together(
+            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbours, v_ask.whole) t
+         where t.id <> all (v_taken);
+        continue when v_keys is null;
+      end if;
+      if v_size > v_left then
+        v_passed := true;
+        continue;
+      end if;
+      v_chosen := v_chosen || v_rank;
+      v_ids := v_ids || v_id[v_rank];
+      v_seen := v_seen || v_hash[v_rank];
+      v_taken := v_taken || v_keys;
+      v_by := v_by || array_fill(v_rank, array[cardinality(v_keys)]);
+      v_left := v_left - v_size;
+    end loop;
+    exit when cardinality(v_chosen) >= v_limit or v_left <= 0;
+    -- Neither repeats nor a filter must leave fewer than there are: then more is ranked, and at last everything.
+    if cardinality(v_place) >= v_most and not (v_passed and v_chosen <> '{}') then
+      v_most := v_most * 20;
+    elsif v_candidates and v_is_cut and not (v_passed and v_chosen <> '{}') then
+      v_candidates := false;
+      v_indexed := false;
+    else
+      exit;
+    end if;
+  end loop;
+
+  -- Each chunk once: what was found by itself stands there, what comes with several stands with the best of them.
+  select json_agg(json_build_object(
+           'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
+           'chunk', memory_private.shown(k, c), 'before', u.before, 'after', u.after) order by r.position)
+    into v_found
+    from unnest(v_chosen) with ordinality as r (rank, position)
+    cross join lateral (
+      select k.* from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = v_conversation[r.rank]
+        and k.place between v_place[r.rank] and v_place[r.rank] and k.part = v_part[r.rank]
+      order by k.place offset 0) k
+    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
+    left join lateral (
+      select json_agg(memory_private.shown(n, c) order by n.place, n.part)
+               filter (where (n.place, n.part) < (k.place, k.part)) as before,
+             json_agg(memory_private.shown(n, c) order by n.place, n.part)
+               filter (where (n.place, n.part) > (k.place, k.part)) as after
+      from memory_private.together(
+        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbours, v_ask.whole) n
+      where v_joins and n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank) u on true;
+  return json_build_object(
+    'chunks', coalesce(v_found, '[]'),
+    'searched', v_chunks,
+    'approximate', v_candidates,
+    'by_meaning', exists (select from unnest(v_similarity) s where s is not null));
+end
+$function$;
+
+-- What is returned together with a chunk that was found: itself, its neighbours, or its segment.
+create or replace function memory_private.together(
+  p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean
+) returns setof memory.working_memory_chunks
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_segment bigint;
+begin
+  if p_whole then
+    select k.segment into v_segment from memory.working_memory_chunks k
+     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place >= p_place
+     order by k.place limit 1;
+  end if;
+  return query
+    select k.* from memory.working_memory_chunks k
+    where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+      and k.place between p_place - case when p_whole then 1000 else p_reach end
+                      and p_place + case when p_whole then 1000 else p_reach end
+      and (k.place = p_place and k.part = p_part
+           or not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
+              and (p_reach > 0 and abs(k.place - p_place) <= p_reach or k.segment = v_segment))
+    order by k.place, k.part;
+end
+$function$;
+
+-- A chunk as it is returned.
+create or replace function memory_private.shown(p_chunk memory.working_memory_chunks, p_conversation memory.conversations)
+returns json
+language sql stable security invoker set search_path = ''
+as $function$
+  select json_build_object(
+    'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
+    'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
+    'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'segment', p_chunk.segment,
+    'type', p_chunk.type, 'role', p_chunk.role, 'speaker', p_chunk.speaker, 'said_at', p_chunk.said_at,
+    'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
+$function$;
+
+-- What a question leaves of the chunks k.
+create or replace function memory_private.wanted() returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$ not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
+    and ($7 is null or k.said_at >= $7) and ($8 is null or k.said_at < $8)
+    and ($9 is null or k.type = any ($9)) and ($10 is null or k.importance >= $10)
+    and ($12 is null or k.conversation_id <> $11 or k.to_sequence < $12) $sql$
+$function$;
+
+-- The statement that finds candidates in a large scope: the best by words, and the nearest by meaning if p_width is
+-- given. It also says how many came near by meaning, and whether there may be more than were taken.
+create or replace function memory_private.near(p_indexed boolean, p_width integer) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$
+  with wordy as (
+    select h.conversation_id, h.place
+    from (select l.conversation_id, l.place, l.part
+          from (select l.conversation_id, l.place, l.part, l.count, count(*) over (partition by l.lexeme) as spread
+                from memory.chunk_lexemes l
+                where l.user_id = $1 and l.conversation_id = any ($2) and l.lexeme = any ($3)) l
+          group by l.conversation_id, l.place, l.part
+          -- In float8: a logarithm of a numeric takes as long as all the rest.
+          order by sum(ln(1 + ($6 - least(l.spread, $6) + 0.5)::float8 / (least(l.spread, $6) + 0.5)::float8)
+                       * l.count / (l.count + 0.9::float8)) desc, l.place desc
+          offset 0) h
+    cross join lateral ( -- something to return, that it is or that it lies near
+      select from memory.working_memory_chunks k
+      where k.user_id = $1 and k.conversation_id = h.conversation_id and k.place between h.place - 2 and h.place + 2
+        and $sql$ || memory_private.wanted() || $sql$ order by k.place limit 1) k
+    limit 200),
+  meant as ($sql$
+  || case when p_width is null then 'select null::uuid as conversation_id, null::bigint as place where false'
+     -- Through the index, what is not wanted is passed over while it is read.
+     when p_indexed then format($sql$
+    select e.conversation_id, e.place
+    from memory.chunk_embeddings e
+    cross join lateral (
+      select from memory.working_memory_chunks k
+      where k.user_id = e.user_id and k.conversation_id = e.conversation_id
+        and k.place between e.place and e.place and k.part = e.part
+        and %1$s order by k.place offset 0) k
+    where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
+    order by e.embedding::extensions.halfvec(%2$s) operator(extensions.<#>) $4::extensions.halfvec(%2$s)
+    limit 200$sql$, memory_private.wanted(), p_width)
+     else format($sql$
+    select h.conversation_id, h.place
+    from (select e.conversation_id, e.place, e.part
+          from memory.chunk_embeddings e
+          where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
+          order by e.embedding operator(extensions.<#>) $4
+          -- With no filter nearly all of them are wanted, and a heap is faster than a sort of all.
+          limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 1000 end) h
+    cross join lateral (
+      select from memory.working_memory_chunks k
+      where k.user_id = $1 and k.conversation_id = h.conversation_id
+        and k.place between h.place and h.place and k.part = h.part
+        and %1$s order by k.place offset 0) k
+    limit 200$sql$, memory_private.wanted(), p_width) end
+  || $sql$)
+  select array_agg(n.conversation_id), array_agg(n.place), (select count(*) from meant),
+         (select count(*) from wordy) = 200 or (select count(*) from meant) = 200$sql$
+      || case when p_width is not null and not p_indexed then $sql$
+           or $7 is null and $8 is null and $9 is null and $10 is null and $12 is null and $6 > 1000$sql$ else '' end || $sql$
+  from (select * from wordy union all select * from meant) n$sql$
+$function$;
+
+-- The statement of what is ranked: everything in the scope; or, around candidates, what lies at most two places apart.
+create or replace function memory_private.pool(p_candidates boolean) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select case when not p_candidates then $sql$
+    select k.*, -(e.embedding operator(extensions.<#>) $4) as similarity
+    from memory.working_memory_chunks k
+    left join memory.chunk_embeddings e
+      on $4 is not null and e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = $13
+     and e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part
+    where k.user_id = $1 and k.conversation_id = any ($2)$sql$
+  else $sql$
+    select k.*
+    from (select i.conversation_id, min(i.place) - 2 as first, max(i.place) + 2 as last
+          from (select d.conversation_id, d.place,
+                       sum(d.apart) over (partition by d.conversation_id order by d.place) as island
+                from (select n.conversation_id, n.place,
+                             case when n.place - lag(n.place) over (partition by n.conversation_id order by n.place) <= 5
+                                  then 0 else 1 end as apart
+                      from unnest($22, $23) as n (conversation_id, place)) d) i
+          group by i.conversation_id, i.island) n
+    cross join lateral (
+      select c.*, -(e.embedding operator(extensions.<#>) $4) as similarity
+      from memory.working_memory_chunks c
+      left join (
+        select v.place, v.part, v.embedding from memory.chunk_embeddings v
+        where $4 is not null and v.user_id = $1 and v.conversation_id = n.conversation_id
+          and v.place between n.first and n.last and v.model = $5 and v.dimensions = $13
+        order by v.place offset 0) e on e.place = c.place and e.part = c.part
+      where c.user_id = $1 and c.conversation_id = n.conversation_id and c.place between n.first and n.last
+      order by c.place offset 0) k$sql$
+  end
+$function$;
+
+-- The statement that ranks a pool of chunks: a weighted sum of parts, each brought to 0..1 within the pool.
+create or replace function memory_private.ranking(p_candidates boolean) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$
+  with settings as materialized (
+    select coalesce(($18 ->> 'words')::float8, 0.5) as words,
+           coalesce(($18 ->> 'meaning')::float8, 0.3) as meaning,
+           coalesce(($18 ->> 'around')::float8, 0.4) as around,
+           coalesce(($18 ->> 'speaker')::float8, 0.3) as speaker,
+           coalesce(($18 ->> 'date')::float8, 0.4) as date,
+           coalesce(($18 ->> 'kind')::float8, 0.2) as kind,
+           coalesce(($18 ->> 'question')::float8, -0.1) as question,
+           coalesce(($18 ->> 'importance')::float8, 0.05) as importance,
+           coalesce(($18 ->> 'recency')::float8, 0.02) as recency),
+  dates as materialized (
+    select d.* from json_to_recordset($16) as d (year integer, month integer, day integer, weekday integer)),
+  pool as materialized (
+    select k.conversation_id, k.place, k.part, k.type, k.speaker, k.said_at, k.lexemes, k.importance, k.has_time,
+           k.has_number, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
+    from ($sql$ || memory_private.pool(p_candidates) || $sql$) k),
+  hits as materialized (
+    select l.conversation_id, l.place, l.part, l.lexeme, l.count from memory.chunk_lexemes l
+    where l.user_id = $1 and l.conversation_id = any $sql$
+      || case when p_candidates then '(array(select distinct unnest($22)))' else '($2)' end || $sql$
+      and l.lexeme = any ($3)),
+  -- A chunk's words are its own and, at a half and a quarter, those of what was said around it. Each step is
+  -- materialised, so that the next is a join on equality.
+  reached as materialized (
+    select h.conversation_id, h.place + o.distance as place, h.place as own, h.part as own_part, h.lexeme, h.count,
+           o.distance
+    from $sql$ || case when p_candidates
+           then '(select h.* from hits h where (h.conversation_id, h.place) in (select p.conversation_id, p.place from pool p))'
+           else 'hits' end || $sql$ h
+    cross join (values (-2), (-1), (0), (1), (2)) as o (distance)),
+  terms as materialized (
+    select p.conversation_id, p.place, p.part, r.lexeme,
+           sum(r.count * case when r.own = p.place and r.own_part = p.part then 1
+                              when r.distance in (-1, 0, 1) then 0.5 else 0.25 end)::float8 as count
+    from reached r
+    join pool p on p.conversation_id = r.conversation_id and p.place = r.place
+    group by p.conversation_id, p.place, p.part, r.lexeme),
+  spread as (
+    select t.lexeme, ln(1 + ($6 - least(count(*), $6) + 0.5)::float8 / (least(count(*), $6) + 0.5)::float8) as idf
+    from terms t group by t.lexeme),
+  lengths as materialized (
+    select p.*, avg(p.similarity) over near as around,
+           (p.lexemes * 0.5 + sum(p.lexemes) over next * 0.25 + sum(p.lexemes) over near * 0.25)::float8 as length
+    from pool p
+    window near as (partition by p.conversation_id order by p.place range between 2 preceding and 2 following),
+           next as (partition by p.conversation_id order by p.place range between 1 preceding and 1 following)),
+  mean as materialized (select greatest(avg(l.length), 1) as length from lengths l),
+  -- Okapi BM25 with k1 = 0.9, b = 0.4 (Robertson and Zaragoza 2009, The Probabilistic Relevance Framework).
+  worded as (
+    select t.conversation_id, t.place, t.part,
+           sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * l.length / m.length))) as words
+    from terms t
+    join spread s on s.lexeme = t.lexeme
+    join lengths l on l.conversation_id = t.conversation_id and l.place = t.place and l.part = t.part
+    cross join mean m
+    group by t.conversation_id, t.place, t.part),
+  parts as (
+    select l.*, coalesce(w.words, 0) as words,
+           coalesce(w.words / nullif(max(w.words) over (), 0), 0) as words_1,
+           coalesce((l.similarity - min(l.similarity) over ())
+                    / nullif(max(l.similarity) over () - min(l.similarity) over (), 0), 0) as meaning_1,
+           coalesce((l.around - min(l.around) over ())
+                    / nullif(max(l.around) over () - min(l.around) over (), 0), 0) as around_1,
+           case when $19 then rank() over (order by coalesce(w.words, 0)::real desc) end as words_rank,
+           case when $19 then rank() over (order by l.similarity desc nulls last) end as meaning_rank,
+           case when $19 then rank() over (order by l.around desc nulls last) end as around_rank,
+           percent_rank() over (order by l.said_at) as recency
+    from lengths l
+    left join worded w on w.conversation_id = l.conversation_id and w.place = l.place and w.part = l.part),
+  scored as (
+    select p.*,
+           case when $19
+             -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
+             then 10 * (case when p.words > 0 then s.words / (10 + p.words_rank) else 0 end
+                        + case when p.similarity is not null
+                               then s.meaning / (10 + p.meaning_rank) + s.around / (10 + p.around_rank) else 0 end)
+             else s.words * p.words_1 + s.meaning * p.meaning_1 + s.around * p.around_1 end
+           + case when p.speaker = any ($14) then s.speaker else 0 end
+           + case when exists (
+               select from dates d, lateral (select p.said_at at time zone $17 as time) t
+               where (d.year is null or d.year = extract(year from t.time))
+                 and (d.month is null or d.month = extract(month from t.time))
+                 and (d.day is null or d.day = extract(day from t.time))
+                 and (d.weekday is null or d.weekday = extract(isodow from t.time)))
+             then s.date else 0 end
+           + case when p.has_time and 'time' = any ($15) or p.has_number and 'number' = any ($15)
+             then s.kind else 0 end
+           + case when p.type = 'question' then s.question else 0 end
+           + s.importance * p.importance + s.recency * p.recency as score
+    from parts p cross join settings s
+    where p.wanted
+      and (p.similarity is not null or p.words > 0 or $4 is null and cardinality($3) = 0)
+      and ($20 is null or coalesce(p.similarity, p.words_1) >= $20))
+  select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
+         array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words)
+  from (select r.*, k.id, k.characters, k.hash
+        from (select r.* from scored r order by r.score desc, r.said_at desc, r.place desc, r.part limit $21) r
+        cross join lateral ( -- only of the best: content would make every step above slow
+          select k.id, k.characters, md5(lower(btrim(k.content))) as hash from memory.working_memory_chunks k
+          where k.user_id = $1 and k.conversation_id = r.conversation_id and k.place between r.place and r.place
+            and k.part = r.part
+          order by k.place offset 0) k
+        order by r.score desc, r.said_at desc, r.place desc, r.part) b
+  $sql$
+$function$;
+
+-- The same over everything in a scope, planned once per connection: to plan it takes longer than to look through a
+-- conversation.
+do $do$
+begin
+  execute format($make$
+    create or replace function memory_private.rank_all(
+      p1 text, p2 uuid[], p3 text[], p4 extensions.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
+      p9 text[], p10 float8, p11 uuid, p12 bigint, p13 integer, p14 text[], p15 text[], p16 json, p17 text, p18 json,
+      p19 boolean, p20 float8, p21 integer
+    ) returns table (
+      conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
+      scores float8[], similarities float8[], worded float8[])
+    language plpgsql stable security invoker set search_path = ''
+    set plan_cache_mode = force_generic_plan set jit = off set enable_nestloop = off set enable_sort = on
+    as %L $make$, '#variable_conflict use_column' || chr(10) || 'begin return query '
+      || replace(memory_private.ranking(false), '$19', 'false') || '; end');
+end
+$do$;
+
+-- The conversations that are looked through: one; all with one agent; all of a user.
+create or replace function memory_private.scope(
+  p_user_id text, p_agent_id text, p_conversation_id uuid, p_scope text
+) returns uuid[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select case when coalesce(p_scope, 'conversation') = 'conversation' then array_remove(array[p_conversation_id], null)
+  else array(
+    select c.id from memory.conversations c
+    where c.user_id = p_user_id and c.chunk_count > 0 and (p_scope = 'user' or c.agent_id = p_agent_id)) end
+$function$;
+
+create function public.memory_recall(
+  p_ask       json,              -- see memory_private.recall
+  p_thread_id text default null, -- null: all threads,
+  p_agent_id  text default null, -- with all agents,
+  p_user_id   text default null  -- of one user
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return memory_private.recall(v_user, array(
+    select c.id from memory.conversations c
+    where c.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
+      and (p_thread_id is null or c.thread_id = p_thread_id) and c.chunk_count > 0), p_ask);
+end
+$function$;
+comment on function public.memory_recall is
+  'langchain-supabase-memory: what was said and fits a question, by meaning and by words.';

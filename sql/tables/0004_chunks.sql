@@ -1,0 +1,140 @@
+-- Working memory: small units of what was said, found by meaning and by words.
+
+-- On Supabase the extension lies in the schema extensions; the functions name it there, since their search path is empty.
+do $vector$
+begin
+  if to_regnamespace('extensions') is null then
+    create schema extensions;
+    grant usage on schema extensions to anon, authenticated, service_role;
+  end if;
+  if not exists (select from pg_catalog.pg_extension where extname = 'vector') then
+    create extension vector with schema extensions;
+  end if;
+exception
+  when insufficient_privilege then
+    raise exception 'the extension vector is not there, and this user may not create it'
+      using errcode = '42501', hint = 'run once as a superuser: create extension vector with schema extensions';
+  when feature_not_supported or undefined_file then
+    raise exception 'this server does not have the extension vector'
+      using errcode = '0A000', hint = 'install pgvector 0.7 or newer on the server, then migrate again';
+end
+$vector$;
+do $vector$
+declare
+  v_role text;
+begin
+  -- Where a superuser has made the schema, those who call must be let in as well.
+  foreach v_role in array array[current_user, 'authenticated', 'service_role'] loop
+    if not has_schema_privilege(v_role, 'extensions', 'usage') then
+      begin
+        execute format('grant usage on schema extensions to %I', v_role);
+      exception
+        when insufficient_privilege then null;
+      end;
+    end if;
+    if not has_schema_privilege(v_role, 'extensions', 'usage') then
+      raise exception 'the role % may not use the schema extensions', v_role
+        using errcode = '42501', hint = 'run as its owner: grant usage on schema extensions to public';
+    end if;
+  end loop;
+  if to_regtype('extensions.halfvec') is null then
+    raise exception 'the extension vector is not in the schema extensions, or older than 0.7'
+      using errcode = '0A000',
+            hint = 'run as its owner: alter extension vector update; alter extension vector set schema extensions';
+  end if;
+end
+$vector$;
+
+alter table memory.conversations
+  add column indexed_through bigint  not null default -1,
+  add column chunk_count     bigint  not null default 0,
+  add column has_stale       boolean not null default false,
+  add column speakers        text[]  not null default '{}',
+  add column language        text,
+  add column index_failures  integer not null default 0,
+  add column index_retry_at  timestamptz,
+  add column index_error     text;
+
+comment on column memory.conversations.indexed_through is
+  'The last sequence that is indexed; -1 if none. Moved by compare-and-swap alone.';
+comment on column memory.conversations.language is
+  'The text search configuration of its chunks; null as long as too little was said to know.';
+
+create table memory.working_memory_chunks (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  place           bigint      not null,
+  part            integer     not null check (part > 0),
+  id              uuid        not null,
+  from_sequence   bigint      not null,
+  to_sequence     bigint      not null,
+  message_ids     text[]      not null,
+  segment         bigint      not null,
+  type            text        not null check (type in ('dialogue', 'action', 'fact', 'question', 'answer')),
+  role            text        not null check (role in ('user', 'assistant', 'system', 'tool')),
+  speaker         text,
+  said_at         timestamptz not null,
+  content         text        not null,
+  characters      integer     not null,
+  tokens          integer     not null,
+  lexemes         integer     not null,
+  terms           integer     not null,
+  importance      real        not null check (importance between 0 and 1),
+  cohesion        real,
+  has_time        boolean     not null default false,
+  has_number      boolean     not null default false,
+  stale           boolean     not null default false,
+  expires_at      timestamptz,
+  created_at      timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, place, part),
+  check (from_sequence <= to_sequence),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+create index working_memory_chunks_sequence_idx
+  on memory.working_memory_chunks (user_id, conversation_id, to_sequence);
+create index working_memory_chunks_expires_at_idx
+  on memory.working_memory_chunks (user_id, conversation_id, expires_at) where expires_at is not null;
+create index working_memory_chunks_stale_idx
+  on memory.working_memory_chunks (user_id, conversation_id, place) where stale;
+
+comment on table memory.working_memory_chunks is
+  'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';
+comment on column memory.working_memory_chunks.place is
+  'Counts the units of a conversation; where a long pause lies between two, three on. Neighbours are at most two apart.';
+comment on column memory.working_memory_chunks.segment is
+  'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
+comment on column memory.working_memory_chunks.lexemes is
+  'How many words it has for text search; terms: how many different ones, each a row of chunk_lexemes.';
+comment on column memory.working_memory_chunks.cohesion is
+  'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
+comment on column memory.working_memory_chunks.stale is
+  'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
+
+-- The words of each chunk, as text search reduces them; how often each occurs.
+create table memory.chunk_lexemes (
+  user_id         text     not null,
+  conversation_id uuid     not null,
+  lexeme          text     not null,
+  place           bigint   not null,
+  part            integer  not null,
+  count           smallint not null,
+  primary key (user_id, conversation_id, lexeme, place, part),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+-- Of any width and any number of models, so that one model can take over from another while both are in use.
+create table memory.chunk_embeddings (
+  user_id         text               not null,
+  conversation_id uuid               not null,
+  place           bigint             not null,
+  part            integer            not null,
+  model           text               not null,
+  dimensions      integer            not null,
+  embedding       extensions.halfvec not null, -- of length one: an inner product is a cosine
+  primary key (user_id, conversation_id, place, part, model),
+  -- Not the chunk's row: to check that for each vector, a planner without statistics reads the whole conversation.
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+-- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+alter table memory.chunk_embeddings alter column embedding set storage main;

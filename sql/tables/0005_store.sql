@@ -1,0 +1,60 @@
+-- The store: items of long-term memory, by namespace and key, as LangGraph's BaseStore has them.
+
+-- A namespace as one text, label after label, each ended by chr(1): what lies under a prefix is one range of an index, in
+-- the order of the labels. Within a label chr(1) and chr(2) are escaped. A text and not the array itself, because an index
+-- on arrays cannot be searched under row level security: their operators are not leakproof.
+-- Part of the table: it is never changed.
+create function memory_private.store_path(p_namespace text[]) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(string_agg(
+           replace(replace(l.label, chr(2), chr(2) || chr(3)), chr(1), chr(2) || chr(2)) || chr(1), '' order by l.position),
+         '')
+  from unnest(p_namespace) with ordinality as l (label, position)
+$function$;
+
+create table memory.store_items (
+  user_id      text             not null check (user_id <> ''),
+  path         text collate "C" not null generated always as (memory_private.store_path(namespace)) stored,
+  key          text collate "C" not null,
+  namespace    text[]           not null
+    check (array_ndims(namespace) = 1 and array_position(namespace, null) is null and '' <> all (namespace)),
+  value        json             not null, -- json, not jsonb: what comes back is what was put, in its order
+  words        tsvector         not null default '',
+  index_fields text[],
+  ttl_minutes  double precision check (ttl_minutes > 0),
+  expires_at   timestamptz,
+  created_at   timestamptz      not null default clock_timestamp(),
+  updated_at   timestamptz      not null default clock_timestamp(),
+  primary key (user_id, path, key),
+  check ((ttl_minutes is null) = (expires_at is null))
+);
+
+create index store_items_expires_at_idx on memory.store_items (user_id, expires_at) where expires_at is not null;
+
+comment on table memory.store_items is
+  'One item of long-term memory, named by (user_id, namespace, key).';
+comment on column memory.store_items.words is
+  'The words of the value''s first 100,000 characters, as text search reduces them.';
+comment on column memory.store_items.index_fields is
+  'Which fields of the value are to be found by meaning: null for the store''s own choice, none for never.';
+
+-- What an item is found by. Of any width and any number of models, so that one model can take over from another while
+-- both are in use.
+create table memory.store_vectors (
+  user_id    text               not null,
+  path       text collate "C"   not null,
+  key        text collate "C"   not null,
+  model      text               not null check (model <> ''),
+  dimensions integer            not null check (dimensions > 0),
+  number     integer            not null check (number > 0),
+  field      text               not null,
+  embedding  extensions.halfvec not null, -- of length one: an inner product is a cosine
+  primary key (user_id, path, key, model, dimensions, number),
+  foreign key (user_id, path, key) references memory.store_items (user_id, path, key) on delete cascade
+);
+-- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+alter table memory.store_vectors alter column embedding set storage main;
+
+comment on table memory.store_vectors is
+  'What an item''s fields mean, by one model: the item is found by the one that is nearest.';

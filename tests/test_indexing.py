@@ -1,0 +1,587 @@
+"""From messages to chunks in the database: once each, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_supabase_memory import ChunkPolicy, Retention, SupabaseMemory
+from langchain_supabase_memory.embedding_model import EmbeddingModel
+from langchain_supabase_memory.errors import EmbeddingError, InvalidInputError, MigrationConflictError
+from langchain_supabase_memory.models import Chunk, IndexResult, Receipt
+from tests.conftest import Door
+from tests.embedders import ScriptedEmbedder, WordEmbedder
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+_threads = count()
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=WordEmbedder()) as memory:
+        yield memory
+
+
+@pytest.fixture
+def connection(conn_string: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        yield connection
+
+
+def as_it_is(memory: SupabaseMemory, embeddings: Any) -> SupabaseMemory:
+    """The same memory with another embedder, or none."""
+    other = SupabaseMemory(memory.transport, user_id=memory.user_id)
+    other.embeddings = None if embeddings is None else EmbeddingModel(embeddings, attempts=1)
+    return other
+
+
+def human(text: str, name: str) -> HumanMessage:
+    return HumanMessage(text, id=name)
+
+
+def numbered(texts: list[str]) -> list[BaseMessage]:
+    return [(AIMessage if n % 2 else HumanMessage)(text, id=f"m{n}") for n, text in enumerate(texts)]
+
+
+def placed(chunks: list[Chunk]) -> list[tuple[Any, ...]]:
+    return [
+        (each.place, each.part, each.segment, each.type, each.message_ids, each.content, each.importance)
+        for each in chunks
+    ]
+
+
+def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
+    """Words and vectors without a chunk, and chunks whose number of words is wrong."""
+    return connection.execute(
+        """
+        select 'lexeme', l.place, l.lexeme from memory.chunk_lexemes l where l.user_id = %(user)s and not exists (
+          select from memory.working_memory_chunks k where k.user_id = l.user_id
+          and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
+        union all
+        select 'vector', l.place, l.model from memory.chunk_embeddings l where l.user_id = %(user)s and not exists (
+          select from memory.working_memory_chunks k where k.user_id = l.user_id
+          and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
+        union all
+        select 'terms', k.place, k.content from memory.working_memory_chunks k where k.user_id = %(user)s
+          and k.terms <> (select count(*) from memory.chunk_lexemes l where k.user_id = l.user_id
+          and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
+        union all
+        select 'count', c.chunk_count, c.thread_id from memory.conversations c where c.user_id = %(user)s
+          and c.chunk_count <> (select count(*) from memory.working_memory_chunks k
+          where k.user_id = c.user_id and k.conversation_id = c.id and not k.stale)""",
+        {"user": user_id},
+    ).fetchall()
+
+
+# --- Once each
+
+
+async def test_through_every_door(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder(384))
+    messages = numbered(["When is the meeting with Ana?", "On 5 May at nine.", "Thanks, that is noted down."])
+    await door(memory.append, messages, thread_id="t", created_at=START)
+    assert await door(memory.index, thread_id="t") == IndexResult(2, 3)
+    assert await door(memory.index, thread_id="t") == IndexResult(2, 0)
+    chunks = await door(memory.chunks, thread_id="t")
+    assert [each.type for each in chunks] == ["question", "answer", "dialogue"]
+    assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m2"]]
+    assert all(each.expires_at - datetime.now(UTC) > timedelta(days=6, hours=23) for each in chunks)
+    assert {each.said_at for each in chunks} == {START}
+    found = await door(memory.recall, "the meeting with Ana", thread_id="t")
+    assert found.chunks[0].message_ids == ["m0"]
+    assert (found.by_meaning, found.approximate, found.searched) == (True, False, 3)
+    assert await door(memory.index_due) == {}
+    await door(memory.append, [human("And one more.", "m3")], thread_id="t")
+    assert list((await door(memory.index_due)).values()) == [IndexResult(3, 1)]
+
+
+WORD = st.sampled_from(
+    ["kiln", "glaze", "cat", "Ana", "when", "done", "ok", "plane", "ticket", "5 May", "three", "?", "😀", "我们", "."]
+)
+TEXT = st.lists(WORD, min_size=1, max_size=8).map(" ".join)
+PAUSE = st.sampled_from([timedelta(seconds=20), timedelta(minutes=5), timedelta(hours=7)])
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[tuple[BaseMessage, timedelta]]:
+    """Questions, answers, calls with results, some of them late or missing, with pauses between."""
+    made: list[tuple[BaseMessage, timedelta]] = []
+    for number in range(draw(st.integers(1, 14))):
+        kind = draw(st.sampled_from(["user", "user", "assistant", "assistant", "calls", "system", "long"]))
+        pause = draw(PAUSE)
+        if kind == "calls":
+            wanted = draw(st.integers(1, 3))
+            calls = [{"name": "find", "args": {"n": n}, "id": f"c{number}-{n}"} for n in range(wanted)]
+            made.append((AIMessage("", tool_calls=calls, id=f"m{number}"), pause))
+            for n in range(draw(st.integers(0, wanted))):
+                made.append((ToolMessage(draw(TEXT), tool_call_id=f"c{number}-{n}", id=f"r{number}-{n}"), draw(PAUSE)))
+        else:
+            text = draw(TEXT) if kind != "long" else ". ".join(draw(st.lists(TEXT, min_size=5, max_size=9)))
+            of = {"user": HumanMessage, "long": HumanMessage, "assistant": AIMessage, "system": SystemMessage}[kind]
+            made.append((of(text, id=f"m{number}"), pause))
+    return [*made, (HumanMessage("That was the last word.", id="last"), timedelta(0))]
+
+
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(said=conversations(), steps=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_chunks_are_the_same_however_messages_came_in(
+    memory: SupabaseMemory, embeddings: Any, said: list[tuple[BaseMessage, timedelta]], steps: list[int]
+) -> None:
+    memory = as_it_is(memory, embeddings)
+    policy = ChunkPolicy(max_tokens=16, max_segment_tokens=60)
+    whole, bit_by_bit = f"whole-{next(_threads)}", f"bit-{next(_threads)}"
+    times = [START + sum((pause for _, pause in said[: n + 1]), timedelta()) for n in range(len(said))]
+    messages = [message for message, _ in said]
+    memory.append(messages, thread_id=whole, created_at=times)
+    memory.index(thread_id=whole, chunking=policy)
+    done = 0
+    for number in range(len(said)):
+        step = steps[number % len(steps)]
+        memory.append(messages[done : done + step], thread_id=bit_by_bit, created_at=times[done : done + step])
+        memory.index(thread_id=bit_by_bit, chunking=policy)
+        done += step
+    chunks = memory.chunks(thread_id=whole)
+    assert placed(chunks) == placed(memory.chunks(thread_id=bit_by_bit))
+    assert len({each.id for each in chunks}) == len(chunks)
+    covered = [name for each in chunks for name in each.message_ids if each.part == 1]
+    assert len(covered) == len(set(covered))
+    assert set(covered) == {message.id for message in messages if not isinstance(message, SystemMessage)}
+
+
+def test_a_segment_of_many_short_units_has_its_ceiling_however_they_came_in(memory: SupabaseMemory) -> None:
+    texts = ["ok"] * 60
+    policy = ChunkPolicy(max_segment_tokens=40)
+    memory.append(numbered(texts), thread_id="whole", created_at=START)
+    memory.index(thread_id="whole", chunking=policy)
+    for message in numbered(texts):
+        memory.append([message], thread_id="bit", created_at=START)
+        memory.index(thread_id="bit", chunking=policy)
+    chunks = memory.chunks(thread_id="whole")
+    assert len({each.segment for each in chunks}) > 1
+    assert placed(chunks) == placed(memory.chunks(thread_id="bit"))
+
+
+def test_two_indexers_at_once_make_each_chunk_once(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    memory.append(numbered([f"message number {n}" for n in range(90)]), thread_id="t")
+    barrier = threading.Barrier(4)
+
+    def index() -> IndexResult:
+        barrier.wait()
+        return memory.index(thread_id="t", chunking=ChunkPolicy(batch=16))
+
+    with ThreadPoolExecutor(4) as threads:
+        results = [each.result() for each in [threads.submit(index) for _ in range(4)]]
+    assert any(not each.overtaken for each in results) or memory.index(thread_id="t").failed is None
+    memory.index(thread_id="t")
+    assert [each.place for each in memory.chunks(thread_id="t")] == list(range(90))
+    assert orphans(connection, user_id) == []
+
+
+# --- What changes
+
+
+def test_an_edited_last_message_and_a_new_one(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    """Both are indexed in one commit; the new one stands behind the edited one."""
+    memory.append(numbered(["the first kiln", "the second glaze"]), thread_id="t")
+    memory.index(thread_id="t")
+    memory.append([AIMessage("the zebra instead", id="m1"), human("a new one", "m2")], thread_id="t")
+    assert [each.content for each in memory.chunks(thread_id="t")] == ["the first kiln"]
+    assert memory.recall("glaze", thread_id="t").chunks[0].content == "the first kiln"
+    assert memory.index(thread_id="t") == IndexResult(2, 2)
+    chunks = memory.chunks(thread_id="t")
+    assert [(each.place, each.content) for each in chunks] == [
+        (0, "the first kiln"),
+        (1, "the zebra instead"),
+        (2, "a new one"),
+    ]
+    assert orphans(connection, user_id) == []
+    assert memory.index(thread_id="t").chunks == 0
+
+
+def test_a_forgotten_message_leaves_no_word_behind(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    calls = [{"name": "find", "args": {"what": "zebra"}, "id": "c"}]
+    batch = [
+        human("please find", "m0"),
+        AIMessage("", tool_calls=calls, id="m1"),
+        ToolMessage("a canary-4711 of mine", tool_call_id="c", id="m2"),
+        human("thanks", "m3"),
+    ]
+    memory.append(batch, thread_id="t")
+    memory.index(thread_id="t")
+    assert [each.message_ids for each in memory.chunks(thread_id="t")] == [["m0"], ["m1", "m2"], ["m3"]]
+    dry = memory.forget_message("m2", thread_id="t", dry_run=True)
+    assert dry == Receipt(0, 1, 0, dry_run=True, chunks=1)
+    assert memory.forget_message("m2", thread_id="t") == Receipt(0, 1, 0, chunks=1)
+    assert [each.message_ids for each in memory.chunks(thread_id="t")] == [["m0"], ["m3"]]
+    left = connection.execute(
+        "select lexeme from memory.chunk_lexemes where user_id = %s and lexeme like any (array['%%canary%%', '%%4711%%'])",
+        [user_id],
+    ).fetchall()
+    assert left == []
+    memory.index(thread_id="t")
+    chunks = memory.chunks(thread_id="t")
+    assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m3"]]
+    assert "canary" not in chunks[1].content
+    memory.forget_message("m1", thread_id="t")
+    assert memory.index_due() == {}
+    assert [each.message_ids for each in memory.chunks(thread_id="t")] == [["m0"], ["m3"]]
+    assert orphans(connection, user_id) == []
+
+
+def test_words_of_another_reduction_go_as_well(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    """A newer server may reduce a text otherwise than the one that indexed it."""
+    memory.append([human("glazes and kilns", "m0"), human("others", "m1")], thread_id="t")
+    memory.index(thread_id="t")
+    connection.execute(
+        "update memory.chunk_lexemes set lexeme = 'older-' || lexeme where user_id = %s and place = 0", [user_id]
+    )
+    memory.forget_message("m0", thread_id="t")
+    assert orphans(connection, user_id) == []
+
+
+@pytest.mark.parametrize("how", ["forgotten", "edited", "expired", "begun anew"])
+def test_what_changes_while_the_embedder_works_is_not_committed(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, how: str
+) -> None:
+    old = [human(f"canary {n}", f"m{n}") for n in range(4)]
+    memory.append(old, thread_id="t", created_at=START)
+    plain = WordEmbedder()
+
+    def meanwhile(texts: list[str]) -> list[list[float]]:
+        if how == "forgotten":
+            memory.forget_message("m1", thread_id="t")
+        elif how == "edited":
+            memory.append([human("another", "m1")], thread_id="t")
+        elif how == "expired":
+            memory.read(thread_id="t", retention=Retention(max_messages=2))
+        else:
+            memory.forget(thread_id="t")
+            memory.append([human(f"new {n}", f"n{n}") for n in range(4)], thread_id="t")
+        return plain.embed_documents(texts)
+
+    result = as_it_is(memory, ScriptedEmbedder(meanwhile, "words")).index(thread_id="t")
+    assert (result.overtaken, result.chunks) == (True, 0)
+    memory.index(thread_id="t")
+    left = {"forgotten": [0, 2, 3], "edited": [0, 2, 3], "expired": [2, 3], "begun anew": []}[how]
+    said = [each.content for each in memory.chunks(thread_id="t")]
+    assert [each for each in said if "canary" in each] == [f"canary {n}" for n in left]
+    assert orphans(connection, user_id) == []
+
+
+def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
+    memory.append(numbered(["one thing", "another thing"]), thread_id="t")
+    key = memory.key("t")
+    flow = memory._index(key, None)
+    step = next(flow)
+    while type(step).__name__ == "Call" and step.function != "memory_commit_chunks":  # type: ignore[union-attr]
+        step = flow.send(memory.transport.perform(step))  # type: ignore[arg-type]
+    flow.close()  # the vectors are made, nothing is stored
+    assert memory.chunks(thread_id="t") == []
+    assert memory.index(thread_id="t") == IndexResult(1, 2)
+
+
+def test_a_commit_whose_answer_was_lost_is_repeated_without_harm(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.append(numbered(["one thing", "another thing"]), thread_id="t")
+    perform = memory.transport.perform
+
+    def twice(step: Any) -> Any:
+        answer = perform(step)
+        return perform(step) if step.function == "memory_commit_chunks" else answer
+
+    monkeypatch.setattr(memory.transport, "perform", twice)
+    assert memory.index(thread_id="t") == IndexResult(1, 2)
+    memory.append([human("edited", "m0")], thread_id="t")
+    assert memory.index(thread_id="t") == IndexResult(1, 1)
+    assert [each.content for each in memory.chunks(thread_id="t")] == ["edited", "another thing"]
+    assert orphans(connection, user_id) == []
+
+
+# --- Tool calls
+
+
+def test_a_call_waits_for_its_results_but_not_for_ever(memory: SupabaseMemory) -> None:
+    calls = [{"name": "find", "args": {}, "id": f"c{n}"} for n in range(2)]
+    memory.append([human("find it", "m0"), AIMessage("", tool_calls=calls, id="m1")], thread_id="t")
+    assert memory.index(thread_id="t").through_sequence == 0
+    memory.append([ToolMessage("first", tool_call_id="c0", id="r0")], thread_id="t")
+    assert memory.index(thread_id="t").through_sequence == 0
+    memory.append([human("never mind", "m2")], thread_id="t")
+    assert memory.index(thread_id="t").through_sequence == 3
+    assert [each.message_ids for each in memory.chunks(thread_id="t")] == [["m0"], ["m1", "r0"], ["m2"]]
+    memory.append([ToolMessage("late", tool_call_id="c1", id="r1"), human("go on", "m3")], thread_id="t")
+    memory.index(thread_id="t")
+    assert [each.message_ids for each in memory.chunks(thread_id="t")][3:] == [["r1"], ["m3"]]
+
+
+def test_five_hundred_results_do_not_block(memory: SupabaseMemory) -> None:
+    calls = [{"name": "find", "args": {}, "id": f"c{n}"} for n in range(500)]
+    results = [ToolMessage(f"result {n}", tool_call_id=f"c{n}", id=f"r{n}") for n in range(500)]
+    memory.append([AIMessage("", tool_calls=calls, id="call"), *results, human("thanks", "last")], thread_id="t")
+    assert memory.index(thread_id="t").through_sequence == 501
+    chunks = memory.chunks(thread_id="t")
+    assert {name for each in chunks for name in each.message_ids} == {"call", "last", *(f"r{n}" for n in range(500))}
+    assert {each.type for each in chunks[:-1]} == {"action"}
+
+
+# --- Strange texts
+
+
+STRANGE = {
+    "nothing": "",
+    "space": " \n\t ",
+    "emoji": "😀😀👩‍👩‍👧",
+    "nul": "\x00",
+    "zero width": "\u200b\u200d",
+    "surrogate": "half \ud800 one",
+    "rtl": "مرحبا بالعالم، متى الاجتماع؟",
+    "cjk": "我们明天去北京。你有三张票吗？",
+    "word": "x" * 100_000,
+    "megabyte": "A sentence of words. " * 50_000,
+    "sql": "'; drop table memory.conversations; -- %s {0} \\ $1 [[:alpha:]]",
+}
+
+
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, embeddings: Any) -> None:
+    memory = as_it_is(memory, embeddings)
+    memory.append([human(text, name) for name, text in STRANGE.items()], thread_id="t")
+    memory.append([human("the end", "end")], thread_id="t")
+    assert memory.index(thread_id="t").through_sequence == len(STRANGE)
+    chunks = memory.chunks(thread_id="t")
+    assert {name for each in chunks for name in each.message_ids} >= STRANGE.keys() - {"nothing", "space"} | {"end"}
+    assert all(each.content.strip() for each in chunks)
+    assert orphans(connection, user_id) == []
+    for query in STRANGE.values():
+        memory.recall(query, thread_id="t")
+    words = as_it_is(memory, None)
+    assert words.recall("北京", thread_id="t").chunks[0].message_ids == ["cjk"]
+    assert words.recall("متى الاجتماع", thread_id="t").chunks[0].message_ids == ["rtl"]
+    for name in STRANGE:
+        memory.forget_message(name, thread_id="t")
+    assert orphans(connection, user_id) == []
+
+
+# --- The language
+
+
+SAID = {
+    "english": "I think that we should have gone there when it was not so late and they were all at home with the kids",
+    "spanish": "Yo creo que no estaba en la casa cuando ellos fueron a la tienda y no había nadie con los niños",
+    "german": "Ich glaube nicht dass wir das so machen können weil er und sie nicht mit uns in der Stadt sind",
+    "simple": "Kumusta naman kayong lahat diyan, kumain nga pala kami kahapon kina lola kasama mga pinsan, masarap talaga",
+}
+
+
+@pytest.mark.parametrize("language", list(SAID))
+def test_the_language_is_found_out_and_what_was_indexed_is_reduced_anew(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, language: str
+) -> None:
+    memory = as_it_is(memory, None)
+    words = SAID[language].split()
+    memory.append([human(" ".join(words[:6]), "m0")], thread_id="t")
+    memory.index(thread_id="t")
+    found = "select language from memory.conversations where user_id = %s"
+    assert connection.execute(found, [user_id]).fetchone() == (None,)
+    memory.append([human(SAID[language], f"m{n}") for n in range(1, 4)], thread_id="t")
+    memory.index(thread_id="t")
+    assert connection.execute(found, [user_id]).fetchone() == (language,)
+    assert orphans(connection, user_id) == []
+    for number in range(4):
+        memory.forget_message(f"m{number}", thread_id="t")
+    assert connection.execute("select count(*) from memory.chunk_lexemes where user_id = %s", [user_id]).fetchone() == (
+        0,
+    )
+
+
+def test_a_language_that_is_named_is_used_from_then_on(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    memory.append([human("Die Häuser der Städte", "m0")], thread_id="t")
+    memory.index(thread_id="t", chunking=ChunkPolicy(language="german"))
+    assert as_it_is(memory, None).recall("Haus", thread_id="t").chunks
+    memory.append([human("More houses", "m1")], thread_id="t")
+    memory.index(thread_id="t", chunking=ChunkPolicy(language="english"))
+    assert as_it_is(memory, None).recall("house", thread_id="t").chunks[0].message_ids == ["m1"]
+    assert orphans(connection, user_id) == []
+    memory.append([human("One more", "m2")], thread_id="t")
+    with pytest.raises(InvalidInputError):
+        memory.index(thread_id="t", chunking=ChunkPolicy(language="klingon"))
+
+
+# --- Embedders
+
+
+def test_a_failing_embedder_changes_nothing_and_says_no_content(
+    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(texts: list[str]) -> Any:
+        raise RuntimeError(f"quota exceeded for {texts}")
+
+    caplog.set_level(logging.DEBUG)
+    broken = as_it_is(memory, ScriptedEmbedder(fails, "words"))
+    memory.append(numbered(["a secret canary", "another"]), thread_id="t")
+    result = broken.index(thread_id="t")
+    assert result.failed == "The embedder failed (RuntimeError)."
+    assert (result.chunks, result.through_sequence) == (0, -1)
+    assert broken.index_due() == {}, "the next try comes later"
+    assert "canary" not in caplog.text
+    assert memory.index(thread_id="t") == IndexResult(1, 2)
+
+
+def test_what_an_embedder_always_refuses_holds_nothing_up(memory: SupabaseMemory) -> None:
+    def refuses(texts: list[str]) -> Any:
+        if any("poison" in text for text in texts):
+            raise ValueError("content filter")
+        return WordEmbedder().embed_documents(texts)
+
+    picky = as_it_is(memory, ScriptedEmbedder(refuses, "words"))
+    memory.append([human("the poison apple", "m0")], thread_id="t")
+    results = [picky.index(thread_id="t") for _ in range(6)]
+    assert [each.chunks for each in results] == [0, 0, 0, 0, 0, 1]
+    assert all(each.failed for each in results)
+    memory.append([human("the good pear", "m1")], thread_id="t")
+    assert picky.index(thread_id="t") == IndexResult(1, 1)
+    assert {each.message_ids[0] for each in picky.recall("apple or pear", thread_id="t").chunks} == {"m0", "m1"}
+    assert memory.reembed(thread_id="t") == 1
+
+
+def test_another_model_or_width_is_a_clear_error_at_the_first_use(memory: SupabaseMemory) -> None:
+    memory.append(numbered(["one", "two"]), thread_id="t")
+    memory.index(thread_id="t")
+    memory.append([human("three", "m2")], thread_id="t")
+    for embeddings in (WordEmbedder(24, "another"), WordEmbedder(12)):
+        other = as_it_is(memory, embeddings)
+        with pytest.raises(MigrationConflictError):
+            other.index(thread_id="t")
+        with pytest.raises(MigrationConflictError):
+            other.recall("one", thread_id="t")
+    assert as_it_is(memory, None).index(thread_id="t").chunks == 1
+    with pytest.raises(MigrationConflictError):
+        as_it_is(memory, WordEmbedder(12)).reembed(thread_id="t")
+    assert memory.reembed(thread_id="t") == 1
+
+
+def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, connection: psycopg.Connection) -> None:
+    texts = [f"{word} number {n}" for n, word in enumerate(["kiln", "glaze", "cat", "plane"] * 60)]
+    memory.append(numbered(texts), thread_id="t")
+    memory.index(thread_id="t")
+    moved: list[int] = []
+
+    def slowly(given: list[str]) -> list[list[float]]:
+        moved.append(len(given))
+        if len(moved) == 2:  # the old one goes on meanwhile
+            memory.append([human("said meanwhile", "late")], thread_id="t")
+            memory.index(thread_id="t")
+            assert memory.recall("cat", thread_id="t").by_meaning
+        if len(moved) == 3:
+            raise TimeoutError
+        return WordEmbedder(36).embed_documents(given)
+
+    other = as_it_is(memory, ScriptedEmbedder(slowly, "new"))
+    with pytest.raises(EmbeddingError):
+        other.reembed(thread_id="t", drop=True)
+    assert memory.recall("cat", thread_id="t").by_meaning
+    assert other.recall("cat", thread_id="t").by_meaning
+    assert other.reembed(thread_id="t", drop=True) == 241 - sum(moved[:2])
+    models = connection.execute(
+        "select distinct e.model, e.dimensions, count(*) over () from memory.chunk_embeddings e where e.user_id = %s",
+        [memory.user_id],
+    ).fetchall()
+    assert models == [("new", 36, 241)]
+    with pytest.raises(MigrationConflictError):
+        memory.recall("cat", thread_id="t")
+
+
+def test_old_vectors_stay_until_every_chunk_has_a_new_one(memory: SupabaseMemory) -> None:
+    memory.append(numbered(["one", "two"]), thread_id="t")
+    memory.index(thread_id="t")
+    done: list[str] = []
+
+    def meanwhile(texts: list[str]) -> list[list[float]]:
+        if not done:
+            done.append("once")
+            memory.append([human("three", "m2")], thread_id="t")
+            memory.index(thread_id="t")
+        return WordEmbedder(36).embed_documents(texts)
+
+    other = as_it_is(memory, ScriptedEmbedder(meanwhile, "new"))
+    assert other.reembed(thread_id="t", drop=True) == 3
+    assert other.recall("three", thread_id="t").chunks[0].similarity is not None
+
+
+# --- Expiry
+
+
+def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str) -> None:
+    moment = ChunkPolicy(max_age=timedelta(microseconds=1))
+    memory.append(numbered(["old canary", "old as well"]), thread_id="t")
+    memory.append([human("stays", "m0")], thread_id="other")
+    memory.index(thread_id="t", chunking=moment)
+    memory.index(thread_id="other")
+    assert memory.chunks(thread_id="t") == []
+    assert memory.recall("canary").chunks[0].content == "stays"
+    assert memory.forget_expired() == Receipt(chunks=2)
+    assert memory.forget_expired() == Receipt()
+    rows = connection.execute(
+        "select (select count(*) from memory.working_memory_chunks k where k.user_id = %(u)s),"
+        " (select count(*) from memory.chunk_lexemes k where k.user_id = %(u)s and k.lexeme like 'canar%%'),"
+        " (select count(*) from memory.chunk_embeddings k where k.user_id = %(u)s)",
+        {"u": user_id},
+    ).fetchone()
+    assert rows == (1, 0, 1)
+    assert memory.index(thread_id="t").chunks == 0, "what has expired is not indexed once more"
+    assert memory.count(thread_id="t") == 2
+    memory.append([human("anew", "m2")], thread_id="t")
+    assert memory.index(thread_id="t") == IndexResult(2, 1)
+    assert memory.forget_expired(retention=Retention(max_messages=1)) == Receipt(1, 2)
+    assert orphans(connection, user_id) == []
+
+
+def test_an_edited_chunk_that_expires_asks_for_nothing(memory: SupabaseMemory) -> None:
+    memory.append(numbered(["one", "two"]), thread_id="t")
+    memory.index(thread_id="t", chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
+    memory.append([human("edited", "m0")], thread_id="t")
+    assert memory.forget_expired() == Receipt(chunks=1)
+    assert memory.index_due() == {}
+
+
+def test_what_belongs_together_expires_together(memory: SupabaseMemory) -> None:
+    memory.append([human("the first kiln", "m0")], thread_id="t")
+    memory.index(thread_id="t")
+    first = memory.chunks(thread_id="t")[0].expires_at
+    memory.append([human("the second kiln", "m1")], thread_id="t")
+    memory.index(thread_id="t")
+    expiries = {each.expires_at for each in memory.chunks(thread_id="t")}
+    assert len(expiries) == 1
+    assert expiries.pop() > first  # type: ignore[operator]
+
+
+def test_no_embedding_is_asked_for_twice(memory: SupabaseMemory) -> None:
+    embedder = WordEmbedder()
+    other = as_it_is(memory, embedder)
+    memory.append(numbered([f"message {n}" for n in range(70)]), thread_id="t")
+    other.index(thread_id="t")
+    other.index(thread_id="t")
+    assert sorted(text for call in embedder.calls for text in call) == sorted(f"message {n}" for n in range(70))
