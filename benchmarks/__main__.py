@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import append, context, growth, imports, throughput, turns
+from benchmarks import append, context, growth, imports, recall, throughput, turns
 from benchmarks.services import Lab
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from benchmarks.harness import Table
 
-_LIMIT_SECONDS = 15 * 60
+_LIMIT_SECONDS = 30 * 60
 """No run lasts longer, whatever hangs."""
 
 
 def main() -> None:
-    names = ["append", "data-api", "context", "turns", "growth", "throughput", "imports"]
+    names = ["append", "data-api", "context", "turns", "growth", "throughput", "recall", "imports"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the memory against floors.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, and noisier")
     parser.add_argument("--only", choices=names, action="append", help="this one only; can be repeated")
@@ -59,6 +59,7 @@ def main() -> None:
             "turns": turns.run,
             "growth": growth.run,
             "throughput": throughput.run,
+            "recall": recall.run,
             "imports": imports.run,
         }
         for name in given.only or names:

@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 from dataclasses import dataclass, field
-from statistics import linear_regression, median
+from statistics import linear_regression, median, quantiles
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -59,7 +59,20 @@ async def interleaved(
     seconds: float,
     warm_up: int = WARM_UP,
 ) -> dict[str, float]:
-    """The median of each contestant, in milliseconds.
+    """The median of each contestant, in milliseconds. Arguments as for `timed`."""
+    times = await timed(contestants, supply, rounds=rounds, seconds=seconds, warm_up=warm_up)
+    return {name: median(values) for name, values in times.items()}
+
+
+async def timed(
+    contestants: Mapping[str, Callable[[T], object]],
+    supply: Callable[[], T],
+    *,
+    rounds: int,
+    seconds: float,
+    warm_up: int = WARM_UP,
+) -> dict[str, list[float]]:
+    """The times of each contestant, in milliseconds.
 
     Args:
         contestants: Each does the work once with what it is given; what it returns is awaited if it can be.
@@ -81,7 +94,12 @@ async def interleaved(
                 await result
             if number >= 0:
                 times[name].append((time.perf_counter() - begun) * 1000)
-    return {name: median(values) for name, values in times.items()}
+    return times
+
+
+def p95(times: Sequence[float]) -> float:
+    """What nineteen of twenty take at most."""
+    return quantiles(times, n=20, method="inclusive")[-1]
 
 
 def exponent(sizes: Sequence[int], medians: Sequence[float]) -> float:

@@ -1,0 +1,128 @@
+"""Measure whether the right messages come back, against what else is done with Postgres, Supabase and LangChain.
+
+    make bench-retrieval DATA=path/to/locomo10.json [ARGS="--limit 1 --json FILE"]
+
+No language model, no key and no network: questions with the turns that hold their evidence (LoCoMo), a small embedder
+from a package, a real Postgres. The vectors are kept in a folder, so that a second run takes a few minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.retrieval import baselines, pack
+from benchmarks.retrieval.data import ADVERSARIAL, CATEGORIES, HOW_TO_GET_IT, load
+from benchmarks.retrieval.embedder import CACHE, MiniLM
+from benchmarks.retrieval.metrics import Packer, by_category, measured
+from benchmarks.retrieval.package import Package
+from benchmarks.retrieval.postgres import Postgres
+from benchmarks.retrieval.rankings import STEPS, Scores, Study
+from benchmarks.retrieval.report import Results, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.retrieval.metrics import Unit
+
+PACKAGE = "this package"
+WORDS_ONLY = "this package, no embedder"
+REFERENCE = list(STEPS)[-1]
+NEWEST = "newest turns alone"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description="Measure recall.")
+    parser.add_argument("data", type=Path, nargs="?", metavar="DATA", help="LoCoMo's JSON file")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
+    parser.add_argument("--only", action="append", metavar="PART", help="only what has this in its name; repeatable")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"of vectors; {CACHE} by default")
+    given = parser.parse_args()
+    if given.data is None or not given.data.is_file():
+        sys.exit(f"{given.data or 'DATA'}: {HOW_TO_GET_IT}")
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(f"stopped by {signal.Signals(number).name}"))
+
+    conversations = load(given.data, given.limit)
+    with ExitStack() as stack:
+        postgres = stack.enter_context(Postgres())
+        embedder = MiniLM(given.cache)
+        studies = [Study(conversation, postgres, embedder) for conversation in conversations]
+        ours = stack.enter_context(Package(postgres.conn_string, embedder, "by meaning"))
+        worded = stack.enter_context(Package(postgres.conn_string, None, "by words"))
+        rankers: dict[str, Callable[[Study], list[list[Unit]]]] = {
+            **baselines.rankers(),
+            **{name: partial(_stepped, step) for name, step in STEPS.items()},
+            WORDS_ONLY: worded.rank,
+            PACKAGE: ours.rank,
+        }
+        results = Results(len(conversations), sum(len(pack.asked(each)) for each in conversations))
+        for name in named(list(rankers), given.only):
+            print(f"... {name}", file=sys.stderr, flush=True)
+            results.rankings[name] = _measured(studies, rankers[name])
+        for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours)):
+            if package.seconds:
+                median, late = (1000 * np.percentile(package.seconds, [50, 95])).tolist()
+                results.milliseconds[name] = {"median": round(median, 1), "p95": round(late, 1)}
+        for name in named([NEWEST, REFERENCE, PACKAGE], given.only):
+            print(f"... packs: {name}", file=sys.stderr, flush=True)
+            results.packs[name] = _packs(studies, name, ours)
+    for table in results.tables(PACKAGE):
+        print(table.text() + "\n", flush=True)
+    if given.json is not None:
+        given.json.write_text(json.dumps(asdict(results), indent=1) + "\n")
+
+
+def _stepped(step: Callable[[Study], Scores], study: Study) -> list[list[Unit]]:
+    return baselines.ranked(study, step(study))
+
+
+def _measured(studies: Sequence[Study], ranker: Callable[[Study], list[list[Unit]]]) -> dict[str, object]:
+    values, categories = [], []
+    for study in studies:
+        packer = Packer(study.conversation)
+        for question, units in zip(study.conversation.questions, ranker(study), strict=True):
+            values.append(measured(packer, question, units))
+            categories.append(question.category)
+    return by_category(np.array(values), categories, CATEGORIES, ADVERSARIAL)
+
+
+def _packs(studies: Sequence[Study], name: str, ours: Package) -> dict[str, dict[str, float]]:
+    found = {}
+    for characters in pack.BUDGETS:
+        kept = []
+        for study in studies:
+            conversation, packer = study.conversation, Packer(study.conversation)
+            if name == PACKAGE:
+                ours.store(conversation)
+            ranked = baselines.ranked(study, study.recommended()) if name == REFERENCE else []
+            for place in pack.asked(conversation):
+                question = conversation.questions[place]
+                if name == PACKAGE:
+                    text = ours.pack(question.text, conversation.id, characters)
+                elif name == REFERENCE:
+                    text = pack.reference(packer, ranked[place], characters)
+                else:
+                    text = pack.newest(packer, characters)
+                kept.append(pack.kept(conversation, question, text))
+        found[str(characters)] = {
+            measure: _mean([getattr(each, measure) for each in kept]) for measure in pack.MEASURES
+        }
+    return found
+
+
+def _mean(shares: Sequence[float | None]) -> float:
+    return round(100 * float(np.mean([share for share in shares if share is not None])), 2)
+
+
+if __name__ == "__main__":
+    main()

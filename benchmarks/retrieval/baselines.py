@@ -1,0 +1,97 @@
+"""What else is done with Postgres, Supabase or LangChain, each as its documentation shows it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from benchmarks.retrieval.metrics import DEPTH, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.retrieval.rankings import Scores, Study
+
+_RRF: Final = 50
+"""The default of Supabase's guide to hybrid search."""
+
+
+def rankers() -> dict[str, Callable[[Study], list[list[Unit]]]]:
+    """Each gives the units for every question to a conversation, the best first."""
+    return {
+        "most recent turns": recent,
+        "Postgres text search, all words (websearch_to_tsquery)": lambda study: matching(study, any_word=False),
+        "Postgres text search, any word, ts_rank_cd": lambda study: matching(study, any_word=True),
+        "BM25 over Postgres' lexemes": lambda study: ranked(study, study.bm25((1.0,), spoken(study))),
+        "dense, a turn's text (a LangGraph store)": lambda study: ranked(study, study.cosines()),
+        "dense, '[date] Speaker: text'": lambda study: ranked(study, study.cosines(texts=study.dated)),
+        "Supabase's hybrid search, all words, vectors of a turn's text": lambda study: hybrid(study, any_word=False),
+        "Supabase's hybrid search, any word, all of 'Speaker: text'": lambda study: hybrid(study, any_word=True),
+        "LangChain's splitter, 500/50, dense": lambda study: split(study, 500, 50),
+        "LangChain's splitter, 1000/200, dense": lambda study: split(study, 1000, 200),
+    }
+
+
+def ranked(study: Study, scores: Scores, above: float = -np.inf) -> list[list[Unit]]:
+    """Single turns by their scores; those that are not above a bound are not found."""
+    orders = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
+    units: list[Unit] = [(turn.id,) for turn in study.conversation.turns]
+    return [[units[place] for place in order if row[place] > above] for row, order in zip(scores, orders, strict=True)]
+
+
+def recent(study: Study) -> list[list[Unit]]:
+    newest: list[Unit] = [(turn.id,) for turn in reversed(study.conversation.turns)]
+    return [newest[:DEPTH] for _ in study.questions]
+
+
+def spoken(study: Study) -> list[str]:
+    """The turns with who speaks: a text search over the words alone finds nobody by name."""
+    return [f"{turn.speaker}: {turn.text}" for turn in study.conversation.turns]
+
+
+def matching(study: Study, *, any_word: bool) -> list[list[Unit]]:
+    return ranked(study, study.postgres.ranks(study.questions, spoken(study), any_word=any_word), above=0)
+
+
+def hybrid(study: Study, *, any_word: bool) -> list[list[Unit]]:
+    """Reciprocal rank fusion of text search and vectors, without the guide's limit of 30 results."""
+    words = study.postgres.ranks(study.questions, spoken(study), any_word=any_word)
+    cosines = study.cosines(texts=spoken(study) if any_word else study.bare)
+    found = np.where(words > 0, 1 / (_RRF + _places(words)), 0)
+    return ranked(study, found + 1 / (_RRF + _places(cosines)))
+
+
+def split(study: Study, size: int, overlap: int) -> list[list[Unit]]:
+    """`RecursiveCharacterTextSplitter` over the text of each session; a chunk brings back the turns it touches."""
+    splitter = import_module("langchain_text_splitters").RecursiveCharacterTextSplitter(
+        chunk_size=size, chunk_overlap=overlap, add_start_index=True
+    )
+    texts: list[str] = []
+    units: list[Unit] = []
+    for text, ends in _sessions(study):
+        for document in splitter.create_documents([text]):
+            first = document.metadata["start_index"]
+            last = first + len(document.page_content)
+            texts.append(document.page_content)
+            units.append(tuple(turn for turn, start, end in ends if start < last and end > first))
+    orders = np.argsort(-study.cosines(texts=texts), axis=1, kind="stable")[:, :DEPTH]
+    return [[units[place] for place in order] for order in orders]
+
+
+def _places(scores: Scores) -> Scores:
+    """The rank of each in its row, from 1."""
+    return np.asarray(np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1) + 1, np.float64)
+
+
+def _sessions(study: Study) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
+    """The text of each session, and where in it each turn stands."""
+    for _, turns in groupby(study.conversation.turns, key=lambda turn: turn.session):
+        text, places = "", []
+        for turn in turns:
+            line = f"{turn.speaker}: {turn.text}\n"
+            places.append((turn.id, len(text), len(text) + len(line) - 1))
+            text += line
+        yield text, places

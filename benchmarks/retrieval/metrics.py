@@ -1,0 +1,128 @@
+"""How much of a question's evidence a ranking brings back, by units and by characters.
+
+- `r@k`: the share of the evidence inside the first k units. A unit is what a retriever returns; large ones flatter it.
+- `r@Bc`: the share inside a pack of B characters.
+- `full@...`: whether all of the evidence is inside.
+- `mrr`: one over the rank of the first unit that holds evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.retrieval.data import Conversation, Question, Turn
+
+Unit = tuple[str, ...]
+"""The ids of the turns that come back together."""
+
+UNITS: Final = (5, 10, 20)
+CHARACTERS: Final = (2_000, 4_000, 8_000)
+DEPTH: Final = 200
+"""How many units a ranking must have, if there are so many: no pack holds more."""
+_HEADER: Final = 16
+"""What the date of a session costs in a pack."""
+_SAMPLES: Final = 2_000
+
+
+def columns() -> list[str]:
+    """The names of the measures, in order."""
+    sizes = [*map(str, UNITS), *(f"{size}c" for size in CHARACTERS)]
+    return [*(f"r@{size}" for size in sizes), *(f"full@{size}" for size in sizes), "mrr"]
+
+
+def cost(turn: Turn) -> int:
+    """The characters of a turn in a pack: a line with who speaks."""
+    return len(turn.speaker) + len(": ") + len(turn.text) + len("\n")
+
+
+@dataclass
+class Packer:
+    """Fills packs from rankings of one conversation."""
+
+    conversation: Conversation
+
+    def __post_init__(self) -> None:
+        self._costs = {turn.id: cost(turn) for turn in self.conversation.turns}
+        self._sessions = {turn.id: turn.session for turn in self.conversation.turns}
+
+    def pack(self, units: Iterable[Unit], characters: int, taken: Iterable[str] = ()) -> set[str]:
+        """The turns that fit, the best units first.
+
+        A turn is paid once, and so is the header of a session. A unit that no longer fits is skipped.
+
+        Args:
+            units: What was found, the best first.
+            characters: How much room there is.
+            taken: What is in the pack already, and paid.
+        """
+        inside = set(taken)
+        sessions = {self._sessions[turn] for turn in inside}
+        for unit in units:
+            fresh = [turn for turn in unit if turn not in inside]
+            headers = {self._sessions[turn] for turn in fresh} - sessions
+            price = sum(self._costs[turn] for turn in fresh) + _HEADER * len(headers)
+            if price <= characters:
+                characters -= price
+                inside.update(fresh)
+                sessions |= headers
+        return inside
+
+    def recent(self, characters: int) -> tuple[set[str], int]:
+        """The newest turns that fit, without gaps, and the room that they leave."""
+        inside: set[str] = set()
+        sessions: set[int] = set()
+        for turn in reversed(self.conversation.turns):
+            price = self._costs[turn.id] + _HEADER * (turn.session not in sessions)
+            if price > characters:
+                break
+            characters -= price
+            inside.add(turn.id)
+            sessions.add(turn.session)
+        return inside, characters
+
+
+def measured(packer: Packer, question: Question, units: Sequence[Unit]) -> list[float]:
+    """The measures of one ranking for one question, in the order of `columns`."""
+    wanted = question.evidence
+    found = [{turn for unit in units[:most] for turn in unit} for most in UNITS]
+    found += [packer.pack(units, characters) for characters in CHARACTERS]
+    shares = [len(wanted & inside) / len(wanted) for inside in found]
+    first = next((rank for rank, unit in enumerate(units, 1) if wanted.intersection(unit)), None)
+    return [*shares, *(float(share == 1) for share in shares), 0.0 if first is None else 1 / first]
+
+
+def summary(values: NDArray[np.float64]) -> list[dict[str, float]]:
+    """For each column the mean over questions and its 95 % interval, in per cent, by bootstrap over questions."""
+    draws = np.random.default_rng(0).integers(0, len(values), (_SAMPLES, len(values)))
+    # By counts and a product of matrices: a sample of every column at once.
+    counts = np.stack([np.bincount(draw, minlength=len(values)) for draw in draws])
+    low, high = np.percentile(counts @ values / len(values), [2.5, 97.5], axis=0)
+    rows = zip(values.mean(axis=0), low, high, strict=True)
+    return [
+        {name: round(100 * float(value), 2) for name, value in zip(("mean", "low", "high"), row, strict=True)}
+        for row in rows
+    ]
+
+
+def by_category(
+    values: NDArray[np.float64], categories: Sequence[int], names: Mapping[int, str], apart: int
+) -> dict[str, Any]:
+    """The summary over all questions but those of one category, and of each category alone."""
+    kinds = np.array(categories)
+    groups = {"all": kinds != apart, **{name: kinds == kind for kind, name in names.items()}}
+    return {
+        name: {
+            "questions": int(inside.sum()),
+            **dict(zip(columns(), summary(values[inside]), strict=True)),
+        }
+        for name, inside in groups.items()
+        if inside.any()
+    }

@@ -1,0 +1,82 @@
+"""This package, through the calls that an application makes, on a real Postgres."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from benchmarks.retrieval.metrics import DEPTH, Unit
+from langchain_supabase_memory import ContextBudget, SupabaseMemory
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from langchain_core.embeddings import Embeddings
+
+    from benchmarks.retrieval.data import Conversation
+    from benchmarks.retrieval.rankings import Study
+
+
+@dataclass
+class Package:
+    """A memory that holds the conversations. Use it as a context manager.
+
+    Attributes:
+        conn_string: A database of this release.
+        embedder: What finds by meaning; without one what was said is found by its words.
+        user_id: The owner: one for each setting, so that nobody's words are another's.
+    """
+
+    conn_string: str
+    embedder: Embeddings | None
+    user_id: str
+    seconds: list[float] = field(default_factory=list)
+    """How long each recall took, the embedding of the question included."""
+    _stored: set[str] = field(default_factory=set)
+
+    def __enter__(self) -> Self:
+        self.memory = SupabaseMemory.from_conn_string(self.conn_string, user_id=self.user_id, embeddings=self.embedder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.memory.close()
+
+    def store(self, conversation: Conversation) -> None:
+        """Append what was said, as a user's and an assistant's messages, and index it."""
+        if conversation.id in self._stored:
+            return
+        user, _ = conversation.speakers
+        messages = [
+            (HumanMessage if turn.speaker == user else AIMessage)(turn.text, name=turn.speaker, id=turn.id)
+            for turn in conversation.turns
+        ]
+        times = [turn.at for turn in conversation.turns]
+        self.memory.append(messages, thread_id=conversation.id, created_at=times)
+        indexed = self.memory.index(thread_id=conversation.id)
+        if indexed.failed or indexed.through_sequence != len(messages) - 1:
+            raise RuntimeError(f"not everything was indexed: {indexed}")
+        self._stored.add(conversation.id)
+
+    def rank(self, study: Study) -> list[list[Unit]]:
+        """The turns of each chunk that is recalled, the best first."""
+        self.store(study.conversation)
+        return [self._recalled(question, study.conversation.id) for question in study.questions]
+
+    def _recalled(self, question: str, thread_id: str) -> list[Unit]:
+        begun = time.perf_counter()
+        found = self.memory.recall(question, thread_id=thread_id, limit=DEPTH)
+        self.seconds.append(time.perf_counter() - begun)
+        return [tuple(chunk.message_ids) for chunk in found.chunks]
+
+    def pack(self, question: str, thread_id: str, characters: int) -> str:
+        """What the next prompt receives for a question, without the question."""
+        asked = HumanMessage(question)
+        budget = ContextBudget(characters=characters)
+        pack = self.memory.context(asked, thread_id=thread_id, query=question, budget=budget)
+        return "\n".join(message.text for message in pack.prompt if message is not asked)
