@@ -77,7 +77,7 @@ class ContextBudget:
     characters: int | None = None
     tokens: int | None = None
     max_messages: int | None = None
-    recalled: float = 2 / 3
+    recalled: float = 0.7
     token_counter: TokenCounter | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class ContextBudget:
             )
         _positive(self, "characters", "tokens", "max_messages", "recalled")
         if self.recalled >= 1:
-            raise ConfigurationError("recalled must be below 1.", hint="Pass recalled=2/3, for example.")
+            raise ConfigurationError("recalled must be below 1.", hint="Pass recalled=0.7, for example.")
         if self.characters is None and self.tokens is None:
             object.__setattr__(self, "characters", DEFAULT_CHARACTERS)
 
