@@ -249,6 +249,15 @@ def test_what_is_forgotten_or_edited_is_not_recalled(memory: SupabaseMemory) -> 
     assert "loves cashews" in memory.context("?", thread_id="t", budget=SMALL, query="Ines and cashews").text()
 
 
+def test_what_was_edited_is_indexed_anew_before_the_answer(memory: SupabaseMemory) -> None:
+    memory.append(talk(40, FACTS), thread_id="t")
+    memory.index(thread_id="t")
+    memory.append([HumanMessage("Ines loves cashews after all", id="h5")], thread_id="t")
+    pack = memory.context("?", thread_id="t", budget=SMALL, query="Ines and cashews", policy=BACKGROUND)
+    assert "loves cashews" in recalled(pack.prompt)
+    assert not pack.index_due
+
+
 def test_filters_reach_it(memory: SupabaseMemory) -> None:
     memory.append(talk(40, FACTS), thread_id="t")
     query: Any = {"thread_id": "t", "budget": SMALL, "query": "locker code"}

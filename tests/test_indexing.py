@@ -585,3 +585,14 @@ def test_no_embedding_is_asked_for_twice(memory: SupabaseMemory) -> None:
     other.index(thread_id="t")
     other.index(thread_id="t")
     assert sorted(text for call in embedder.calls for text in call) == sorted(f"message {n}" for n in range(70))
+
+
+def test_a_chunk_is_found_for_seven_days_unless_it_is_said_otherwise(memory: SupabaseMemory) -> None:
+    for thread_id, chunking in (("default", None), ("kept", ChunkPolicy(max_age=None))):
+        memory.append([HumanMessage("The kiln shows E-47")], thread_id=thread_id)
+        memory.index(thread_id=thread_id, chunking=chunking)
+    [chunk] = memory.chunks(thread_id="default")
+    assert chunk.expires_at is not None
+    assert abs(chunk.expires_at - datetime.now(UTC) - timedelta(days=7)) < timedelta(minutes=5)
+    [kept] = memory.chunks(thread_id="kept")
+    assert kept.expires_at is None

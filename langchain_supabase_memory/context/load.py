@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
+    from langchain_supabase_memory.context.meters import Meter
     from langchain_supabase_memory.context.recalled import Recalling
     from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult, Turn
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
@@ -159,16 +160,16 @@ class Asking:
         whole = meter(self.budget)
         room = int(whole.limit * self.budget.recalled)
         recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone).within(room, whole)
-        fitted, weight = self._around(history, recalled)
+        fitted, weight = self._around(history, recalled, whole)
         repeated = recalled.without(_shown(fitted), self.key)
         if len(repeated.chunks) < len(recalled.chunks):
             # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
-            fitted, weight = self._around(history, repeated)
+            fitted, weight = self._around(history, repeated, whole)
             recalled = repeated.without(_shown(fitted), self.key)
         if fitted.weight + weight > whole.limit:
             # The user's message alone is more than was left: it is never cut, so there is nothing else.
             recalled = Recalled()
-            fitted, _ = self._around(history, recalled)
+            fitted, _ = self._around(history, recalled, whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -182,16 +183,17 @@ class Asking:
             taken=recalled.weight(whole),
         )
 
-    def _around(self, history: History, recalled: Recalled) -> tuple[Fitted, int]:
+    def _around(self, history: History, recalled: Recalled, whole: Meter) -> tuple[Fitted, int]:
         """The history beside what is recalled, and what that weighs."""
-        weight = recalled.weight(meter(self.budget))
+        weight = recalled.weight(whole)
         return fit(history, meter(self.budget, weight), self.budget.max_messages), weight
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
-        return document["indexed_through"] < first - 1 and not document["index_waiting"]
+        lacks = document["has_stale"] or document["indexed_through"] < first - 1
+        return lacks and not document["index_waiting"]
 
 
 def _shown(fitted: Fitted) -> set[int]:

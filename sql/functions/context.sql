@@ -127,6 +127,7 @@ begin
     'asked', v_asked,
     'recalled', v_recalled,
     'indexed_through', v_c.indexed_through,
+    'has_stale', v_c.has_stale,
     'index_waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false));
 end
 $function$;
