@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.messages import codec, content, sanitiser
-from langchain_supabase_memory.models import AppendResult, Conversation, Receipt, StoredMessage
+from langchain_supabase_memory.models import AppendResult, Conversation, ConversationKey, Receipt, StoredMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.settings import Retention
 
 Column = Literal[
@@ -221,6 +220,24 @@ def conversations(
             break
         last = found[-1]
     return found
+
+
+def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationKey]]:
+    """The conversations that a SQL function finds by pages, in the order of their owners and ids.
+
+    Args:
+        function: Its name.
+        arguments: Its arguments, but for those that name the page.
+    """
+    found: list[ConversationKey] = []
+    last: Mapping[str, Any] = {}
+    while True:
+        place = {"p_limit": PAGE, "p_after_user": last.get("user_id"), "p_after": last.get("id")}
+        page = yield from call(function, {**arguments, **place})
+        found += [ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]) for row in page]
+        if len(page) < PAGE:
+            return found
+        last = page[-1]
 
 
 def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:

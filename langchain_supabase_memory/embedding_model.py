@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import time
 from functools import partial
@@ -68,7 +69,7 @@ class EmbeddingModel:
         self._attempts = attempts
         self._timeout_seconds = timeout_seconds
         self._wait_seconds = wait_seconds
-        self._questions: dict[str, list[float]] = {}
+        self._questions: dict[bytes, list[float]] = {}
 
     def answer(self, embed: Embed) -> list[list[float]]:
         """A vector for each text. The newest questions are remembered: an agent that uses tools asks them again.
@@ -116,13 +117,13 @@ class EmbeddingModel:
         return f"EmbeddingModel({self.name!r})"
 
     def _known(self, embed: Embed) -> list[list[float]] | None:
-        found = [self._questions.get(text) for text in embed.texts] if embed.is_query else [None]
+        found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]
         return [each for each in found if each is not None] if None not in found else None
 
     def _learnt(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
         if embed.is_query:
             # One assignment, so that threads need no lock: at worst one of them asks once more.
-            newest = [*self._questions.items(), *zip(embed.texts, vectors, strict=True)][-REMEMBERED:]
+            newest = [*self._questions.items(), *zip(map(_digest, embed.texts), vectors, strict=True)][-REMEMBERED:]
             self._questions = dict(newest)
         return vectors
 
@@ -168,6 +169,11 @@ def embedder(model: EmbeddingModel | None) -> EmbeddingModel:
     if model is None:
         raise ConfigurationError("There is no embedder.", hint="Pass embeddings=OpenAIEmbeddings(...) to the memory.")
     return model
+
+
+def _digest(text: str) -> bytes:
+    """What a question is remembered by: its words are not kept."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _failed(error: Exception) -> str:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.context.recalled import Recalling, RecallScope
+    from langchain_supabase_memory.context.recalled import Recalling
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey, Reference
+    from langchain_supabase_memory.recall.search import RecallScope
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 EVENT: Final = "supabase_memory.context"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.recall.search import Scope
+from langchain_supabase_memory.recall.search import RecallScope, Scope
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
-
-Reach = Literal["conversation", "agent", "user"]
-"""How far a search goes: one conversation, all of a user's with one agent, or all of the user's."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Bound:
         memory: SupabaseMemory,
         config: RunnableConfig | None,
         runtime: Any,
-        reach: Reach,
+        reach: RecallScope,
         thread_id: str | None = None,
     ) -> Scope:
         """Where a run may search; nobody but its owner is ever in it. Arguments and errors as for `key`.

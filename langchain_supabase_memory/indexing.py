@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.segments import APART, Before, Placed, placed
 from langchain_supabase_memory.chunks.units import Said, Unit, texts, units
-from langchain_supabase_memory.conversations import PAGE, named
+from langchain_supabase_memory.conversations import PAGE, keys, named
 from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult
@@ -124,16 +124,7 @@ def due(*, user_id: str | None = None, messages: int = 0) -> Flow[list[Conversat
         user_id: Only this user's; `None` means everybody's that the caller may see.
         messages: How many do not matter.
     """
-    found: list[ConversationKey] = []
-    last: Mapping[str, Any] = {}
-    while True:
-        place = {"p_after_user": last.get("user_id"), "p_after": last.get("id")}
-        arguments = {"p_messages": messages, "p_user_id": user_id, "p_limit": PAGE, **place}
-        page = yield from call("memory_index_due", arguments)
-        found += [ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]) for row in page]
-        if len(page) < PAGE:
-            return found
-        last = page[-1]
+    return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id}))
 
 
 def chunks(key: ConversationKey) -> Flow[list[Chunk]]:

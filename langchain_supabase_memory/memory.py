@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.context.recalled import RecallScope
     from langchain_supabase_memory.models import (
         AppendResult,
         Chunk,
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
         Turn,
     )
     from langchain_supabase_memory.recall.ranges import TimeRange
+    from langchain_supabase_memory.recall.search import RecallScope
     from langchain_supabase_memory.transports.base import Transport
     from langchain_supabase_memory.transports.postgres import Claims
     from langchain_supabase_memory.transports.supabase import AccessToken

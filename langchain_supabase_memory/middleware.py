@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.context.recalled import RecallScope
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.recall.search import RecallScope
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 

@@ -9,12 +9,13 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import Field, model_validator
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.identity import Bound, Reach, running
+from langchain_supabase_memory.identity import Bound, running
 from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.messages.content import indented
 from langchain_supabase_memory.models import check_id
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.recall.question import EXACT_BELOW, LIMIT, MOST, Question
+from langchain_supabase_memory.recall.search import RecallScope  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     thread_id: str | None = None
     user_id: str | None = None
     agent_id: str | None = None
-    scope: Reach | None = None
+    scope: RecallScope | None = None
     k: int = LIMIT
     characters: int | None = None
     time_range: Any = "all"
@@ -161,15 +162,15 @@ class SupabaseMemoryRetriever(BaseRetriever):
     def _scope(self, asked: Mapping[str, Any]) -> search.Scope:
         ids = self._named(asked)
         config, runtime = running()
-        reach: Reach | None = asked.get("scope", self.scope)
-        if reach not in (None, "conversation", "agent", "user"):
+        reach: RecallScope | None = asked.get("scope", self.scope)
+        if reach not in (None, *search.RECALL_SCOPES):
             raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
         in_thread = ids["user_id"] is None and ((config or {}).get("configurable") or {}).get("thread_id") is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"
         bound = Bound(ids["user_id"], ids["agent_id"])
         # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
-        wide: Reach = "user" if ids["agent_id"] is None else "agent"
+        wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
         return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
 
 

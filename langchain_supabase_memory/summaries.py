@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory import prompts
-from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.conversations import keys, named
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, ask, call
 from langchain_supabase_memory.messages import codec, sanitiser
@@ -143,25 +143,8 @@ def due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[Conve
     Returns:
         Their keys; those that wait after a failure are not among them.
     """
-    found: list[ConversationKey] = []
-    last: Mapping[str, Any] = {}
-    while True:
-        page = yield from call(
-            "memory_due",
-            {
-                "p_characters": policy.characters,
-                "p_tokens": policy.tokens,
-                "p_messages": policy.messages,
-                "p_user_id": user_id,
-                "p_limit": PAGE,
-                "p_after_user": last.get("user_id"),
-                "p_after": last.get("id"),
-            },
-        )
-        found += [ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]) for row in page]
-        if len(page) < PAGE:
-            return found
-        last = page[-1]
+    beyond = {"p_characters": policy.characters, "p_tokens": policy.tokens, "p_messages": policy.messages}
+    return (yield from keys("memory_due", {**beyond, "p_user_id": user_id}))
 
 
 def segments(key: ConversationKey, *, last: int | None = None) -> Flow[list[Segment]]:

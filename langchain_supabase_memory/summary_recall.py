@@ -12,6 +12,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import EmbeddingError
 from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.models import ConversationKey, IndexResult, RecalledSummary
@@ -63,8 +64,8 @@ def recall(
             "p_vector": vector,
             "p_model": model,
             "p_limit": question.limit,
-            "p_since": None if since is None else since.isoformat(),
-            "p_until": None if until is None else until.isoformat(),
+            "p_since": moment("since", since),
+            "p_until": moment("until", until),
             "p_max_age": None if age is None else age.total_seconds(),
             "p_min_similarity": question.min_similarity,
             "p_agent_id": scope.agent_id,

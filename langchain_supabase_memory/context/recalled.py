@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.recall import lines
 from langchain_supabase_memory.recall.question import Question
+from langchain_supabase_memory.recall.search import RECALL_SCOPES, RecallScope
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
 
 if TYPE_CHECKING:
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.meters import Meter
     from langchain_supabase_memory.models import Chunk, ConversationKey
     from langchain_supabase_memory.settings import ContextBudget
-
-RecallScope = Literal["conversation", "agent", "user"]
-"""Where a pack recalls from: the conversation, all with its agent, or all of its user."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Recalling:
     strict: bool = True
 
     def __post_init__(self) -> None:
-        if self.scope not in ("conversation", "agent", "user"):
+        if self.scope not in RECALL_SCOPES:
             raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
 
     def question(self, budget: ContextBudget) -> Question:
@@ -72,7 +71,7 @@ class Recalled:
     chunks: Sequence[Chunk] = ()
     time_zone: str | tzinfo | None = None
 
-    @property
+    @cached_property
     def message(self) -> BaseMessage | None:
         """It as a fenced message; `None` if there is nothing."""
         return lines.message(self.chunks, self.time_zone)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langgraph.store.base import GetOp, Op, PutOp, SearchItem, SearchOp
 
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.long_term.base import OfOneUser
 from langchain_supabase_memory.long_term.memories import (
     MOST,
     Memory,
@@ -33,7 +34,7 @@ PAGE: Final = 100
 _SPECIAL: Final = re.compile(r"[^\w@:-]|_")
 
 
-class StoreLongTerm:
+class StoreLongTerm(OfOneUser[list[Op]]):
     """Long-term memory in a LangGraph `BaseStore`: ours, `SupabaseStore(memory)`, or any other.
 
     Each memory is an item under `(*namespace, user, agent)`; only its text is embedded. The user is fixed when this is
@@ -62,82 +63,20 @@ class StoreLongTerm:
         namespace: Sequence[str] = ("long_term",),
         name: str | None = None,
     ) -> None:
-        check_id("user_id", user_id)
         if agent_id is not None:
             check_id("agent_id", agent_id)
         if isinstance(namespace, str) or not namespace:
             raise ConfigurationError("The namespace must be a tuple of labels.", hint='("long_term",) is the default.')
+        super().__init__(user_id, name or "store:" + "/".join([*namespace, *([] if agent_id is None else [agent_id])]))
         self._store = store
-        self._user_id = user_id
         self._namespace = (*namespace, _label(user_id), *([] if agent_id is None else [_label(agent_id)]))
-        self._name = name or "store:" + "/".join([*namespace, *([] if agent_id is None else [agent_id])])
-
-    @property
-    def user_id(self) -> str:
-        """Whose memories they are."""
-        return self._user_id
-
-    @property
-    def name(self) -> str:
-        """What tells this long-term memory from another one of the same user."""
-        return self._name
-
-    def remember(self, memories: Iterable[Memory]) -> Remembered:
-        """Store memories, once each; one that is there already stays as it is.
-
-        Args:
-            memories: What to remember.
-
-        Returns:
-            Which were new and which were known.
-
-        Raises:
-            Exception: Whatever the store raises; what was stored before stays, and the call is safe to repeat.
-        """
-        return self._run(self._remembering(memories))
-
-    async def aremember(self, memories: Iterable[Memory]) -> Remembered:
-        """The async twin of `remember`."""
-        return await self._arun(self._remembering(memories))
-
-    def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The memories that fit a question best, the best first.
-
-        Args:
-            query: What is asked, in words; blank lists what the store has, in its own order.
-            limit: The most memories.
-            kinds: Only those of these kinds.
-
-        Returns:
-            Up to `limit` memories, each text once; no fewer than there are.
-
-        Raises:
-            InvalidInputError: Something is none of its choices.
-        """
-        return self._run(self._recalling(query, limit, kinds))
-
-    async def arecall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The async twin of `recall`."""
-        return await self._arun(self._recalling(query, limit, kinds))
-
-    def forget(self, ids: Iterable[str]) -> None:
-        """Delete memories, if they are there.
-
-        Raises:
-            InvalidInputError: An id is no uuid.
-        """
-        self._run(self._forgetting(ids))
-
-    async def aforget(self, ids: Iterable[str]) -> None:
-        """The async twin of `forget`."""
-        await self._arun(self._forgetting(ids))
 
     def __repr__(self) -> str:
         """The store and the name; nothing of what is stored."""
         return f"StoreLongTerm({self._store!r}, name={self._name!r})"
 
-    def _remembering(self, memories: Iterable[Memory]) -> _Batches[Remembered]:
-        given = iter({str(each.id): each for each in (memory.of(self._user_id) for memory in memories)}.items())
+    def _remembering(self, memories: dict[str, Memory]) -> _Batches[Remembered]:
+        given = iter(memories.items())
         done = Remembered()
         while page := dict(islice(given, PAGE)):
             there = yield [GetOp(self._namespace, id_, refresh_ttl=False) for id_ in page]
@@ -196,23 +135,11 @@ class StoreLongTerm:
     def _owns(self, value: Any) -> bool:
         return isinstance(value, dict) and value.get("user_id") == self._user_id
 
-    def _run(self, batches: _Batches[T]) -> T:
-        try:
-            ops = next(batches)
-            while True:
-                ops = batches.send(self._store.batch(ops))
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    def _perform(self, step: list[Op]) -> Any:
+        return self._store.batch(step)
 
-    async def _arun(self, batches: _Batches[T]) -> T:
-        try:
-            ops = next(batches)
-            while True:
-                ops = batches.send(await self._store.abatch(ops))
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    async def _aperform(self, step: list[Op]) -> Any:
+        return await self._store.abatch(step)
 
 
 def _label(id_: str) -> str:

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.flow import arun, run
+from langchain_supabase_memory.long_term.base import OfOneUser
 from langchain_supabase_memory.long_term.memories import (
     Memory,
     Remembered,
@@ -24,7 +24,6 @@ from langchain_supabase_memory.long_term.memories import (
     derived_id,
     distinct,
 )
-from langchain_supabase_memory.models import check_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ _Uses = Generator[_Use, Any, T]
 """An operation over the vector store: it yields calls, and returns a `T`."""
 
 
-class VectorStoreLongTerm:
+class VectorStoreLongTerm(OfOneUser[_Use]):
     """Long-term memory in a LangChain `VectorStore`: Pinecone, PGVector, Chroma, Qdrant, in memory.
 
     Each memory is a document whose metadata carry the `user_id`, and every search filters by it. Since stores differ in
@@ -85,86 +84,21 @@ class VectorStoreLongTerm:
         filter: Filter | None = None,  # noqa: A002
         name: str | None = None,
     ) -> None:
-        check_id("user_id", user_id)
+        super().__init__(user_id, name or f"vectors:{type(vector_store).__name__}")
         if not isinstance(vector_store, VectorStore):
             raise ConfigurationError(
                 f"A vector store cannot be a {type(vector_store).__name__}.",
                 hint="Pass a LangChain VectorStore; for a LangGraph store use StoreLongTerm.",
             )
         self._store = vector_store
-        self._user_id = user_id
         self._filter = filter or (_by_function if isinstance(vector_store, InMemoryVectorStore) else _by_field)
-        self._name = name or f"vectors:{type(vector_store).__name__}"
-
-    @property
-    def user_id(self) -> str:
-        """Whose memories they are."""
-        return self._user_id
-
-    @property
-    def name(self) -> str:
-        """What tells this long-term memory from another one of the same user."""
-        return self._name
-
-    def remember(self, memories: Iterable[Memory]) -> Remembered:
-        """Store memories, once each; one that is there already stays as it is.
-
-        A store without `get_by_ids` cannot say what it has: there a memory is written again, under the same id, and is
-        said to be new.
-
-        Args:
-            memories: What to remember.
-
-        Returns:
-            Which were new and which were known.
-
-        Raises:
-            Exception: Whatever the store raises; what was stored before stays, and the call is safe to repeat.
-        """
-        return self._run(self._remembering(memories))
-
-    async def aremember(self, memories: Iterable[Memory]) -> Remembered:
-        """The async twin of `remember`."""
-        return await self._arun(self._remembering(memories))
-
-    def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The memories that fit a question best, the best first.
-
-        Args:
-            query: What is asked, in words.
-            limit: The most memories.
-            kinds: Only those of these kinds.
-
-        Returns:
-            Up to `limit` memories, each text once; no fewer than there are, as far as the store says.
-
-        Raises:
-            InvalidInputError: Something is none of its choices, or the question is blank.
-        """
-        return self._run(self._recalling(query, limit, kinds))
-
-    async def arecall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The async twin of `recall`."""
-        return await self._arun(self._recalling(query, limit, kinds))
-
-    def forget(self, ids: Iterable[str]) -> None:
-        """Delete memories, if they are there.
-
-        Raises:
-            InvalidInputError: An id is no uuid.
-        """
-        self._run(self._forgetting(ids))
-
-    async def aforget(self, ids: Iterable[str]) -> None:
-        """The async twin of `forget`."""
-        await self._arun(self._forgetting(ids))
 
     def __repr__(self) -> str:
         """The store's class and the name; nothing of what is stored."""
         return f"VectorStoreLongTerm({type(self._store).__name__}, name={self._name!r})"
 
-    def _remembering(self, memories: Iterable[Memory]) -> _Uses[Remembered]:
-        given = iter({str(each.id): each for each in (memory.of(self._user_id) for memory in memories)}.items())
+    def _remembering(self, memories: dict[str, Memory]) -> _Uses[Remembered]:
+        given = iter(memories.items())
         done = Remembered()
         while page := dict(islice(given, PAGE)):
             stored = {derived_id(self._user_id, id_): id_ for id_ in page}
@@ -238,18 +172,15 @@ class VectorStoreLongTerm:
         except (KeyError, TypeError, ValueError):
             return None
 
-    def _run(self, uses: _Uses[T]) -> T:
-        return run(uses, lambda use: getattr(self._store, use.method)(*use.arguments, **use.named))
+    def _perform(self, step: _Use) -> Any:
+        return getattr(self._store, step.method)(*step.arguments, **step.named)
 
-    async def _arun(self, uses: _Uses[T]) -> T:
-        return await arun(uses, self._aused)
-
-    async def _aused(self, use: _Use) -> Any:
+    async def _aperform(self, step: _Use) -> Any:
         # LangChain's own default for a store without async methods waits for its thread even when it is cancelled.
-        names = {f"a{use.method}", *(["aadd_texts"] if use.method == "add_documents" else [])}
+        names = {f"a{step.method}", *(["aadd_texts"] if step.method == "add_documents" else [])}
         if all(getattr(type(self._store), name) is getattr(VectorStore, name) for name in names):
-            return await in_thread(partial(getattr(self._store, use.method), *use.arguments, **use.named))
-        return await getattr(self._store, f"a{use.method}")(*use.arguments, **use.named)
+            return await in_thread(partial(getattr(self._store, step.method), *step.arguments, **step.named))
+        return await getattr(self._store, f"a{step.method}")(*step.arguments, **step.named)
 
 
 def _by_field(user_id: str) -> dict[str, str]:

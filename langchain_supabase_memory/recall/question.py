@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory import cues
 from langchain_supabase_memory.chunks.kinds import KINDS
+from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.recall.ranges import TimeRange, bounds, zone, zone_name
@@ -129,8 +130,8 @@ class Question:
             "dates": [asdict(date) for date in found.dates],
             "wants": sorted(found.wants),
             "zone": zone_name(now),
-            "since": None if since is None else since.isoformat(),
-            "until": None if until is None else until.isoformat(),
+            "since": moment("since", since),
+            "until": moment("until", until),
             "types": None if self.types is None else list(self.types),
             "min_importance": self.min_importance,
             "min_similarity": self.min_similarity,

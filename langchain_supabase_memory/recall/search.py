@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from langchain_supabase_memory.errors import EmbeddingError
 from langchain_supabase_memory.flow import Flow, call, embed
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from langchain_supabase_memory.recall.question import Question
+
+RecallScope = Literal["conversation", "agent", "user"]
+"""How far a search goes: one conversation, all of a user's with one agent, or all of the user's."""
+
+RECALL_SCOPES: Final[tuple[RecallScope, ...]] = get_args(RecallScope)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.identity import Reach
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import Chunk, ConversationKey
-    from langchain_supabase_memory.recall.search import Scope
+    from langchain_supabase_memory.recall.search import RecallScope, Scope
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
@@ -123,7 +122,7 @@ class Asked:
         bound = Bound(where.user_id, where.agent_id)
         return bound.key(where.memory, self.config, self.runtime, conversation_id or where.thread_id)
 
-    def scope(self, reach: Reach, conversation_id: str | None = None) -> Scope:
+    def scope(self, reach: RecallScope, conversation_id: str | None = None) -> Scope:
         """Where to search."""
         where = self.binding
         bound = Bound(where.user_id, where.agent_id)

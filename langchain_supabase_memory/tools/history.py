@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.identity import Reach
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import Chunk
+    from langchain_supabase_memory.recall.search import RecallScope
 
 _SPARE: Final = 10
 """How many more are asked for where what the model sees anyhow is left out."""
 
-_WHERE: Final[dict[Reach, str]] = {
+_WHERE: Final[dict[RecallScope, str]] = {
     "conversation": "this conversation",
     "agent": "all conversations with this user",
     "user": "all conversations of this user, with any agent",
@@ -60,7 +60,7 @@ class _Recall(BaseModel):
 
 
 def search_conversation_history_tool(
-    memory: SupabaseMemory, *, scope: Reach = "conversation", **bound: Unpack[Bindings]
+    memory: SupabaseMemory, *, scope: RecallScope = "conversation", **bound: Unpack[Bindings]
 ) -> BaseTool:
     """A tool with which an agent searches what was said.
 
@@ -119,7 +119,7 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
     return tool("recall_context", description, _Recall, Binding(memory=memory, **bound), _recalled)
 
 
-def _found(asked: Asked, reach: Reach, query: str, time_range: Any, limit: int) -> Flow[Answer]:
+def _found(asked: Asked, reach: RecallScope, query: str, time_range: Any, limit: int) -> Flow[Answer]:
     scope = asked.scope(reach)
     complete = True
     if reach == "conversation":

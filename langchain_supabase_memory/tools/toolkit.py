@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.tools.base import BaseToolkit
 from pydantic import ConfigDict, Field
 
-from langchain_supabase_memory.identity import Reach  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001
+from langchain_supabase_memory.recall.search import RecallScope  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.tools.bound import Bindings
 from langchain_supabase_memory.tools.bounded import CHARACTERS
 from langchain_supabase_memory.tools.history import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Bindings(Bindings, total=False):
-    scope: Reach
+    scope: RecallScope
 
 
 class SupabaseMemoryToolkit(BaseToolkit):
@@ -52,7 +52,7 @@ class SupabaseMemoryToolkit(BaseToolkit):
     thread_id: str | None = None
     user_id: str | None = None
     agent_id: str | None = None
-    scope: Reach = "conversation"
+    scope: RecallScope = "conversation"
     characters: int = CHARACTERS
     time_zone: Any = None
 
