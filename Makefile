@@ -9,7 +9,7 @@ demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
 test: .venv/ready tests/services/node_modules/ready
-	$(RUN) pytest -n 2 --dist loadfile $(ARGS)
+	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(RUN) ruff format --check .

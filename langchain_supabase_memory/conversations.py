@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.messages import codec, content, sanitiser
+from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.models import AppendResult, Conversation, ConversationKey, Receipt, StoredMessage
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.settings import Retention
 
 Column = Literal[
@@ -47,6 +49,7 @@ def append(
     created_at: datetime | Sequence[datetime | None] | None = None,
     replace: bool = True,
     retention: Retention | None = None,
+    redactor: Redactor | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip.
 
@@ -63,22 +66,27 @@ def append(
             default.
         replace: Whether a message that is there already with other content is replaced.
         retention: What is kept; what is beyond it is removed in the same transaction.
+        redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
 
     Returns:
         The number of each message, how many were new, and which were replaced because their content differed.
 
     Raises:
         InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+        ConfigurationError: A rule of the redactor failed; nothing was stored.
     """
     listed = codec.checked(messages)
     times = _times(created_at, len(listed))
     codec.ensure_ids(listed)
+    beside = None if metadata is None else sanitiser.encode(dict(metadata))
+    if redactor is not None:
+        beside = redacted_value(beside, redactor)
     rows: dict[str, dict[str, Any]] = {}
     for message, time in zip(listed, times, strict=True):
         if not content.was_said(message):
             continue
-        row = codec.to_row(message)
-        row["metadata"] = None if metadata is None else sanitiser.encode(dict(metadata))
+        row = codec.to_row(message, redactor)
+        row["metadata"] = beside
         row["created_at"] = time
         rows[row["id"]] = row
     arguments = {**named(key), "p_messages": list(rows.values()), "p_replace": replace, "p_retention": kept(retention)}

@@ -66,6 +66,15 @@ async def in_thread(function: Callable[[], T]) -> T:
     return await future
 
 
+def started(function: Callable[[], None]) -> threading.Thread:
+    """Call a function that raises nothing in a thread of its own, with this context's variables, and go on.
+
+    Returns:
+        The thread, which may be joined and does not keep the process alive.
+    """
+    return _started(function, lambda _: None, lambda _: None)
+
+
 def _started(
     function: Callable[[], T], done: Callable[[T], None], failed: Callable[[BaseException], None]
 ) -> threading.Thread:

@@ -13,6 +13,7 @@ SupabaseMemoryError
 │   ├── AuthenticationError      the key, the password or the token is wrong
 │   │   └── TokenExpiredError    the token was right once
 │   └── PermissionDeniedError    row level security or a missing grant
+├── NotFoundError                what a call names does not exist                    (also a LookupError)
 ├── EmbeddingError               the embedder failed, or its vectors are of no use
 ├── OutboxFullError              too many failed writes are waiting; this one was not accepted
 ├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
@@ -130,6 +131,13 @@ class PermissionDeniedError(AccessError):
     )
 
 
+class NotFoundError(SupabaseMemoryError, LookupError):
+    """What a call names does not exist, or belongs to somebody else."""
+
+    default_message = "There is no such thing."
+    default_hint = "Read again what there is: it may have been deleted."
+
+
 class EmbeddingError(SupabaseMemoryError):
     """The embedder failed, or its vectors are of no use."""
 
@@ -183,6 +191,7 @@ _CLASSES: Final[dict[str, type[SupabaseMemoryError]]] = {
     "PGRST302": AuthenticationError,  # no anonymous access
     "PGRST303": AuthenticationError,  # claims not valid
     "PT400": InvalidInputError,  # raised by our own functions
+    "PT404": NotFoundError,
     "PT409": MigrationConflictError,
 }
 

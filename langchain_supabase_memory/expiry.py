@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.telemetry.logs import about_error
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
@@ -43,9 +44,10 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
     while True:
         try:
             gone = await memory.aforget_expired(retention=retention)
-            _logger.info("%d messages of %d conversations have expired", gone.messages, gone.conversations)
+            counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
+            _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
         except ConfigurationError:
             raise
         except SupabaseMemoryError as error:
-            _logger.error("A clean-up failed: %s", error)
+            _logger.error("A clean-up failed: %s", error, extra=about_error(error))
         await asyncio.sleep(every.total_seconds())

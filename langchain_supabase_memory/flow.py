@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
@@ -36,16 +36,59 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Line:
+    """One message as a writer of summaries sees it.
+
+    Attributes:
+        number: Its sequence in the conversation.
+        role: Who said it: `user`, `assistant`, `system` or `tool`.
+        speaker: The name that the message carries, if any.
+        text: What was said, tool calls included.
+        said_at: When, as ISO 8601.
+    """
+
+    number: int
+    role: str
+    speaker: str | None
+    text: str = field(repr=False)
+    said_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """What an answer is to be written from, for writers that are no language model and read no prompt.
+
+    Attributes:
+        task: `summary`: a summary of `previous` and `lines`. `condense`: `previous` in fewer characters. `board`: the
+            JSON document that `boards.answer.SCHEMA` describes.
+        previous: The summary so far, if any.
+        lines: What was said since, in order.
+        characters: The most characters of the summary.
+        items: For a board: its present items, each with `id`, `kind`, `text`, `state` and `quote`.
+    """
+
+    task: Literal["summary", "condense", "board"]
+    previous: str | None = field(repr=False)
+    lines: Sequence[Line]
+    characters: int
+    items: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
 class Ask:
     """One prompt for the summary model. No connection is held while it thinks.
 
     Attributes:
         prompt: The messages to send.
         timeout_seconds: How long to wait for the answer, in seconds.
+        material: The same for a writer that is no language model.
+        schema: A JSON schema of the answer, where it is to be a document and not a text.
     """
 
     prompt: Sequence[BaseMessage] = field(repr=False)  # repr=False: prompts hold content
     timeout_seconds: float
+    material: Material | None = None
+    schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,17 +136,24 @@ def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
         ) from None
 
 
-def ask(prompt: Sequence[BaseMessage], timeout_seconds: float) -> Flow[BaseMessage]:
+def ask(
+    prompt: Sequence[BaseMessage],
+    timeout_seconds: float,
+    material: Material | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Flow[BaseMessage]:
     """The other innermost verb: one question to the summary model, and its answer.
 
     Args:
         prompt: The messages to send.
         timeout_seconds: How long to wait, in seconds.
+        material: The same for a writer that is no language model.
+        schema: A JSON schema of the answer, where it is to be a document.
 
     Raises:
         Exception: Whatever the model raises, or `TimeoutError`.
     """
-    answer: BaseMessage = yield Ask(prompt, timeout_seconds)
+    answer: BaseMessage = yield Ask(prompt, timeout_seconds, material, schema)
     return answer
 
 

@@ -12,6 +12,8 @@ from langchain_supabase_memory.context.load import VIA, context, index_now, refe
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.guard import Guard, Task
 from langchain_supabase_memory.messages import codec, content
+from langchain_supabase_memory.models import SummaryResult
+from langchain_supabase_memory.telemetry.alerts import alert, is_poor, of_quality
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +33,11 @@ INDEXING: Final = "supabase_memory.indexing"
 """The type of the custom stream event that says that older messages are being indexed."""
 
 SUMMARISING: Final = "supabase_memory.summarising"
-"""The type of the custom stream event that says that a summary is being made."""
+"""The type of the custom stream event that says that a summary is being made.
+
+Beside `type` and `thread_id` it has `by`: `self`, before this answer, which waits for it; or `worker`, for which no
+answer waits, with `state`: `running` while a worker holds the conversation, `due` if a summary waits for one.
+"""
 
 
 @dataclass(frozen=True)
@@ -142,9 +148,10 @@ class Loader:
             run = self._with(run, self.guard.run(self._resolve(key, run), _UNRESOLVED, key))
         pack = self.guard.run(self._context(key, run, query), _UNREAD, key)
         made = False
+        self._tell(key, pack, writer)
         for event, flow, task, seconds in self._due(key, pack, query):
-            writer({"type": event, "thread_id": key.thread_id})
-            self.guard.run(flow, task, key, seconds=seconds)
+            writer(_said(event, key))
+            self._look_at(key, self.guard.run(flow, task, key, seconds=seconds))
             made = True
         return (self.guard.run(self._context(key, run, query), _UNREAD, key) or pack) if made else pack
 
@@ -155,11 +162,29 @@ class Loader:
             run = self._with(run, await self.guard.arun(self._resolve(key, run), _UNRESOLVED, key))
         pack = await self.guard.arun(self._context(key, run, query), _UNREAD, key)
         made = False
+        self._tell(key, pack, writer)
         for event, flow, task, seconds in self._due(key, pack, query):
-            writer({"type": event, "thread_id": key.thread_id})
-            await self.guard.arun(flow, task, key, seconds=seconds)
+            writer(_said(event, key))
+            self._look_at(key, await self.guard.arun(flow, task, key, seconds=seconds))
             made = True
         return (await self.guard.arun(self._context(key, run, query), _UNREAD, key) or pack) if made else pack
+
+    def _tell(self, key: ConversationKey, pack: ContextPack | None, writer: Callable[[Any], None]) -> None:
+        """Say that a worker summarises the conversation, or is awaited; not where it is done here."""
+        if pack is None or (pack.due and self._is_done_here):
+            return
+        if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
+            writer({"type": SUMMARISING, "thread_id": key.thread_id, "by": "worker", "state": pack.work})
+
+    @property
+    def _is_done_here(self) -> bool:
+        """Whether a summary that is due is made before the answer."""
+        return self.policy.mode == "inline" and self.guard.model is not None
+
+    def _look_at(self, key: ConversationKey, result: Any) -> None:
+        """Give an alert if a summary that was made is poor."""
+        if isinstance(result, SummaryResult) and is_poor(result.quality, self.policy.min_quality):
+            alert(self.guard.memory.metrics, "quality", of_quality(key, result.quality or 0.0))
 
     def _query(self, run: Thread) -> Recalling | None:
         """What is recalled: what fits the user's message."""
@@ -175,7 +200,7 @@ class Loader:
         """What is to be done before the answer: the event that says so, the flow, the task, its time in seconds."""
         if pack is None:
             return
-        if pack.due and self.policy.mode == "inline" and self.guard.model is not None:
+        if pack.due and self._is_done_here:
             # One segment's tries; further segments are made as long as there is time.
             seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
             yield SUMMARISING, self._summarise(key), _UNMADE, seconds
@@ -237,6 +262,12 @@ def stream_writer() -> Callable[[Any], None]:
         return get_stream_writer()
     except (RuntimeError, KeyError):
         return lambda _: None
+
+
+def _said(event: str, key: ConversationKey) -> dict[str, Any]:
+    """The custom stream event of what is done before the answer."""
+    by = {"by": "self"} if event == SUMMARISING else {}
+    return {"type": event, "thread_id": key.thread_id, **by}
 
 
 def report_event(pack: ContextPack, previous_response_id: bool | None = None) -> Mapping[str, Any]:

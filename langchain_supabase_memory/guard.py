@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
+from langchain_supabase_memory.telemetry.logs import about
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -38,7 +40,8 @@ def failed(error: SupabaseMemoryError, what: str, key: ConversationKey, on_error
     Raises:
         SupabaseMemoryError: `error`, with `"raise"`.
     """
-    _logger.error("%s (user %r, agent %r, thread %r): %s", what, key.user_id, key.agent_id, key.thread_id, error)
+    ids = (key.user_id, key.agent_id, key.thread_id)
+    _logger.error("%s (user %r, agent %r, thread %r): %s", what, *ids, error, extra=about(key, error))
     if on_error == "raise":
         raise error
     if callable(on_error):
@@ -126,6 +129,25 @@ class Guard:
         except Exception as error:
             self._failed(error, task, key)
         return None
+
+    def heard(self, listener: Callable[[SupabaseMemoryError], None], *, raises: bool = False) -> Guard:
+        """The same guard with a listener, for what runs beside an answer and must not stop it.
+
+        Args:
+            listener: Is handed each failure, before a function given as `on_error` is.
+            raises: Whether a failure is raised all the same, with `on_error="raise"`.
+        """
+
+        def on_error(error: SupabaseMemoryError) -> None:
+            listener(error)
+            if callable(self._on_error):
+                self._on_error(error)
+            elif raises and self._on_error == "raise":
+                raise error
+
+        twin = copy.copy(self)
+        twin._on_error = on_error
+        return twin
 
     def _failed(self, error: Exception, task: Task, key: ConversationKey) -> None:
         try:

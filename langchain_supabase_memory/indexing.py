@@ -64,6 +64,8 @@ def index(
         if pending is None:
             return IndexResult(-1, made)
         through = pending["through_sequence"]
+        if pending.get("opted_out"):
+            return IndexResult(through, made, opted_out=True)
         said = [Said.from_row(row) for row in pending["messages"]]
         stale = pending["stale"] or []
         if patient and pending["waiting"] and (said or stale):
@@ -214,11 +216,14 @@ def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
 
 def _vectors(made: Sequence[Unit], model: str | None) -> Flow[dict[int, list[list[float]]]]:
     """The vectors of each unit's parts, by the number of its first message."""
-    said = texts(made)
-    if model is None or not said:
-        return {unit.messages[0].sequence: [] for unit in made}
-    vectors = iter((yield from embed(said)))
-    return {unit.messages[0].sequence: [next(vectors) for _ in unit.parts] for unit in made}
+    # What is not to be remembered is shown to no embedder; at the commit it is left out.
+    shown = [unit for unit in made if not unit.hidden]
+    said = texts(shown)
+    found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in made}
+    if model is not None and said:
+        vectors = iter((yield from embed(said)))
+        found |= {unit.messages[0].sequence: [next(vectors) for _ in unit.parts] for unit in shown}
+    return found
 
 
 def _rows(
@@ -250,6 +255,7 @@ def _rows(
                 "has_time": part.marks.has_time,
                 "has_number": part.marks.has_number,
                 "embedding": embedded[at] if embedded else None,
+                "hidden": unit.hidden,
             }
 
 

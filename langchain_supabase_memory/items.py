@@ -241,7 +241,10 @@ def _embed_puts(puts: Sequence[_Put | dict[str, Any]], index: Index) -> Flow[Non
         made = yield from embed(flat)
         _width(made, index)
     except EmbeddingError as error:
-        _logger.error("%d items were stored without vectors; call reindex() later. %s", len(waiting), error)
+        counts = {"memory_items": len(waiting), "memory_error": type(error).__name__}
+        _logger.error(
+            "%d items were stored without vectors; call reindex() later. %s", len(waiting), error, extra=counts
+        )
         return
     vectors = dict(zip(flat, made, strict=True))
     for put in waiting:
@@ -258,7 +261,7 @@ def _embed_queries(operations: Sequence[dict[str, Any]], index: Index) -> Flow[N
         made = yield from embed(flat, is_query=True)
         _width(made, index)
     except EmbeddingError as error:
-        _logger.error("A search went by words alone. %s", error)
+        _logger.error("A search went by words alone. %s", error, extra={"memory_error": type(error).__name__})
         return
     vectors = dict(zip(flat, made, strict=True))
     for each in asked:

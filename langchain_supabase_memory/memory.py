@@ -8,26 +8,33 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_supabase_memory import conversations, indexing, summaries, summary_recall, turns
+from langchain_supabase_memory import boards, conversations, indexing, summaries, summary_recall, turns, work
+from langchain_supabase_memory.boards.verbs import Boards
+from langchain_supabase_memory.complete_summary import CompleteSummary, complete_summary
 from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.context.recalled import Recalling
+from langchain_supabase_memory.controls import Controls
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
 from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Ask, Embed, Flow, Step, arun, call, run
+from langchain_supabase_memory.flow import Ask, Embed, Flow, Step, call
 from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.messages.redaction.redactor import redactor
 from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, Health, check_id
 from langchain_supabase_memory.outbox import Outbox
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.recall.question import Question
+from langchain_supabase_memory.rollout.verbs import Rollouts
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
+    DEFAULT_BOARD,
     DEFAULT_BREAKER,
     DEFAULT_BUDGET,
     DEFAULT_CHUNKS,
     DEFAULT_DIMENSIONS,
     DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
+    BoardPolicy,
     BreakerPolicy,
     ChunkPolicy,
     ContextBudget,
@@ -36,6 +43,8 @@ from langchain_supabase_memory.settings import (
     SummaryPolicy,
 )
 from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
+from langchain_supabase_memory.telemetry import watch
+from langchain_supabase_memory.telemetry.metrics import NO_METRICS, Metrics, NoMetrics
 from langchain_supabase_memory.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.turns import TEMPLATE
 
@@ -49,7 +58,10 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from supabase import AsyncClient, Client
 
+    from langchain_supabase_memory.boards.board import Board
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.messages.redaction.rules import RedactionRule
     from langchain_supabase_memory.models import (
         AppendResult,
         Chunk,
@@ -70,6 +82,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transports.base import Transport
     from langchain_supabase_memory.transports.postgres import Claims
     from langchain_supabase_memory.transports.supabase import AccessToken
+    from langchain_supabase_memory.work import ConversationStatus, Queue, WorkState
 
 T = TypeVar("T")
 
@@ -82,9 +95,12 @@ class Settings(TypedDict, total=False):
     embeddings: Embeddings | EmbeddingModel | None
     budget: ContextBudget
     policy: SummaryPolicy
+    board_policy: BoardPolicy
     chunking: ChunkPolicy
     retention: Retention | None
     breaker: BreakerPolicy
+    metrics: Metrics | None
+    redact: Redactor | Iterable[RedactionRule] | None
 
 
 OUTBOX_LIMIT: Final = 1000
@@ -108,12 +124,21 @@ class SupabaseMemory:
             Without one, what was said is found by its words.
         budget: The budget of a context pack where a call gives none.
         policy: When and how older messages are summarised, where a call does not say.
+        board_policy: When and how boards are revised.
         chunking: How what was said becomes chunks that can be recalled.
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
         breaker: When calls to a database that is away are no longer tried.
+        metrics: Where to count what is done; nowhere by default.
+        redact: What takes secrets and personal data out of every message before it is stored: rules, such as
+            `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about what is stored
+            and made from it: your message objects stay as they are, so a pack shows the turn under way, and a graph's
+            own state, in the user's own words. What waits in the outbox is in this process alone, and is redacted when
+            it is delivered. If a rule fails, nothing is stored: `append` raises, and histories, middleware and nodes
+            keep the messages in the outbox, as when the database is away.
 
     Raises:
         InvalidInputError: An id is not a usable string.
+        ConfigurationError: `redact` holds what is no rule.
     """
 
     def __init__(
@@ -127,9 +152,12 @@ class SupabaseMemory:
         embeddings: Embeddings | EmbeddingModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         retention: Retention | None = None,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
     ) -> None:
         if user_id is not None:
             check_id("user_id", user_id)
@@ -146,8 +174,11 @@ class SupabaseMemory:
         )
         self.budget = budget
         self.policy = policy
+        self.board_policy = board_policy
         self.chunking = chunking
         self.retention = retention
+        self.metrics: NoMetrics = metrics or NO_METRICS
+        self.redactor = redactor(redact)
 
     @classmethod
     def from_url(
@@ -172,8 +203,8 @@ class SupabaseMemory:
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
-            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
-                as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
+                `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             ConfigurationError: The url or the key is none.
@@ -223,8 +254,8 @@ class SupabaseMemory:
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
-                as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
+                `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
@@ -247,13 +278,15 @@ class SupabaseMemory:
     ) -> SupabaseMemory:
         """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
 
+        Without a `model`, quotes are selected by `ExtractiveSummariser`; `model=None` turns summaries off.
+
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             dimensions: The embedding width, recorded at the first use.
-            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `chunking`, `retention` and `breaker`,
-                as for the class.
+            settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
+                `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
@@ -261,6 +294,10 @@ class SupabaseMemory:
         from langchain_supabase_memory.transports.embedded import start_migrated
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
+        if "model" not in settings:
+            from langchain_supabase_memory.extractive import ExtractiveSummariser
+
+            settings["model"] = ExtractiveSummariser()
         transport = PostgresTransport(partial(start_migrated, path, dimensions))
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
@@ -281,10 +318,13 @@ class SupabaseMemory:
             embeddings=self.embeddings,
             budget=self.budget,
             policy=self.policy,
+            board_policy=self.board_policy,
             chunking=self.chunking,
             retention=self.retention,
         )
         memory.model = self.model
+        memory.metrics = self.metrics
+        memory.redactor = self.redactor
         return memory
 
     def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
@@ -318,7 +358,12 @@ class SupabaseMemory:
         key = self.key(thread_id, user_id, agent_id)
         return self.run(
             conversations.append(
-                key, messages, metadata=metadata, created_at=created_at, retention=retention or self.retention
+                key,
+                messages,
+                metadata=metadata,
+                created_at=created_at,
+                retention=retention or self.retention,
+                redactor=self.redactor,
             )
         )
 
@@ -337,7 +382,12 @@ class SupabaseMemory:
         key = self.key(thread_id, user_id, agent_id)
         return await self.arun(
             conversations.append(
-                key, messages, metadata=metadata, created_at=created_at, retention=retention or self.retention
+                key,
+                messages,
+                metadata=metadata,
+                created_at=created_at,
+                retention=retention or self.retention,
+                redactor=self.redactor,
             )
         )
 
@@ -658,7 +708,7 @@ class SupabaseMemory:
         """
         asked = chosen(None if model is None else SummaryModel(model), self.model)
         flow = summaries.summarise(
-            self.key(thread_id, user_id, agent_id), self._within(policy), model=asked.name, patient=False
+            self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
         return self.run(flow, model=asked)
 
@@ -674,9 +724,149 @@ class SupabaseMemory:
         """The async twin of `summarise`."""
         asked = chosen(None if model is None else SummaryModel(model), self.model)
         flow = summaries.summarise(
-            self.key(thread_id, user_id, agent_id), self._within(policy), model=asked.name, patient=False
+            self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
         return await self.arun(flow, model=asked)
+
+    def complete_summary(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> CompleteSummary:
+        """Summarise a whole conversation of any length, level by level, with its vector, topics and key facts.
+
+        The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
+        conversation that went on only the last branch is written anew. See `complete_summary.complete_summary`.
+
+        Args:
+            thread_id: The conversation's thread.
+            user_id: The owner; the memory's by default.
+            agent_id: The agent; the memory's by default.
+            policy: How long a summary may be, how much one call of the model reads; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            The summary. A model that failed is no error: what was made stays, and the next call goes on.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        return self.run(self._complete(self.key(thread_id, user_id, agent_id), policy, asked), model=asked)
+
+    async def acomplete_summary(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summariser | None = None,
+    ) -> CompleteSummary:
+        """The async twin of `complete_summary`."""
+        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        return await self.arun(self._complete(self.key(thread_id, user_id, agent_id), policy, asked), model=asked)
+
+    def board(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, history: bool = False
+    ) -> Board:
+        """The board of a conversation; an empty one if there is none. `boards` changes it. See `boards.board.board`."""
+        return self.run(boards.board(self.key(thread_id, user_id, agent_id), history=history))
+
+    async def aboard(
+        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, history: bool = False
+    ) -> Board:
+        """The async twin of `board`."""
+        return await self.arun(boards.board(self.key(thread_id, user_id, agent_id), history=history))
+
+    @property
+    def rollout(self) -> Rollouts:
+        """The stage at which agents are that are introduced to the memory, and how the contexts compare."""
+        return Rollouts(self)
+
+    @property
+    def controls(self) -> Controls:
+        """What people control: what is not to be remembered, what matters, and what summaries say."""
+        return Controls(self)
+
+    @property
+    def boards(self) -> Boards:
+        """What is done with boards: revise, add, edit, pin, delete, regenerate."""
+        return Boards(self)
+
+    def request_summary(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        priority: int | None = None,
+    ) -> bool:
+        """Ask a worker to summarise a conversation now, whether it is due or not. See `work.request`."""
+        return self.run(work.request(self.key(thread_id, user_id, agent_id), priority=priority))
+
+    async def arequest_summary(
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        priority: int | None = None,
+    ) -> bool:
+        """The async twin of `request_summary`."""
+        return await self.arun(work.request(self.key(thread_id, user_id, agent_id), priority=priority))
+
+    def status(
+        self,
+        *,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: WorkState | None = None,
+        limit: int | None = None,
+    ) -> list[ConversationStatus]:
+        """What is due, running, waiting and dead, and how far each conversation is covered. See `work.status`.
+
+        By default for the memory's user; without one for everybody's that the memory may see.
+        """
+        owner = user_id or self.user_id
+        return self.run(work.status(owner, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit))
+
+    async def astatus(
+        self,
+        *,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: WorkState | None = None,
+        limit: int | None = None,
+    ) -> list[ConversationStatus]:
+        """The async twin of `status`."""
+        owner = user_id or self.user_id
+        return await self.arun(work.status(owner, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit))
+
+    def queue(self) -> Queue:
+        """The work of all conversations, in numbers; it needs a server's rights. See `work.queue`."""
+        return self.run(work.queue())
+
+    async def aqueue(self) -> Queue:
+        """The async twin of `queue`."""
+        return await self.arun(work.queue())
+
+    def revive(self, *, thread_id: str | None = None, user_id: str | None = None, agent_id: str | None = None) -> int:
+        """Try again what workers have given up; it needs a server's rights. See `work.revive`."""
+        return self.run(work.revive(user_id, agent_id=agent_id, thread_id=thread_id))
+
+    async def arevive(
+        self, *, thread_id: str | None = None, user_id: str | None = None, agent_id: str | None = None
+    ) -> int:
+        """The async twin of `revive`."""
+        return await self.arun(work.revive(user_id, agent_id=agent_id, thread_id=thread_id))
 
     def summarise_due(
         self,
@@ -703,7 +893,7 @@ class SupabaseMemory:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         asked = chosen(None if model is None else SummaryModel(model), self.model)
-        within = self._within(policy)
+        within = self.within(policy)
         keys = self.run(summaries.due(within, user_id=user_id or self.user_id))
         return {key: self.run(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
 
@@ -716,7 +906,7 @@ class SupabaseMemory:
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarise_due`."""
         asked = chosen(None if model is None else SummaryModel(model), self.model)
-        within = self._within(policy)
+        within = self.within(policy)
         keys = await self.arun(summaries.due(within, user_id=user_id or self.user_id))
         return {key: await self.arun(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
 
@@ -794,14 +984,14 @@ class SupabaseMemory:
         """
         keys = self.run(indexing.due(user_id=user_id or self.user_id, messages=messages))
         done = {key: self.run(self._index(key, None)) for key in keys}
-        return self.run(summary_recall.index_due(done, search.Scope(user_id or self.user_id), model=self._embedder))
+        return self.run(summary_recall.index_due(done, search.Scope(user_id or self.user_id), model=self.embedder_name))
 
     async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
         keys = await self.arun(indexing.due(user_id=user_id or self.user_id, messages=messages))
         done = {key: await self.arun(self._index(key, None)) for key in keys}
         scope = search.Scope(user_id or self.user_id)
-        return await self.arun(summary_recall.index_due(done, scope, model=self._embedder))
+        return await self.arun(summary_recall.index_due(done, scope, model=self.embedder_name))
 
     def index_summaries(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
         """Give a conversation's newest summary a vector of the memory's embedder. See `summary_recall.index`.
@@ -867,7 +1057,7 @@ class SupabaseMemory:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
-        return self.run(search.recall(scope, question, model=self._embedder))
+        return self.run(search.recall(scope, question, model=self.embedder_name))
 
     async def arecall(
         self,
@@ -880,7 +1070,7 @@ class SupabaseMemory:
     ) -> Recall:
         """The async twin of `recall`."""
         scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
-        return await self.arun(search.recall(scope, question, model=self._embedder))
+        return await self.arun(search.recall(scope, question, model=self.embedder_name))
 
     def recall_summaries(
         self,
@@ -918,7 +1108,7 @@ class SupabaseMemory:
         question = Question(
             query, limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity
         )
-        return self.run(summary_recall.recall(scope, question, model=self._embedder, retention=self.retention))
+        return self.run(summary_recall.recall(scope, question, model=self.embedder_name, retention=self.retention))
 
     async def arecall_summaries(
         self,
@@ -936,7 +1126,8 @@ class SupabaseMemory:
         question = Question(
             query, limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity
         )
-        return await self.arun(summary_recall.recall(scope, question, model=self._embedder, retention=self.retention))
+        flow = summary_recall.recall(scope, question, model=self.embedder_name, retention=self.retention)
+        return await self.arun(flow)
 
     def flush(self) -> int:
         """Store what earlier writes of histories left in the outbox.
@@ -987,7 +1178,7 @@ class SupabaseMemory:
                 return embedder(self.embeddings).answer(step)
             return self.transport.perform(step)
 
-        return run(flow, perform)
+        return watch.run(flow, perform, self.metrics)
 
     async def arun(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
         """The async twin of `run`."""
@@ -999,7 +1190,7 @@ class SupabaseMemory:
                 return await embedder(self.embeddings).aanswer(step)
             return await self.transport.aperform(step)
 
-        return await arun(flow, perform)
+        return await watch.arun(flow, perform, self.metrics)
 
     def close(self) -> None:
         """Close the connections of the sync methods; clients that you passed stay open."""
@@ -1075,7 +1266,7 @@ class SupabaseMemory:
         """
         if query is None or (isinstance(query, str) and not query.strip()):
             return None
-        found = Recalling(query, scope, asked or {}, self._embedder, self.chunking)
+        found = Recalling(query, scope, asked or {}, self.embedder_name, self.chunking)
         found.question(self.budget)  # refuses what is no question
         return found
 
@@ -1088,17 +1279,25 @@ class SupabaseMemory:
         return coverage(key, budget=budget or self.budget, policy=self.policy, waiting=self._waiting(key))
 
     @property
-    def _embedder(self) -> str | None:
+    def embedder_name(self) -> str | None:
+        """What the embedder's vectors are recorded under; `None` without one."""
         return None if self.embeddings is None else self.embeddings.name
 
     def _index(self, key: ConversationKey, chunking: ChunkPolicy | None, *, patient: bool = True) -> Flow[IndexResult]:
-        return indexing.index(key, chunking or self.chunking, model=self._embedder, patient=patient)
+        return indexing.index(key, chunking or self.chunking, model=self.embedder_name, patient=patient)
 
     def _scope(self, thread_id: str | None, user_id: str | None, agent_id: str | None) -> search.Scope:
         key = self.key("any" if thread_id is None else thread_id, user_id, agent_id)
         return search.Scope(key.user_id, agent_id if thread_id is None else key.agent_id, thread_id)
 
-    def _within(self, policy: SummaryPolicy | None) -> SummaryPolicy:
+    def _complete(
+        self, key: ConversationKey, policy: SummaryPolicy | None, model: SummaryModel
+    ) -> Flow[CompleteSummary]:
+        yield from boards.revise(key, self.board_policy, model=model.name)
+        return (yield from complete_summary(key, self.within(policy), model=model.name, embedder=self.embedder_name))
+
+    def within(self, policy: SummaryPolicy | None) -> SummaryPolicy:
+        """A policy, or the memory's, with every number that was left open derived from the budget."""
         # With an embedder agents recall by default: then a pack has less room for what stays verbatim.
         budget = self.budget if self.embeddings is None else self.budget.beside_recalled
         return (policy or self.policy).within(budget)
@@ -1128,7 +1327,13 @@ class SupabaseMemory:
         batch = [*(message for message, _ in waiting), *messages]
         times = [*(time for _, time in waiting), *(None for _ in messages)]
         yield from conversations.append(
-            key, batch, created_at=times, metadata=metadata, replace=replace, retention=retention or self.retention
+            key,
+            batch,
+            created_at=times,
+            metadata=metadata,
+            replace=replace,
+            retention=retention or self.retention,
+            redactor=self.redactor,
         )
         self.outbox.delivered(key, batch)
 

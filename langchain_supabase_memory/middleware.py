@@ -6,10 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory import chaining
+from langchain_supabase_memory import commands as spoken
 from langchain_supabase_memory.errors import MissingDependencyError
-from langchain_supabase_memory.graph import Loader, after, recall_scope, report_event, store, store_new, storing, thread
-from langchain_supabase_memory.guard import Guard, OnError
+from langchain_supabase_memory.graph import (
+    SUMMARISING,
+    Loader,
+    after,
+    recall_scope,
+    report_event,
+    store,
+    store_new,
+    storing,
+    thread,
+)
+from langchain_supabase_memory.guard import Guard, OnError, Task
 from langchain_supabase_memory.identity import Bound, running
+from langchain_supabase_memory.parallel import Staged
 from langchain_supabase_memory.summary_model import Summariser, SummaryModel
 
 try:
@@ -21,6 +33,7 @@ try:
         ModelRequest,
         ModelResponse,
         PrivateStateAttr,
+        hook_config,
     )
 except ImportError:
     raise MissingDependencyError("SupabaseMemoryMiddleware", "agents") from None
@@ -28,7 +41,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import BaseMessage, HumanMessage
     from langgraph.runtime import Runtime
 
     from langchain_supabase_memory.context.pack import ContextPack
@@ -36,6 +49,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.recall.search import RecallScope
+    from langchain_supabase_memory.rollout.stages import Rollout
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 
@@ -65,6 +79,9 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         agent_id: The agent; by default the run's.
         project_id: A chain of responses (`use_previous_response_id`) is cut where this changes, as where the thread
             does; by default the run's `project_id`, if it has one.
+        rollout: Introduces the context step by step, see `Rollout`; by default it is there at once.
+        commands: Whether a user's message that is just `/summarize` (or `/summarise`) is answered by the memory: it
+            summarises now, and says what the board holds. Neither the command nor the answer is stored.
         on_error: What happens when the memory fails: it is logged, also raised, or also handed to a function. Unless
             it is raised, the agent answers without memory.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -93,6 +110,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         user_id: str | None = None,
         agent_id: str | None = None,
         project_id: str | None = None,
+        rollout: Rollout | None = None,
+        commands: bool = True,
         on_error: OnError = "log",
         deadline_seconds: float = 10.0,
     ) -> None:
@@ -107,7 +126,35 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             references,
             recall_scope(recall, memory),
         )
+        self._staged = None if rollout is None else Staged(self._loader, rollout)
+        self._commands = commands
         self.trace_policy = _without_payload()
+
+    @hook_config(can_jump_to=["end"])
+    def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Answer a command to the memory, so that the model does not see it."""
+        said = self._said(state)
+        asked = spoken.command(said)
+        if asked is None:
+            return None
+        key, task, seconds = self._summarising(runtime)
+        if len(said) > 1:
+            self._guard.run(store_new(self._memory, key, said[:-1]), storing(said[:-1]), key)
+        text = self._guard.run(self._summarised(key), task, key, seconds=seconds)
+        return self._told(asked, text)
+
+    @hook_config(can_jump_to=["end"])
+    async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """The async twin of `before_agent`."""
+        said = self._said(state)
+        asked = spoken.command(said)
+        if asked is None:
+            return None
+        key, task, seconds = self._summarising(runtime)
+        if len(said) > 1:
+            await self._guard.arun(store_new(self._memory, key, said[:-1]), storing(said[:-1]), key)
+        text = await self._guard.arun(self._summarised(key), task, key, seconds=seconds)
+        return self._told(asked, text)
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what came from the user and from tools."""
@@ -138,9 +185,28 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     ) -> ModelResponse[Any]:
         """Give the model the bounded context."""
         key = self._key(request.runtime)
-        pack = self._loader.load(key, thread(request.messages), request.runtime.stream_writer)
+        if self._staged is not None:
+            run = thread(request.messages)
+            given = self._staged.prompt(key, run, request.runtime.stream_writer)
+            last = None if given.messages is None else [*run.system, *given.messages]
+            try:
+                return self._answered(request, handler, key, given.pack, last)
+            finally:
+                given.settle(request.runtime.stream_writer)
+        return self._answered(
+            request, handler, key, self._loader.load(key, thread(request.messages), request.runtime.stream_writer)
+        )
+
+    def _answered(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+        key: ConversationKey,
+        pack: ContextPack | None,
+        last: list[Any] | None = None,
+    ) -> ModelResponse[Any]:
         if pack is None:
-            return handler(request)
+            return handler(request if last is None else request.override(messages=last))
         stamp = self._stamp(request, key, pack)
         return _stamped(handler(self._bounded(request, pack, stamp)), stamp)
 
@@ -149,11 +215,49 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     ) -> ModelResponse[Any]:
         """The async twin of `wrap_model_call`."""
         key = self._key(request.runtime)
+        if self._staged is not None:
+            run = thread(request.messages)
+            given = await self._staged.aprompt(key, run, request.runtime.stream_writer)
+            last = None if given.messages is None else [*run.system, *given.messages]
+            try:
+                return await self._aanswered(request, handler, key, given.pack, last)
+            finally:
+                await given.asettle(request.runtime.stream_writer)
         pack = await self._loader.aload(key, thread(request.messages), request.runtime.stream_writer)
+        return await self._aanswered(request, handler, key, pack)
+
+    async def _aanswered(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+        key: ConversationKey,
+        pack: ContextPack | None,
+        last: list[Any] | None = None,
+    ) -> ModelResponse[Any]:
         if pack is None:
-            return await handler(request)
+            return await handler(request if last is None else request.override(messages=last))
         stamp = self._stamp(request, key, pack)
         return _stamped(await handler(self._bounded(request, pack, stamp)), stamp)
+
+    def _said(self, state: MemoryState) -> list[BaseMessage]:
+        """What was said, if its end may be a command."""
+        return thread(state["messages"]).said if self._commands else []
+
+    def _summarising(self, runtime: Any) -> tuple[ConversationKey, Task, float]:
+        key = self._key(runtime)
+        runtime.stream_writer({"type": SUMMARISING, "thread_id": key.thread_id})
+        # As long as several segments and a revision may take: somebody waits for just this.
+        policy, board = self._loader.policy, self._memory.board_policy
+        seconds = 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
+        return key, _UNSUMMARISED, self._guard.deadline_seconds + seconds
+
+    def _summarised(self, key: ConversationKey) -> Flow[str]:
+        name = None if self._guard.model is None else self._guard.model.name
+        policy = self._loader.policy.within(self._loader.budget)
+        return spoken.summarised(key, policy, self._memory.board_policy, model=name)
+
+    def _told(self, asked: HumanMessage, text: str | None) -> dict[str, Any]:
+        return {"messages": spoken.answer(asked, text or spoken.UNREACHED), "jump_to": "end"}
 
     def _key(self, runtime: Any) -> ConversationKey:
         return self._bound.key(self._memory, running()[0], runtime)
@@ -186,6 +290,9 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         previous = None
         if stamp is not None:
             messages, previous = chaining.prepared(pack.chained, stamp)
+        if previous is None:
+            # The developer's own instructions, which are neither stored nor fitted; a chain has them already.
+            messages = [*thread(request.messages).system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
 
@@ -204,6 +311,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
 
 _STORED: Final = "supabase_memory_stored"
+_UNSUMMARISED: Final = Task("A summary that was asked for could not be made; nothing is lost")
 
 
 def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> ModelResponse[Any]:

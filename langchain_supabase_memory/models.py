@@ -154,6 +154,13 @@ class Segment:
         content: The summary of everything up to `to_sequence`.
         built_on: The number of the segment whose summary it goes on from; `None` for the first.
         message_ids: The messages that the model was shown for it; `None` if they were not asked for.
+        level: 0 for a segment of the rolling summary; from 1 on, a level of the complete one.
+        parts: At level 2 and above, the numbers of the summaries one level below that it was made from.
+        quality: How much of the names, numbers, dates and open questions of its source it holds, from 0 to 1.
+        topics: Of a complete summary, the topics.
+        key_facts: Of a complete summary, the facts, each with `text`, `quote` and `message_ids`.
+        edited_by: Who changed it, if a person did.
+        edited_at: When.
         characters: Characters of `content`.
         tokens: Its approximate tokens.
         model: What wrote it.
@@ -173,6 +180,13 @@ class Segment:
     clipped: bool
     created_at: datetime
     message_ids: list[str] | None = field(default=None, repr=False)
+    level: int = 0
+    parts: list[int] | None = None
+    quality: float | None = None
+    topics: list[str] | None = field(default=None, repr=False)
+    key_facts: list[dict[str, Any]] | None = field(default=None, repr=False)
+    edited_by: str | None = None
+    edited_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -187,6 +201,9 @@ class SummaryResult:
             `called a tool`; `None` if it did not.
         waiting: Whether nothing was tried because an earlier failure asks for patience.
         overtaken: Whether another summariser was faster, or a message was edited or forgotten meanwhile.
+        tokens: The approximate tokens of each summary that was written.
+        quality: The poorest of them, from 0 to 1 (see `quality.quality`); `None` if none was.
+        opted_out: Whether nothing was done because the conversation is not to be remembered.
     """
 
     through_sequence: int
@@ -195,6 +212,38 @@ class SummaryResult:
     failed: str | None = None
     waiting: bool = False
     overtaken: bool = False
+    tokens: list[int] = field(default_factory=list)
+    quality: float | None = None
+    opted_out: bool = False
+
+
+@dataclass(frozen=True)
+class BoardResult:
+    """What the revision of a board did.
+
+    Attributes:
+        through_sequence: The last message that the board has taken in; -1 if none.
+        version: The board's version now.
+        added: How many items are new.
+        changed: How many were superseded, done, answered and so on.
+        refused: How many items of the answers had no evidence.
+        model_calls: How often the model was asked.
+        failed: Why it stopped before its end, in a word; `None` if it did not. The board is as it was.
+        overtaken: Whether another worker was faster, or a message was edited or forgotten meanwhile.
+        quality: Of the newest summary, from 0 to 1.
+        opted_out: Whether nothing was done because the conversation is not to be remembered.
+    """
+
+    through_sequence: int
+    version: int = 0
+    added: int = 0
+    changed: int = 0
+    refused: int = 0
+    model_calls: int = 0
+    failed: str | None = None
+    overtaken: bool = False
+    quality: float | None = None
+    opted_out: bool = False
 
 
 State = Literal["verbatim", "segment", "omitted", "expired", "forgotten"]
@@ -222,6 +271,26 @@ class CoveredRange:
 
 
 @dataclass(frozen=True)
+class LevelFault:
+    """What is wrong with a level of the complete summary.
+
+    Attributes:
+        level: Which level, from 1.
+        number: The summary at which it shows.
+        from_sequence: The first message that it is about.
+        to_sequence: The last.
+        kind: `gap`: nothing on the level covers these. `overlap`: two of the level do. `parts`: it has not exactly the
+            range of the summaries that it was made from, or one of those is gone.
+    """
+
+    level: int
+    number: int
+    from_sequence: int
+    to_sequence: int
+    kind: Literal["gap", "overlap", "parts"]
+
+
+@dataclass(frozen=True)
 class Coverage:
     """Where every message of a conversation is.
 
@@ -229,16 +298,18 @@ class Coverage:
         ranges: In order, without gaps or overlaps between them: each sequence is in exactly one.
         gaps: Ranges that ought to be covered and are not: there should be none.
         overlaps: Ranges that two segments claim: there should be none.
+        levels: What is wrong with the levels of the complete summary: there should be nothing.
     """
 
     ranges: list[CoveredRange]
     gaps: list[tuple[int, int]] = field(default_factory=list)
     overlaps: list[tuple[int, int]] = field(default_factory=list)
+    levels: list[LevelFault] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing fell between: no gap, no overlap, and nothing omitted."""
-        return not (self.gaps or self.overlaps or any(each.state == "omitted" for each in self.ranges))
+        """Whether nothing fell between: no gap, no overlap, on no level, and nothing omitted."""
+        return not (self.gaps or self.overlaps or self.levels or any(each.state == "omitted" for each in self.ranges))
 
     def of(self, sequence: int) -> CoveredRange:
         """The range that a message is in.
@@ -373,6 +444,7 @@ class IndexResult:
         waiting: Whether nothing was tried because an earlier failure asks for patience.
         overtaken: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
         summaries: How many summaries were embedded: the newest, if it had no vector of the present embedder.
+        opted_out: Whether nothing was done because the conversation is not to be remembered.
     """
 
     through_sequence: int
@@ -381,6 +453,7 @@ class IndexResult:
     waiting: bool = False
     overtaken: bool = False
     summaries: int = 0
+    opted_out: bool = False
 
 
 @dataclass(frozen=True)

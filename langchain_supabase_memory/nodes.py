@@ -27,6 +27,7 @@ from langchain_supabase_memory.graph import (
 from langchain_supabase_memory.guard import Guard, OnError
 from langchain_supabase_memory.identity import Bound, running
 from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.parallel import Staged
 from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.recall.search import RecallScope
+    from langchain_supabase_memory.rollout.stages import Rollout
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 REMOVE_ALL: Final = "__remove_all__"
@@ -126,6 +128,8 @@ class LoadContextNode(_Node):
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `False` for
             nothing. By default the conversation, if the memory has an embedder.
+        rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
+            the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
         named: The arguments that every node has, see `_Node`.
     """
 
@@ -140,6 +144,7 @@ class LoadContextNode(_Node):
         policy: SummaryPolicy | None = None,
         references: bool = True,
         recall: RecallScope | bool | None = None,
+        rollout: Rollout | None = None,
         **named: Any,
     ) -> None:
         super().__init__(memory, **named)
@@ -151,6 +156,7 @@ class LoadContextNode(_Node):
             references,
             recall_scope(recall, memory),
         )
+        self._staged = None if rollout is None else Staged(self._loader, rollout)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Load the context.
@@ -164,16 +170,28 @@ class LoadContextNode(_Node):
         run, key = self._thread(input), self._key(config)
         if self._stores:
             self._guard.run(store_new(self._memory, key, run.said), storing(run.said), key)
-        return self._update(run, self._loader.load(key, run, stream_writer()))
+        if self._staged is None:
+            return self._update(run, self._loader.load(key, run, stream_writer()))
+        given = self._staged.prompt(key, run, stream_writer())
+        given.settle(stream_writer())
+        return self._update(run, given.pack, given.messages)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """The async twin of `invoke`."""
         run, key = self._thread(input), self._key(config)
         if self._stores:
             await self._guard.arun(store_new(self._memory, key, run.said), storing(run.said), key)
-        return self._update(run, await self._loader.aload(key, run, stream_writer()))
+        if self._staged is None:
+            return self._update(run, await self._loader.aload(key, run, stream_writer()))
+        given = await self._staged.aprompt(key, run, stream_writer())
+        await given.asettle(stream_writer())
+        return self._update(run, given.pack, given.messages)
 
-    def _update(self, run: Thread, pack: ContextPack | None) -> dict[str, Any]:
+    def _update(
+        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+    ) -> dict[str, Any]:
+        if last is not None:
+            return {self._output: [*run.system, *last]}
         if pack is None:
             return {self._output: [*run.system, *run.branch, *run.current]}
         stream_writer()(report_event(pack))
@@ -205,11 +223,15 @@ class SupabaseSummarizationNode(LoadContextNode):
     ) -> None:
         super().__init__(memory, output_messages_key=output_messages_key, **named)
 
-    def _update(self, run: Thread, pack: ContextPack | None) -> dict[str, Any]:
-        update = super()._update(run, pack)
+    def _update(
+        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+    ) -> dict[str, Any]:
+        update = super()._update(run, pack, last)
         if self._output != self._input:
             return update
-        return {} if pack is None else {self._output: [RemoveMessage(id=REMOVE_ALL), *update[self._output]]}
+        if pack is None and last is None:
+            return {}
+        return {self._output: [RemoveMessage(id=REMOVE_ALL), *update[self._output]]}
 
 
 class SupabaseSummarizer(Runnable[Any, str]):
@@ -277,7 +299,7 @@ class SupabaseSummarizer(Runnable[Any, str]):
     def _summary(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
         codec.ensure_ids(messages)
         # The middleware may hand over shortened copies under the originals' ids: what is stored stays.
-        stored = yield from conversations.append(key, messages, replace=False)
+        stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory.redactor)
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
         for _ in range(_TRIES if until is not None else 0):
             made = yield from summaries.summarise(key, self._policy, model=self._model.name, until=until, patient=False)

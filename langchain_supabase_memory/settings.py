@@ -67,6 +67,8 @@ class ContextBudget:
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
         recalled: The share of the budget that recalled chunks may take, where something is recalled: above 0, below 1.
+        board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
+            something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
 
@@ -78,6 +80,7 @@ class ContextBudget:
     tokens: int | None = None
     max_messages: int | None = None
     recalled: float = 0.7
+    board: float | None = 0.1
     token_counter: TokenCounter | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +91,9 @@ class ContextBudget:
         _positive(self, "characters", "tokens", "max_messages", "recalled")
         if self.recalled >= 1:
             raise ConfigurationError("recalled must be below 1.", hint="Pass recalled=0.7, for example.")
+        share = self.board
+        if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1):
+            raise ConfigurationError("board must be a number from 0, below 1.", hint="Pass board=0.1, for example.")
         if self.characters is None and self.tokens is None:
             object.__setattr__(self, "characters", DEFAULT_CHARACTERS)
 
@@ -134,6 +140,11 @@ class SummaryPolicy:
         timeout_seconds: How long to wait for one answer of the model, in seconds.
         attempts: The most tries of one model call, the first included.
         prompt: Makes the prompt; `prompts.summary_prompt` by default.
+        min_quality: A summary that holds less of the names, numbers, dates and open questions of its source than this,
+            from 0 to 1, is poor: an alert is given, and more stays verbatim. `None` turns that off. See
+            `quality.quality` for the measurements behind the default.
+        keep_when_poor: About so many of the newest characters are not summarised after a poor summary; by default
+            half way between what is kept and when it is due.
 
     Raises:
         ConfigurationError: A number is not positive, or the mode is none.
@@ -151,8 +162,11 @@ class SummaryPolicy:
     timeout_seconds: float = 60.0
     attempts: int = 2
     prompt: SummaryPrompt | None = field(default=None, repr=False)
+    min_quality: float | None = 0.25
+    keep_when_poor: int | None = None
 
     def __post_init__(self) -> None:
+        _positive(self, "min_quality", "keep_when_poor")
         names = ("characters", "tokens", "messages", "keep_messages", "max_characters")
         _positive(self, *names, "input_characters", "inline_segments", "attempts", "timeout_seconds")
         if self.keep_characters is not None and self.keep_characters < 0:
@@ -167,13 +181,22 @@ class SummaryPolicy:
         room = max(1, whole - longest)
         characters, messages = self.characters, self.messages
         if characters is None and messages is None and self.tokens is None:
-            characters, messages = max(1, room * 3 // 4), budget.max_messages
+            characters = max(1, room * 3 // 4)
+        most = budget.max_messages
+        if most is not None:
+            # What is beyond max_messages is not shown, so it is summarised, whatever else makes it due.
+            messages = most if messages is None else min(messages, most)
         keep_characters, keep_messages = self.keep_characters, self.keep_messages
         if keep_characters is None and keep_messages is None:
             keep_characters = room * 3 // 8
             if characters is not None or self.tokens is not None:
                 keep_characters = min(keep_characters, (characters or (self.tokens or 0) * 4) // 2)
             keep_messages = None if messages is None else max(1, messages // 2)
+        if most is not None:
+            keep_messages = max(1, most // 2) if keep_messages is None else min(keep_messages, most)
+        keep_when_poor = self.keep_when_poor
+        if keep_when_poor is None and keep_characters is not None:
+            keep_when_poor = max(1, (keep_characters + (characters or (self.tokens or 0) * 4 or keep_characters)) // 2)
         return replace(
             self,
             characters=characters,
@@ -181,7 +204,38 @@ class SummaryPolicy:
             keep_characters=keep_characters,
             keep_messages=keep_messages,
             max_characters=longest,
+            keep_when_poor=keep_when_poor,
         )
+
+
+@dataclass(frozen=True)
+class BoardPolicy:
+    """When and how the board of a conversation is revised.
+
+    Attributes:
+        update_frequency: Revised when so many messages are new; 5 by default.
+        characters: Revised when so many characters are new, however few the messages.
+        max_tokens: The most approximate tokens of its summary.
+        input_characters: About the most characters of messages in one call of the model.
+        max_items: The most items that the model is shown, and that a reader gets; pinned ones, then the newest.
+        timeout_seconds: How long to wait for one answer of the model, in seconds.
+        attempts: The most tries of one model call, the first included.
+
+    Raises:
+        ConfigurationError: A number is not positive.
+    """
+
+    update_frequency: int = 5
+    characters: int = 6_000
+    max_tokens: int = 500
+    input_characters: int = 24_000
+    max_items: int = 200
+    timeout_seconds: float = 60.0
+    attempts: int = 2
+
+    def __post_init__(self) -> None:
+        names = ("update_frequency", "characters", "max_tokens", "input_characters", "max_items")
+        _positive(self, *names, "timeout_seconds", "attempts")
 
 
 @dataclass(frozen=True)
@@ -331,6 +385,9 @@ DEFAULT_BUDGET = ContextBudget()
 
 DEFAULT_POLICY = SummaryPolicy()
 """Inline, with everything derived from the budget."""
+
+DEFAULT_BOARD = BoardPolicy()
+"""Every five messages, with a summary of at most 500 tokens."""
 
 DEFAULT_CHUNKS = ChunkPolicy()
 """Chunks of 256 tokens, found for seven days, indexed before an answer that would miss them."""

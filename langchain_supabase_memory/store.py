@@ -29,7 +29,9 @@ from langgraph.store.base import (
 from langchain_supabase_memory import items
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Embed, Flow, Step, arun, run
+from langchain_supabase_memory.flow import Embed, Flow, Step
+from langchain_supabase_memory.telemetry import watch
+from langchain_supabase_memory.telemetry.logs import about_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -298,7 +300,7 @@ class SupabaseStore(BaseStore):
                 embedder(self._model).answer(step) if isinstance(step, Embed) else self._memory.transport.perform(step)  # type: ignore[arg-type]
             )
 
-        return run(flow, perform)
+        return watch.run(flow, perform, self._memory.metrics)
 
     async def _arun(self, flow: Flow[T]) -> T:
         async def perform(step: Step) -> Any:
@@ -306,7 +308,7 @@ class SupabaseStore(BaseStore):
                 return await embedder(self._model).aanswer(step)
             return await self._memory.transport.aperform(step)  # type: ignore[arg-type]
 
-        return await arun(flow, perform)
+        return await watch.arun(flow, perform, self._memory.metrics)
 
 
 def _listing(
@@ -362,7 +364,8 @@ def _index(model: EmbeddingModel | None, index: IndexConfig | Mapping[str, Any] 
 def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None:
     while not ended.is_set():
         try:
-            _logger.info("%d items of the store have expired", store.sweep())
+            swept = store.sweep()
+            _logger.info("%d items of the store have expired", swept, extra={"memory_items": swept})
         except SupabaseMemoryError as error:
-            _logger.error("Sweeping the store failed: %s", error)
+            _logger.error("Sweeping the store failed: %s", error, extra=about_error(error))
         ended.wait(seconds)

@@ -54,7 +54,8 @@ def recall(
         try:
             (vector,) = yield from embed([question.said], is_query=True)
         except EmbeddingError as error:
-            _logger.error("Summaries were searched by words alone. %s", error)
+            fields = {"memory_error": type(error).__name__}
+            _logger.error("Summaries were searched by words alone. %s", error, extra=fields)
     since, until = bounds(question.time_range, datetime.now(zone(question.time_zone)))
     age = (retention or Retention()).max_summary_age
     found = yield from call(
@@ -161,7 +162,7 @@ def _embedded(rows: Sequence[Mapping[str, Any]], model: str) -> Flow[Counter[tup
         return Counter()
     vectors = yield from embed([row["content"] for row in rows])
     given = [
-        {**{name: row[name] for name in ("user_id", "conversation_id", "number", "id")}, "embedding": vector}
+        {**{name: row[name] for name in ("user_id", "conversation_id", "level", "number", "id")}, "embedding": vector}
         for row, vector in zip(rows, vectors, strict=True)
     ]
     stored = yield from call("memory_embed_summaries", {"p_model": model, "p_vectors": given})

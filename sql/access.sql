@@ -1,13 +1,19 @@
 -- Every grant and every policy, on one page. Replaced whole at every upgrade.
--- To open a new table or verb: add its name to one of the three lists.
+-- To open a new table or verb: add its name to one of the lists.
 do $access$
 declare
   -- Tables of users: each row belongs to user_id, and is theirs alone.
   v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries', 'gone_messages',
     'working_memory_chunks', 'chunk_lexemes', 'chunk_embeddings', 'store_items', 'store_vectors',
-    'summary_embeddings', 'promotions'];
+    'summary_embeddings', 'promotions', 'conversation_summary_boards', 'conversation_board_items',
+    'conversation_board_changes', 'opt_outs', 'chunk_ratings', 'control_changes', 'context_comparisons'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
+  -- What workers share: for servers alone; a user may see the work on conversations of their own.
+  v_work   constant text[] := array['work', 'chores'];
+  v_server constant text[] := array[
+    'memory_claim', 'memory_heartbeat', 'memory_finish', 'memory_release', 'memory_revive', 'memory_chore',
+    'memory_rederive', 'memory_idle', 'memory_queue', 'memory_set_rollout', 'memory_rollouts'];
   -- Verbs that a signed-in user and a server may call.
   v_verbs  constant text[] := array[
     'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_forget', 'memory_forget_message',
@@ -15,7 +21,11 @@ declare
     'memory_summaries', 'memory_coverage', 'memory_turns', 'memory_pending_chunks', 'memory_commit_chunks',
     'memory_fail_index', 'memory_index_due', 'memory_chunks', 'memory_reembed', 'memory_recall', 'memory_forget_expired', 'memory_schema',
     'memory_store', 'memory_store_sweep', 'memory_store_reindex', 'memory_recall_summaries',
-    'memory_unembedded_summaries', 'memory_embed_summaries', 'memory_important', 'memory_promote', 'memory_withdrawn'];
+    'memory_unembedded_summaries', 'memory_embed_summaries', 'memory_important', 'memory_promote', 'memory_withdrawn',
+    'memory_commit_parent', 'memory_describe_summary', 'memory_pending_board', 'memory_commit_board', 'memory_board',
+    'memory_edit_board', 'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_rate_chunk', 'memory_edit_summary',
+    'memory_control_changes', 'memory_request', 'memory_archive', 'memory_status',
+    'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report'];
   v_name   text;
   v_policy record;
 begin
@@ -31,10 +41,13 @@ begin
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.owner(text), memory_private.uncover(text, uuid, bigint),
+    memory_private.owner(text), memory_private.uncover(text, uuid, bigint, text),
     memory_private.tail(text, uuid, bigint, bigint, integer), memory_private.retain(text, uuid, json),
-    memory_private.reposition(text, uuid),
-    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer),
+    memory_private.reposition(text, uuid), memory_private.folded(text), memory_private.mentions(text, text[], text),
+    memory_private.unmentioned(text, text[], text), memory_private.topics(text, uuid),
+    memory_private.told_topics(text, uuid), memory_private.hold_opt_outs(text, boolean),
+    memory_private.underive(text, uuid), memory_private.drop_topic(text, uuid, text),
+    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer, float8),
     memory_private.lexemes(text, text), memory_private.language(text),
     memory_private.summary_words(text, text),
     memory_private.indexed(text, text, timestamptz),
@@ -48,6 +61,10 @@ begin
       text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint,
       integer, text[], text[], json, text, json, boolean, float8, integer),
     memory_private.scope(text, text, uuid, text),
+    memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),
+    memory_private.unboard_items(text, uuid, bigint, text),
+    memory_private.board_items(text, uuid, boolean, integer),
+    memory_private.in_share(text, float8), memory_private.expire_comparisons(text, uuid),
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
     memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),
@@ -55,8 +72,8 @@ begin
     memory_private.store_namespaces(text, json, timestamptz),
     memory_private.store_embed(text, text, text, text, json), memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
-  -- It runs with the reader's rights, so the tables' policies hold for it.
-  grant select on memory.conversation_turns to authenticated, service_role;
+  -- They run with the reader's rights, so the tables' policies hold for them.
+  grant select on memory.conversation_turns, memory.current_summaries to authenticated, service_role;
 
   foreach v_name in array v_owned loop
     execute format('alter table memory.%I enable row level security', v_name);
@@ -81,6 +98,30 @@ begin
     execute format('alter table memory_private.%I enable row level security', v_name);
     execute format('alter table memory_private.%I force row level security', v_name);
     execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
+  end loop;
+
+  foreach v_name in array v_work loop
+    execute format('alter table memory_private.%I enable row level security', v_name);
+    execute format('alter table memory_private.%I force row level security', v_name);
+    execute format('grant select, insert, update, delete on memory_private.%I to service_role', v_name);
+    execute format('create policy %I on memory_private.%I to service_role using (true) with check (true)', v_name || '_server', v_name);
+    execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
+  end loop;
+  grant select on memory_private.work to authenticated;
+  create policy work_select on memory_private.work for select to authenticated
+    using (user_id = ((select auth.jwt()) ->> 'sub'));
+  -- Which stage holds is no secret of anybody's; who set it is the servers'.
+  alter table memory.rollouts enable row level security;
+  alter table memory.rollouts force row level security;
+  grant select (agent_id, version, stage, share, rest, set_at) on memory.rollouts to authenticated;
+  grant select, insert on memory.rollouts to service_role;
+  create policy rollouts_select on memory.rollouts for select to authenticated using (true);
+  create policy rollouts_server on memory.rollouts to service_role using (true) with check (true);
+  create policy rollouts_migrator on memory.rollouts to current_user using (true) with check (true);
+
+  foreach v_name in array v_server loop
+    execute format('revoke all on function public.%I from public, anon, authenticated, service_role', v_name);
+    execute format('grant execute on function public.%I to service_role', v_name);
   end loop;
 
   -- Both are needed: Postgres grants execute to public, and older projects grant it to anon by name.

@@ -16,10 +16,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import tool
 from rich.console import Console
 
-from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, ExtractiveSummariser, SupabaseMemory
 from langchain_supabase_memory.cli.commands import _models, commands
 from langchain_supabase_memory.demo import seen, transcript
-from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
+from langchain_supabase_memory.demo.model import OfflineQuotingModel
 from langchain_supabase_memory.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages import fence
@@ -97,7 +97,7 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
     assert right >= 11
     assert "no memory: 0 of 12" in output
     assert "692 chunks" in output
-    assert "by its words alone" in output  # no key, no embedder, no network
+    assert "to be recalled by words;" in " ".join(output.split())  # no key, no embedder, no network
     assert "from message 112 of 2026-10-02, one of" in output
     assert "from message 310 of 2026-10-16, found with search_conversation_history" in output
     assert "│ recalled" in output
@@ -126,9 +126,11 @@ def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) ->
     path.write_text("\n".join(json.dumps(line) for line in lines))
     console, embedder = Console(record=True, width=200), DeterministicFakeEmbedding(size=1536)
     folder, asked = tmp_path / "postgres", ["Who is called [Bituin]?", "Who else?"]
-    show(console, folder, OfflineQuotingModel(), quoting_summary, path=path, questions=asked, embeddings=embedder)
+    show(
+        console, folder, OfflineQuotingModel(), ExtractiveSummariser(), path=path, questions=asked, embeddings=embedder
+    )
     output = console.export_text()
-    assert "by its words, and by meaning with DeterministicFakeEmbedding" in output
+    assert "recalled by words, and by meaning with DeterministicFakeEmbedding" in output
     assert "Who is called [Bituin]?" in output
     assert "“My cat is called [bold]Bituin[/bold] 0”" in output
     with SupabaseMemory.embedded(folder, user_id="maya", embeddings=embedder) as memory:

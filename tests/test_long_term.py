@@ -56,6 +56,7 @@ from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
 from tests.services.data_api import token
+from tests.test_context_board import new, write, writing
 
 WHEN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -918,6 +919,148 @@ def test_into_a_vector_store_that_cannot_say_what_it_has(direct: SupabaseMemory,
     direct.forget_user()
     assert len(forget_source(direct, long_term).memories) == 3
     assert careless.inner.store == {}
+
+
+# From the board
+
+
+def fact(text: str, sequence: int = 0, importance: float = 0.9, **more: Any) -> dict[str, Any]:
+    return new("fact", text, sequence, importance=importance, **more)
+
+
+def item(memory: SupabaseMemory, text: str) -> str:
+    (found,) = [each.id for each in memory.board(thread_id="t").items if each.text == text]
+    return found
+
+
+def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, user_id: str) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "It is 12!", "I like tea")
+    say(direct, "The code is 7!", thread_id="other")
+    facts = [fact("Ana's home is Cebu"), fact("Ana likes tea", 2, 0.2), fact("It may rain", 1, 0.1)]
+    write(direct, [*facts, new("action", "Call Ana", 0, importance=1.0), new("entity", "Ana", 0, importance=1.0)])
+    direct.boards.pin(item(direct, "Ana likes tea"), thread_id="t", by="maya")
+    direct.boards.add("fact", "Ana is a potter", thread_id="t", by="maya")
+    long_term = Recording(user_id)
+    assert len(promote(direct, long_term).moved) == 4
+    assert long_term.all() == ["Ana is a potter", "Ana likes tea", "Ana's home is Cebu", "The code is 7!"]
+    assert promote(direct, long_term) == Promoted()
+    found = {each.text: each for each in long_term.recall("", 10)}
+    home, tea = found["Ana's home is Cebu"], found["Ana likes tea"]
+    assert (home.kind, home.importance, home.message_ids, home.quote) == ("fact", 0.9, (ids[0],), "We spoke")
+    assert (tea.importance, found["Ana is a potter"].message_ids) == (1.0, ())
+    # What is said once more is the same fact; what is new on the board moves, and what is no fact never does.
+    say(direct, "Ana lives in Cebu!", "She has a cat!", prefix="n")
+    write(direct, [fact("Ana's home is Cebu", 3), fact("Ana has a cat", 4)])
+    assert len(promote(direct, long_term).moved) == 1
+    assert "Ana has a cat" in long_term.all()
+    # Who asks for something else than facts gets chunks.
+    answers = Recording(user_id, name="answers")
+    promote(direct, answers, types=["answer", "question", "dialogue"], min_importance=0)
+    assert "I like tea" in answers.all()
+    assert not {"Ana likes tea", "Ana's home is Cebu"} & set(answers.all())
+    late = Recording(user_id, name="late")
+    assert promote(direct, late, since=datetime.now(UTC) + timedelta(hours=1)) == Promoted()
+    assert promote(direct, late, thread_id="t", min_importance=0.95).moved
+    assert late.all() == ["Ana likes tea"]
+
+
+@pytest.mark.parametrize("how", ["deleted", "superseded", "forgotten", "edited message", "edited item", "regenerated"])
+async def test_what_the_board_takes_back_is_withdrawn(
+    door: Door, user_id: str, sql: psycopg.Connection, how: str
+) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(("Ana lives in Cebu!", "It is 12!"))]
+    await door(memory.append, batch, thread_id="t")
+    await door(memory.index, thread_id="t")
+
+    async def commit(*items: dict[str, Any]) -> None:
+        flow = writing(memory.key("t"), list(items))
+        await memory.arun(flow) if door.colour == "async" else memory.run(flow)
+
+    await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
+    long_term = Recording(user_id)
+    assert len((await moved(door, memory, long_term)).moved) == 2
+    assert await gone(door, memory, long_term) == Withdrawn(), "nothing has gone yet"
+    board = await door(memory.board, thread_id="t")
+    (ana,) = [each for each in board.items if "Ana" in each.text]
+    now: list[str] = []
+    if how == "deleted":
+        await door(memory.boards.delete, ana, thread_id="t", by="maya")
+    elif how == "superseded":
+        await door(memory.append, [HumanMessage("Ana moved to Manila!", id="m2")], thread_id="t")
+        await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
+        now = ["Ana's home is Manila"]
+    elif how == "forgotten":
+        await door(memory.forget_message, "m0", thread_id="t")
+    elif how == "edited message":
+        await door(memory.append, [HumanMessage("Ana lives in Davao!", id="m0")], thread_id="t")
+    elif how == "edited item":
+        await door(memory.boards.edit, ana, text="Ana's home is Iloilo", thread_id="t", by="maya")
+        now = ["Ana's home is Iloilo"]
+    else:
+        sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])
+        sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
+        await commit(fact("Ana has her home in Cebu"), fact("The answer is 12", 1))
+        assert await moved(door, memory, long_term) == Promoted(), "not beside what it stands for"
+        now = ["Ana has her home in Cebu"]
+    assert len((await gone(door, memory, long_term, dry_run=True)).memories) == 1
+    assert len((await gone(door, memory, long_term)).memories) == 1
+    assert "Ana's home is Cebu" not in long_term.all()
+    await moved(door, memory, long_term)
+    assert await gone(door, memory, long_term) == Withdrawn()
+    if how != "edited message":
+        assert long_term.all() == sorted([*now, "The answer is 12"])
+
+
+def test_nothing_moves_both_from_a_chunk_and_from_the_board(
+    direct: SupabaseMemory, user_id: str, sql: psycopg.Connection
+) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "I like tea")
+    long_term = Recording(user_id)
+    first = promote(direct, long_term)
+    write(direct, [fact("Ana's home is Cebu"), fact("She likes tea", 1)])
+    assert len(promote(direct, long_term).moved) == 1
+    assert long_term.all() == ["Ana lives in Cebu!", "She likes tea"]
+    # Taken back, it comes from the board.
+    assert forget_source(direct, long_term, message_ids=[ids[0]]) == Withdrawn(first.moved)
+    promote(direct, long_term)
+    assert long_term.all() == ["Ana's home is Cebu", "She likes tea"]
+    # Where the board has nothing read any more, chunks are looked at again, and not those of what moved.
+    sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
+    say(direct, "The code is 7!", prefix="n")
+    promote(direct, long_term, min_importance=0.2)
+    assert long_term.all() == ["Ana's home is Cebu", "She likes tea", "The code is 7!"]
+    # What only expired stays.
+    direct.read(thread_id="t", retention=Retention(max_messages=1))
+    assert forget_source(direct, long_term) == Withdrawn()
+
+
+def test_a_move_from_a_chunk_that_broke_off_comes_to_its_end_beside_a_board(
+    direct: SupabaseMemory, user_id: str
+) -> None:
+    say(direct, "Ana lives in Cebu!", "I like tea")
+    long_term = Recording(user_id)
+
+    def crash() -> None:
+        raise ConnectionError
+
+    long_term.after = crash
+    with pytest.raises(ConnectionError):
+        promote(direct, long_term)
+    long_term.after = lambda: None
+    write(direct, [fact("Ana's home is Cebu")])
+    assert promote(direct, long_term).known
+    assert promote(direct, long_term) == Promoted()
+    assert long_term.all() == ["Ana lives in Cebu!"]
+
+
+def test_facts_of_a_board_are_read_by_pages(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *[f"number {n} is here" for n in range(3)])
+    write(direct, [fact(f"fact {n}", n % 3) for n in range(230)])
+    long_term = Recording(user_id)
+    assert len(set(promote(direct, long_term).moved)) == 230
+    assert len(long_term.all()) == 230
+    assert promote(direct, long_term) == Promoted()
 
 
 # Whose they are

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
@@ -97,6 +97,19 @@ async def test_without_a_checkpointer_the_memory_is_the_history(memory: Supabase
     await agent(asks("Who am I?"))
     assert [message.text for message in model.shown[1]] == ["I am Maya", "Hello Maya", "Who am I?"]
     assert len(said(memory)) == 4
+
+
+async def test_system_messages_in_front_of_the_state_reach_the_model_and_are_not_stored(
+    memory: SupabaseMemory, make: Any
+) -> None:
+    model = says("Ahoy Maya", "Maya, arr")
+    agent = make(model)
+    for text in ("I am Maya", "Who am I?"):
+        await agent({"messages": [SystemMessage("Speak as a pirate."), HumanMessage(text)]})
+    assert [message.text for message in model.shown[1]] == [
+        "Speak as a pirate.", "I am Maya", "Ahoy Maya", "Who am I?"
+    ]  # fmt: skip
+    assert said(memory) == ["human:I am Maya", "ai:Ahoy Maya", "human:Who am I?", "ai:Maya, arr"]
 
 
 async def test_the_context_is_bounded_and_not_written_into_the_state(memory: SupabaseMemory, make: Any) -> None:

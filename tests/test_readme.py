@@ -10,7 +10,8 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 
-from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
+from langchain_supabase_memory.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.extractive import ExtractiveSummariser
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -23,7 +24,7 @@ def test_the_python_blocks_run_in_order(
     names: dict[str, Any] = {
         "conn_string": conn_string,
         "model": OfflineQuotingModel(),
-        "summary_model": quoting_summary,
+        "summary_model": ExtractiveSummariser(),
         "prompt": prompt,
         "embeddings": DeterministicFakeEmbedding(size=32),
     }

@@ -470,6 +470,8 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
         of_the_owner = {"p_user_id": OWNER, "p_thread_id": "t", "p_conversation_id": appended.conversation_id}
         told = {**FUNCTIONS["commit_summary"], **of_the_owner, "p_content": SECRET_TEXT}
         assert memory.transport.perform(Call("memory_commit_summary", told))["committed"]
+        memory.boards.add("fact", SECRET_TEXT, by="owner", thread_id="t", user_id=OWNER)
+        memory.boards.edit_summary(SECRET_TEXT, by="owner", thread_id="t", user_id=OWNER)
     return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
 
 
@@ -590,6 +592,38 @@ ATTEMPTS = {
         " p_user_id => %(owner)s) ->> 'committed')::boolean"
     ),
     "note a failure": "select where public.memory_fail_summary('t', 'forged', %(owner)s) ->> 'retry_at' is not null",
+    "look at boards": "select * from memory.conversation_summary_boards where user_id = %(owner)s",
+    "look at a board's items": "select * from memory.conversation_board_items where user_id = %(owner)s",
+    "look at a board's history": "select * from memory.conversation_board_changes where user_id = %(owner)s",
+    "change a board": "update memory.conversation_summary_boards set summary = 'forged'",
+    "change a board's items": "update memory.conversation_board_items set text = 'forged'",
+    "take a board's items": "update memory.conversation_board_items set user_id = %(me)s where user_id = %(owner)s",
+    "delete a board's history": "delete from memory.conversation_board_changes where user_id = %(owner)s",
+    "write an item in the owner's name": (
+        "insert into memory.conversation_board_items (user_id, conversation_id, kind, text, digest, state,"
+        " first_seen_at, last_seen_at, author)"
+        " values (%(owner)s, %(conversation)s, 'fact', 'forged', 'x', 'current', now(), now(), 'me')"
+    ),
+    "write an item on the owner's board": (
+        "insert into memory.conversation_board_items (user_id, conversation_id, kind, text, digest, state,"
+        " first_seen_at, last_seen_at, author)"
+        " values (%(me)s, %(conversation)s, 'fact', 'forged', 'x', 'current', now(), now(), 'me')"
+    ),
+    "revise a board": (
+        "select where (public.memory_commit_board('t', %(conversation)s, -1, 0, 0, '[\"m\"]', 'forged', '',"
+        " p_user_id => %(owner)s) ->> 'committed')::boolean"
+    ),
+    "read a board": "select where public.memory_board('t', %(owner)s) is not null",
+    "read what a board is made from": "select where public.memory_pending_board('t', %(owner)s) is not null",
+    "edit a board": "select public.memory_edit_board('t', 'regenerate', 'me', p_user_id => %(owner)s)",
+    "describe a summary": (
+        "select where (public.memory_describe_summary('t', %(conversation)s, '[]', '[]', 0, %(owner)s)"
+        " ->> 'described')::boolean"
+    ),
+    "take back what a board has": "select where memory_private.unboard(%(owner)s, %(conversation)s, 0, 'm') is null",
+    "take back what its items have": (
+        "select where memory_private.unboard_items(%(owner)s, %(conversation)s, 0, 'm') is null"
+    ),
     "take back what is covered": "select where memory_private.uncover(%(owner)s, %(conversation)s, 0) is null",
     "let messages expire": (
         "select where public.memory_forget_expired('{\"age\": 0.000001}', %(owner)s) ->> 'messages' <> '0'"
@@ -601,6 +635,22 @@ ATTEMPTS = {
     "look at turns": "select * from memory.conversation_turns where user_id = %(owner)s",
     "change turns": "update memory.conversation_turns set user_query = 'forged'",
     "empty the tables": "truncate memory.conversations cascade",
+    "look at the queue": "select * from memory_private.work where user_id = %(owner)s",
+    "look at the status": "select where public.memory_status(%(owner)s) <> '[]'",
+    "look at everybody's status": "select where public.memory_status(p_state => 'due') <> '[]'",
+    "ask for a summary": "select where public.memory_request('t', %(owner)s) ->> 'requested_at' is not null",
+    "archive": "select where (public.memory_archive('t', 1, %(owner)s) ->> 'archived')::boolean",
+    "write into the queue": "insert into memory_private.work (user_id, conversation_id) values (%(me)s, %(conversation)s)",
+    "take from the queue": "update memory_private.work set worker = 'me' where user_id = %(owner)s",
+    "empty the queue": "delete from memory_private.work where user_id = %(owner)s",
+    "look at the chores": "select * from memory_private.chores",
+    "do a chore": "select public.memory_chore('forged', 1)",
+    "claim": "select where public.memory_claim('me', p_settle_seconds => 0) <> '[]'",
+    "revive": "select public.memory_revive(%(owner)s)",
+    "look for who is idle": "select where public.memory_idle(-1e6) <> '[]'",
+    "look for who is behind": "select public.memory_rederive()",
+    "count the queue": "select public.memory_queue()",
+    "mark": "select memory_private.mark()",
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
     "rewrite the ledger": "delete from memory_private.migrations where name <> ''",
@@ -614,8 +664,27 @@ FOR_A_STRANGER = {
     "write into the owner's conversation": "23503",
     "write a summary in the owner's name": "42501",
     "write a summary into the owner's conversation": "23503",
+    "write an item in the owner's name": "42501",
+    "write an item on the owner's board": "23503",
+    "edit a board": "PT404",
     "change turns": "55000",
     "empty the tables": "42501",
+    **dict.fromkeys(
+        (
+            "write into the queue",
+            "take from the queue",
+            "empty the queue",
+            "look at the chores",
+            "do a chore",
+            "claim",
+            "revive",
+            "look for who is idle",
+            "look for who is behind",
+            "count the queue",
+            "mark",
+        ),
+        "42501",
+    ),
     "look into the ledger": "42501",
     "look at the installation": "42501",
     "rewrite the ledger": "42501",
@@ -624,6 +693,7 @@ FOR_NOBODY = {
     **FOR_A_STRANGER,
     "write into the owner's conversation": "42501",
     "write a summary into the owner's conversation": "42501",
+    "write an item on the owner's board": "42501",
 }
 FOR_ANON = dict.fromkeys(ATTEMPTS, "42501")
 
@@ -659,15 +729,21 @@ union all select 'anon reaches ' || name from ours
 union all select 'users truncate ' || name from ours
   where relkind in ('r', 'p') and has_table_privilege('authenticated', oid, 'truncate, references, trigger')
 union all select 'users reach ' || name from ours
-  where schema = 'memory_private' and relkind in ('r', 'p', 'v', 'm')
+  where schema = 'memory_private' and relkind in ('r', 'p', 'v', 'm') and name <> 'memory_private.work'
     and (has_any_column_privilege('authenticated', oid, 'select, insert, update')
          or has_table_privilege('authenticated', oid, 'select, insert, update, delete'))
+-- Users may see the work on conversations of their own, and no more.
+union all select 'users change ' || name from ours
+  where name = 'memory_private.work' and (has_any_column_privilege('authenticated', oid, 'insert, update')
+    or has_table_privilege('authenticated', oid, 'insert, update, delete'))
 union all select 'anon uses schema ' || s from unnest(array['memory', 'memory_private']) s
   where has_schema_privilege('anon', s, 'usage, create')
 union all select 'users create in schema ' || s from unnest(array['memory', 'memory_private']) s
   where has_schema_privilege('authenticated', s, 'create')
 union all select 'anon calls ' || name from code where has_function_privilege('anon', oid, 'execute')
-union all select 'definer ' || name from code where prosecdef
+union all select 'definer ' || name from code where prosecdef and name <> 'memory_private.mark()' -- of a trigger alone
+union all select r || ' calls definer ' || name from code, unnest(array['anon', 'authenticated', 'service_role']) r
+  where prosecdef and has_function_privilege(r, oid, 'execute')
 union all select 'search path of ' || name from code
   where not coalesce(proconfig @> array['search_path=""'], false)
 union all select 'a policy for everybody on ' || schemaname || '.' || tablename from pg_policies
@@ -709,6 +785,11 @@ def test_the_probe_finds_the_owners_rows_for_who_may_see_them(place: Place, role
             "memory.conversations",
             "memory.conversation_messages",
             "memory.conversation_summaries",
+            "memory.conversation_summary_boards",
+            "memory.conversation_board_items",
+            "memory.current_summaries",
+            "public.memory_board()",
+            "public.memory_pending_board()",
             "public.memory_read()",
             "public.memory_conversations()",
             "public.memory_context()",
@@ -735,7 +816,10 @@ def test_every_attempt_on_the_owners_rows_fails(
         assert attempts(connection, place, role, subject) == expected
 
 
-@pytest.mark.parametrize("table", ["conversations", "conversation_messages", "conversation_summaries"])
+@pytest.mark.parametrize(
+    "table",
+    ["conversations", "conversation_messages", "conversation_summaries", "conversation_board_items"],
+)
 def test_an_owner_cannot_give_a_row_away(place: Place, table: str) -> None:
     give = sql.SQL("update memory.{} set user_id = %(me)s where user_id = %(owner)s").format(sql.Identifier(table))
     with psycopg.connect(place.session) as connection, acting(connection, "authenticated", OWNER):
@@ -951,9 +1035,18 @@ async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: st
         ),
         ("alter function public.memory_fail_summary security definer", "note a failure", "1 rows"),
         (
-            "grant truncate on all tables in schema memory to authenticated",
+            "grant truncate on all tables in schema memory, memory_private to authenticated",
             "empty the tables",
             "-1 rows",
+        ),
+        ("alter table memory_private.work disable row level security", "look at the queue", "1 rows"),
+        ("alter function public.memory_status security definer", "look at the status", "1 rows"),
+        ("alter function public.memory_status security definer", "look at everybody's status", "1 rows"),
+        (
+            "alter function public.memory_claim security definer;"
+            " grant execute on function public.memory_claim to authenticated",
+            "claim",
+            "1 rows",
         ),
         (
             "grant select on memory_private.migrations to authenticated;"
@@ -986,6 +1079,17 @@ def test_the_attempts_notice_what_comes_through(
         ("create sequence memory.s; grant usage on memory.s to anon", "anon reaches memory.s"),
         ("grant truncate on memory.conversations to authenticated", "users truncate memory.conversations"),
         ("grant select on memory_private.migrations to authenticated", "users reach memory_private.migrations"),
+        ("grant select on memory_private.chores to authenticated", "users reach memory_private.chores"),
+        ("grant update on memory_private.work to authenticated", "users change memory_private.work"),
+        ("grant insert (worker) on memory_private.work to authenticated", "users change memory_private.work"),
+        (
+            "alter table memory_private.work no force row level security",
+            "row security not forced on memory_private.work",
+        ),
+        (
+            "grant execute on function memory_private.mark to authenticated",
+            "authenticated calls definer memory_private.mark()",
+        ),
         ("grant usage on schema memory to public", "anon uses schema memory"),
         ("grant create on schema memory to authenticated", "users create in schema memory"),
         (

@@ -207,7 +207,8 @@ def test_a_plain_postgres_gets_the_least_it_needs_and_supabase_is_not_touched(cl
     plain, project = cluster.create_database(supabase=False), cluster.create_database()
     migrate(cluster.conn_string(plain, "supabase_admin"))
     functions = (
-        "select p.oid::regprocedure::text, prosrc, proowner from pg_proc p where pronamespace = 'auth'::regnamespace"
+        "select p.oid::regprocedure::text, prosrc, proowner from pg_proc p"
+        " where pronamespace = 'auth'::regnamespace order by 1"
     )
     with psycopg.connect(cluster.conn_string(plain)) as connection:
         names = {row[0] for row in connection.execute(functions)}

@@ -422,7 +422,7 @@ def test_a_summary_is_read_asked_for_and_committed() -> None:
     assert (commit["p_content"], commit["p_characters"], commit["p_model"]) == ("The user is Ada.", 16, "test-model")
     assert (commit["p_through"], commit["p_to"], commit["p_message_ids"]) == (-1, 1, ["a", "b"])
     result = finish(flow, {"committed": True, "number": 1, "through_sequence": 1})
-    assert result == SummaryResult(1, [1], 1)
+    assert result == SummaryResult(1, [1], 1, tokens=[commit["p_tokens"]], quality=commit["p_quality"])
 
 
 def test_nothing_to_summarise_asks_nobody() -> None:

@@ -567,10 +567,10 @@ async def test_nobody_and_the_anonymous_are_refused(door: Door, user_id: str) ->
         ("update memory.summary_embeddings set user_id = %(me)s where user_id = %(owner)s", "0 rows"),
         ("delete from memory.summary_embeddings where user_id = %(owner)s", "0 rows"),
         (
-            "insert into memory.summary_embeddings values (%(owner)s, %(conversation)s, 1, 'forged', 1, '[1]')",
+            "insert into memory.summary_embeddings values (%(owner)s, %(conversation)s, 0, 1, 'forged', 1, '[1]')",
             "42501",
         ),
-        ("insert into memory.summary_embeddings values (%(me)s, %(conversation)s, 1, 'forged', 1, '[1]')", "23503"),
+        ("insert into memory.summary_embeddings values (%(me)s, %(conversation)s, 0, 1, 'forged', 1, '[1]')", "23503"),
     ],
 )
 def test_a_stranger_reaches_no_vector_by_sql(

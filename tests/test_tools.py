@@ -40,6 +40,7 @@ from langchain_supabase_memory.tools.derived import promises
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.services.data_api import token
+from tests.test_context_board import new, write
 
 FENCE = "<conversation_memory>"
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -555,6 +556,68 @@ async def test_entities_with_how_often_and_where_last(spoken: SupabaseMemory, co
     assert "Kailangan" not in found
     nothing = await ask(colour, recall_context_tool(spoken, thread_id="none"), context_type="entities")
     assert "There is nothing of this kind." in nothing
+
+
+@COLOURS
+async def test_what_the_board_has_comes_first_and_what_is_newer_after_it(spoken: SupabaseMemory, colour: str) -> None:
+    write(
+        spoken,
+        [
+            new("fact", "The kiln of Anna has 1,222 degrees at cone 6", 1, importance=0.7),
+            new("fact", "Anna Santos buys the clay", 2, importance=0.9),
+            new("fact", "Anna is in Manila", 5, importance=0.8),
+            new("action", "Buy clay tomorrow", 4),
+            new("question", "Which clay did Anna Santos buy?", 2),
+            new("entity", "Anna Santos", 2, type="person"),
+            new("entity", "Manila", 5, type="place"),
+        ],
+    )
+    items = {each.text: each for each in spoken.board(thread_id="t").items}
+    spoken.boards.pin(items["Anna is in Manila"], thread_id="t", by="maya")
+    spoken.boards.edit(items["Which clay did Anna Santos buy?"], state="answered", thread_id="t", by="maya")
+    spoken.boards.add("question", "Who pays?", thread_id="t", by="maya")
+    tool = recall_context_tool(spoken, thread_id="t")
+    facts = await ask(colour, tool, context_type="facts")
+    listed = re.findall(r'<fact messages="(\d+)" at="[^"]+"(?: pinned="yes")?>\n(.+)\n', facts)
+    assert listed == [
+        ("5", "Anna is in Manila"),
+        ("2", "Anna Santos buys the clay"),
+        ("1", "The kiln of Anna has 1,222 degrees at cone 6"),
+    ]
+    entities = await ask(colour, tool, context_type="entities")
+    assert '<entity messages="2"' in entities
+    assert 'type="person">\nAnna Santos\n' in entities
+    # What the board has not taken in yet is found by the rules, and stands after it.
+    spoken.append([HumanMessage("Where is Ben? I'll call Ben at 5 today, the number of Ben is 555")], thread_id="t")
+    items_ = await ask(colour, tool, context_type="action_items")
+    assert re.findall(r'<to_do messages="(\d+)"', items_) == ["4", "10"]
+    assert "remind you" not in items_
+    questions = await ask(colour, tool, context_type="questions")
+    assert re.findall(r'state="(\w+)"', questions) == ["open", "answered"]
+    assert 'by="maya"' in questions
+    assert "How hot" not in questions
+    assert "\nBen\n" in await ask(colour, tool, context_type="entities")
+    # Where it is from, without its words, as for everything else.
+    message = tool.invoke({"name": "recall_context", "args": {"context_type": "facts"}, "id": "c", "type": "tool_call"})
+    first = message.artifact[0]
+    assert (first["from_sequence"], first["to_sequence"], first["thread_id"]) == (5, 5, "t")
+    assert len(first["message_ids"]) == 1
+    assert "Manila" not in json.dumps(message.artifact)
+
+
+async def test_what_is_seen_anyhow_is_not_recalled_from_the_board(memory: SupabaseMemory) -> None:
+    memory.append([HumanMessage("The boat leaves at 5:40", id="old"), AIMessage("Good.", id="a")], thread_id="t")
+    memory.append([HumanMessage("My locker is 7391", id="now")], thread_id="t")
+    write(memory, [new("fact", "The boat leaves at 5:40", 0), new("fact", "The locker is 7391", 2)])
+    tool = recall_context_tool(memory, thread_id="t")
+    builder = StateGraph(MessagesState)
+    builder.add_node("tools", ToolNode([tool]))
+    builder.add_edge(START, "tools")
+    said: Any = [HumanMessage("My locker is 7391", id="now"), calls("recall_context", context_type="facts")]
+    state = builder.compile().invoke({"messages": said})
+    found = str(state["messages"][-1].text)
+    assert "5:40" in found
+    assert "7391" not in found
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,14 @@ class Said:
     message_id: str
     message: BaseMessage = field(repr=False)
     said_at: datetime
+    hidden: bool = False  # it mentions a topic that is not to be remembered
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Said:
         """A row of `memory_pending_chunks`."""
         message = codec.from_payload(row["payload"])
-        return cls(row["sequence"], row["message_id"], message, datetime.fromisoformat(row["created_at"]))
+        time = datetime.fromisoformat(row["created_at"])
+        return cls(row["sequence"], row["message_id"], message, time, bool(row.get("hidden")))
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class Unit:
     def said_at(self) -> datetime:
         """When it began."""
         return self.messages[0].said_at
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it mentions a topic that is not to be remembered."""
+        return any(each.hidden for each in self.messages)
 
     @property
     def tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""The command line, `supabase-memory`: migrate, sql, check, demo.
+"""The command line, `supabase-memory`: migrate, sql, check, worker, status, retry, cleanup, demo.
 
 The environment is read here and nowhere else.
 """

@@ -5,41 +5,32 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, SupabaseMemoryError
+from langchain_supabase_memory.cli.options import (
+    conn_string,
+    database_url_option,
+    embedded_option,
+    key_option,
+    opened,
+    plainly,
+    url_option,
+)
+from langchain_supabase_memory.cli.work import retry, status, worker
+from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.schema import files, script
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
+from langchain_supabase_memory.telemetry.logs import configure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
-    from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.summary_model import Summariser
-
-DATABASE_URL = "SUPABASE_DB_URL"
-"""The environment variable that holds a connection string."""
-
-
-def _plainly(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show our own errors as one clear text, not as a traceback."""
-
-    @wraps(command)
-    def run(*arguments: Any, **named: Any) -> Any:
-        try:
-            return command(*arguments, **named)
-        except SupabaseMemoryError as error:
-            raise click.ClickException(str(error)) from None
-
-    return run
-
+    from langchain_supabase_memory.telemetry.logs import LogFormat
 
 _dimensions = click.option(
     "--dimensions", type=int, default=DEFAULT_DIMENSIONS, show_default=True, help="The width of your embeddings."
@@ -47,31 +38,38 @@ _dimensions = click.option(
 _vector_index = click.option(
     "--vector-index", is_flag=True, help="With an index over the vectors, for owners of more than 10,000 chunks."
 )
-_database_url = click.option(
-    "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
-)
-_embedded = click.option(
-    "--embedded", type=click.Path(path_type=Path, file_okay=False), help="The folder of an embedded database instead."
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="langchain-supabase-memory")
-def commands() -> None:
+@click.option(
+    "--log-format",
+    type=click.Choice(["plain", "json"]),
+    envvar="SUPABASE_MEMORY_LOG_FORMAT",
+    help="Log to the standard error stream: lines for people, or one JSON object a line.",
+)
+def commands(log_format: LogFormat | None) -> None:
     """Memory for LangChain and LangGraph agents on Supabase."""
+    if log_format is not None:
+        configure(log_format)
+
+
+commands.add_command(worker)
+commands.add_command(status)
+commands.add_command(retry)
 
 
 @commands.command()
-@_database_url
-@_embedded
+@database_url_option
+@embedded_option
 @_dimensions
 @_vector_index
-@_plainly
+@plainly
 def migrate(database_url: str | None, embedded: Path | None, dimensions: int, vector_index: bool) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
     from langchain_supabase_memory.schema.migrate import migrate as apply
 
-    installed = apply(_conn_string(database_url, embedded), dimensions=dimensions, vector_index=vector_index)
+    installed = apply(conn_string(database_url, embedded), dimensions=dimensions, vector_index=vector_index)
     click.echo(
         f"The database is set up for release {installed.version}, embeddings of {installed.dimensions} dimensions."
     )
@@ -85,7 +83,7 @@ def migrate(database_url: str | None, embedded: Path | None, dimensions: int, ve
 )
 @_dimensions
 @_vector_index
-@_plainly
+@plainly
 def sql(output: Path | None, dimensions: int, vector_index: bool) -> None:
     """Print everything the database needs, to be pasted into Supabase's SQL editor; or write migration files."""
     if output is None:
@@ -100,30 +98,28 @@ def sql(output: Path | None, dimensions: int, vector_index: bool) -> None:
 
 
 @commands.command()
-@_database_url
-@_embedded
-@click.option(
-    "--url", envvar="SUPABASE_URL", help="The project's url, to check the Data API; by default $SUPABASE_URL."
-)
-@click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
-@_plainly
+@database_url_option
+@embedded_option
+@url_option
+@key_option
+@plainly
 def check(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> None:
     """Ask a database (or the Data API) whether it is set up for this release."""
-    with _memory(database_url, embedded, url, key) as memory:
+    with opened(database_url, embedded, url, key) as memory:
         installed = memory.check()
     click.echo(f"Ready: release {installed.version}, embeddings of {installed.dimensions} dimensions.")
 
 
 @commands.command()
-@_database_url
-@_embedded
+@database_url_option
+@embedded_option
 @click.option("--url", envvar="SUPABASE_URL", help="The project's url instead; by default $SUPABASE_URL.")
 @click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
 @click.option("--max-age", type=float, help="The oldest that a message may be, in hours.")
 @click.option("--max-turns", type=int, help="The most complete turns of a conversation.")
 @click.option("--max-messages", type=int, help="The most messages of a conversation.")
 @click.option("--every", type=float, help="Do it again after so many minutes, until it is stopped.")
-@_plainly
+@plainly
 def cleanup(
     database_url: str | None,
     embedded: Path | None,
@@ -141,7 +137,7 @@ def cleanup(
     if not max_age is max_turns is max_messages is None:
         age = None if max_age is None else timedelta(hours=max_age)
         retention = Retention(max_turns=max_turns, max_age=age, max_messages=max_messages)
-    with _memory(database_url, embedded, url, key) as memory:
+    with opened(database_url, embedded, url, key) as memory:
         while True:
             gone = memory.forget_expired(retention=retention)
             click.echo(
@@ -169,7 +165,7 @@ def cleanup(
 @click.option(
     "--model", envvar="OPENAI_MODEL", default="gpt-5.5", show_default=True, help="With OPENAI_API_KEY: the model."
 )
-@_plainly
+@plainly
 def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) -> None:
     """Watch an agent remember a long conversation; without OPENAI_API_KEY, with a stand-in that can only quote."""
     from rich.console import Console
@@ -190,27 +186,7 @@ def _models(name: str) -> tuple[BaseChatModel, Summariser, Embeddings | None]:
             raise MissingDependencyError("A model of OpenAI", "openai") from None
         chat = ChatOpenAI(model=name)
         return chat, chat, OpenAIEmbeddings(model="text-embedding-3-small")
-    from langchain_supabase_memory.demo.model import OfflineQuotingModel, quoting_summary
+    from langchain_supabase_memory.demo.model import OfflineQuotingModel
+    from langchain_supabase_memory.extractive import ExtractiveSummariser
 
-    return OfflineQuotingModel(), quoting_summary, None
-
-
-def _memory(database_url: str | None, embedded: Path | None, url: str | None, key: str | None) -> SupabaseMemory:
-    from langchain_supabase_memory.memory import SupabaseMemory
-
-    if url and key and not database_url and not embedded:
-        return SupabaseMemory.from_url(url, key)
-    return SupabaseMemory.from_conn_string(_conn_string(database_url, embedded))
-
-
-def _conn_string(database_url: str | None, embedded: Path | None) -> str:
-    if embedded is not None:
-        from langchain_supabase_memory.transports.embedded import start
-
-        return start(embedded)
-    if not database_url:
-        raise ConfigurationError(
-            "No database is named.",
-            hint=f"Pass --database-url postgresql://…, set {DATABASE_URL}, or pass --embedded FOLDER.",
-        )
-    return database_url
+    return OfflineQuotingModel(), ExtractiveSummariser(), None

@@ -9,7 +9,7 @@ from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.context.pack import joined
 from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.models import Coverage, CoveredRange
+from langchain_supabase_memory.models import Coverage, CoveredRange, LevelFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,7 +90,32 @@ def _coverage(
             why = next((why for low, high, why in omitted if low <= first <= high), None)
             made = CoveredRange(first, last, "omitted", None, why or "not covered")
         _add(ranges, made)
-    return Coverage(ranges, _pairs(gaps), _pairs(overlaps))
+    return Coverage(ranges, _pairs(gaps), _pairs(overlaps), _levels(document["levels"], stored))
+
+
+def _levels(rows: Sequence[Sequence[Any]], stored: Sequence[tuple[int, int]]) -> list[LevelFault]:
+    """What is wrong with the levels of the complete summary.
+
+    Each of a level goes on where the one before it stops, and one of summaries has exactly the range of its parts.
+    """
+    levels: dict[int, dict[int, tuple[int, int]]] = {}
+    faults: list[LevelFault] = []
+    for level, number, first, last, parts in rows:
+        below = levels.get(level - 1, {})
+        there = levels.setdefault(level, {})
+        expected = there[max(there)][1] + 1 if there else 0
+        if first > expected and any(low < first and high >= expected for low, high in stored):
+            faults.append(LevelFault(level, number, expected, first - 1, "gap"))
+        elif first < expected:
+            faults.append(LevelFault(level, number, first, min(last, expected - 1), "overlap"))
+        there[number] = (first, last)
+        if level == 1:
+            continue
+        made_of = [below[part] for part in parts or () if part in below]
+        whole = len(made_of) == len(parts or ()) > 0 and (made_of[0][0], made_of[-1][1]) == (first, last)
+        if not whole or any(following[0] != before[1] + 1 for before, following in pairwise(made_of)):
+            faults.append(LevelFault(level, number, first, last, "parts"))
+    return faults
 
 
 def _add(ranges: list[CoveredRange], made: CoveredRange) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.context.board import BoardPart, most_items
 from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, Fitted, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
-from langchain_supabase_memory.conversations import kept, named
+from langchain_supabase_memory.context.recent import recent
+from langchain_supabase_memory.conversations import kept, named, read_rows
 from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.indexing import index
@@ -94,6 +97,31 @@ def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
     return (yield from index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches))
 
 
+def last_messages(
+    key: ConversationKey,
+    most: int,
+    *,
+    current: Sequence[BaseMessage] = (),
+    branch: Sequence[BaseMessage] | None = None,
+    waiting: Sequence[BaseMessage] = (),
+    retention: Retention | None = None,
+) -> Flow[list[BaseMessage]]:
+    """The context without a summary and without anything recalled; see `recent`. Arguments as for `context`.
+
+    Args:
+        key: The conversation.
+        most: The most messages, those of the current turn among them.
+        current: The current turn, which is never cut.
+        branch: The history as a graph's state has it.
+        waiting: Messages that could not be stored yet.
+        retention: What is kept.
+    """
+    rows = yield from read_rows(key, last=most + len(current), columns=["payload", "metadata"], retention=retention)
+    listed = [{**row, "via": (row["metadata"] or {}).get("via")} for row in rows]
+    history = _history({"messages": listed}, current, branch, waiting)
+    return recent([entry.message for entry in history.entries], current, most)
+
+
 def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
     """A turn that the user points at, as a fenced message to stand before theirs; at most a quarter of the budget.
 
@@ -152,8 +180,14 @@ class Asking:
         most = self.budget.max_messages
         wanted = _LIMIT if most is None else min(_LIMIT, most + 1 + len(self.current))
         # What is surely shown, whatever the labels and the summary take.
-        recent = int(self.budget.about_characters * (1 - self.budget.recalled)) - (self.policy.max_characters or 0)
-        return {"p_characters": characters, "p_messages": wanted, "p_recent": max(0, recent // 2) + said}
+        beside = 1 - max(self.budget.recalled, self.budget.board or 0)
+        recent = int(self.budget.about_characters * beside) - (self.policy.max_characters or 0)
+        return {
+            "p_characters": characters,
+            "p_messages": wanted,
+            "p_recent": max(0, recent // 2) + said,
+            "p_board": most_items(self.budget),
+        }
 
     def _fitted(self, document: Mapping[str, Any], chunks: Sequence[Chunk]) -> ContextPack:
         history = _history(document, self.current, self.branch, self.waiting)
@@ -169,7 +203,10 @@ class Asking:
         if fitted.weight + weight > whole.limit:
             # The user's message alone is more than was left: it is never cut, so there is nothing else.
             recalled = Recalled()
-            fitted, _ = self._around(history, recalled, whole)
+            fitted, weight = self._around(history, recalled, whole)
+        board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
+        if board:
+            fitted, recalled, board = self._beside(board, history, fitted, recalled, whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -179,17 +216,48 @@ class Asking:
             full_tokens=document.get("total_tokens", 0),
             through_sequence=document.get("through_sequence", -1),
             summary_error=document.get("summary_error"),
+            opted_out=document.get("opted_out", False),
             remembered=recalled,
-            taken=recalled.weight(whole),
+            board=board,
+            work=document.get("work"),
+            taken=recalled.weight(whole) + board.weight(whole),
         )
 
-    def _around(self, history: History, recalled: Recalled, whole: Meter) -> tuple[Fitted, int]:
-        """The history beside what is recalled, and what that weighs."""
-        weight = recalled.weight(whole)
-        return fit(history, meter(self.budget, weight), self.budget.max_messages), weight
+    def _beside(
+        self, board: BoardPart, history: History, fitted: Fitted, recalled: Recalled, whole: Meter
+    ) -> tuple[Fitted, Recalled, BoardPart]:
+        """What fits of a board into its share, beside what was chosen without it; that changes as little as it can.
+
+        First the board takes what is left over, then from what was recalled, then from the history; but no pack that
+        leaves out nothing without it leaves something out because of it.
+        """
+        if _is_verbatim(fitted):
+            board = board.beyond(_shown(fitted))
+        part = board.within(int(whole.limit * (self.budget.board or 0)), whole)
+        weight = part.weight(whole)
+        used = fitted.weight + recalled.weight(whole)
+        if not part or used + weight <= whole.limit:
+            return fitted, recalled, part
+        fewer = recalled.within(max(0, int(whole.limit * self.budget.recalled) - weight), whole)
+        if fitted.weight + fewer.weight(whole) + weight <= whole.limit:
+            return fitted, fewer, part
+        shorter, beside = self._around(history, fewer, whole, weight)
+        fewer = fewer.without(_shown(shorter), self.key)
+        if shorter.weight + beside <= whole.limit and (_leaves_out(fitted) or not _leaves_out(shorter)):
+            return shorter, fewer, part
+        return fitted, recalled, board.within(whole.limit - used, whole)
+
+    def _around(self, history: History, recalled: Recalled, whole: Meter, beside: int = 0) -> tuple[Fitted, int]:
+        """The history beside what is recalled and something else, and what the two weigh."""
+        weight = recalled.weight(whole) + beside
+        left = copy(whole)  # what was weighed once is known
+        left.limit = whole.limit - weight
+        return fit(history, left, self.budget.max_messages), weight
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
+            return False
+        if pack.opted_out:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         lacks = document["has_stale"] or document["indexed_through"] < first - 1
@@ -200,6 +268,16 @@ def _shown(fitted: Fitted) -> set[int]:
     """The messages that a pack shows whole."""
     shown = {sequence for entry in (*fitted.recent, *fitted.current) for sequence in entry.sequences}
     return shown.difference(fitted.clipped)
+
+
+def _leaves_out(fitted: Fitted) -> bool:
+    """Whether something is cut, or neither shown nor covered, for want of room."""
+    return bool(fitted.ranges or fitted.clipped or any(why in (BEYOND, TOO_MANY) for why in fitted.omitted.values()))
+
+
+def _is_verbatim(fitted: Fitted) -> bool:
+    """Whether everything that is stored is shown as it was said."""
+    return fitted.head.summary is None and not _leaves_out(fitted)
 
 
 def _history(
@@ -242,7 +320,7 @@ def _history(
 
 
 def _is_due(document: Mapping[str, Any], pack: ContextPack, policy: SummaryPolicy) -> bool:
-    if "conversation_id" not in document or document["summary_waiting"]:
+    if "conversation_id" not in document or document["summary_waiting"] or pack.opted_out:
         return False
     beyond = (
         (policy.characters, document["total_characters"] - document["summarised_characters"]),

@@ -95,7 +95,10 @@ class TokenMeter:
                 return int(self._counter(messages))
             except Exception as error:  # counters raise on words, blocks, models or networks they do not know
                 if not self._has_failed:
-                    _logger.warning("The token counter failed (%s); tokens are estimated.", type(error).__name__)
+                    failure = type(error).__name__
+                    _logger.warning(
+                        "The token counter failed (%s); tokens are estimated.", failure, extra={"memory_error": failure}
+                    )
                 self._has_failed = True
         return sum(map(self._estimate, messages))
 
@@ -112,21 +115,20 @@ class TokenMeter:
         return 0
 
 
-def meter(budget: ContextBudget, taken: int = 0) -> Meter:
+def meter(budget: ContextBudget) -> Meter:
     """The meter of a budget.
 
     Args:
         budget: The budget.
-        taken: What of it is taken already.
     """
     if budget.tokens is None:
-        return CharacterMeter(budget.about_characters - taken)
+        return CharacterMeter(budget.about_characters)
     counter: Any = budget.token_counter
     if counter == "approximate":
         counter = count_tokens_approximately
     elif hasattr(counter, "get_num_tokens_from_messages"):
         counter = counter.get_num_tokens_from_messages
-    return TokenMeter(budget.tokens - taken, counter)
+    return TokenMeter(budget.tokens, counter)
 
 
 def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import chaining
+from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.head import BORDER
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.report import ContextReport, Section
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.fit import Fitted
     from langchain_supabase_memory.models import Chunk, ConversationKey, Segment
     from langchain_supabase_memory.settings import ContextBudget
+
+
+OPTED_OUT = "not to be remembered"
+"""Why what is not shown is not summarised either."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,12 @@ class ContextPack:
         due: Whether enough is not yet summarised for a summary to be made.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         remembered: What was recalled; its parts are served by the properties below.
-        taken: What that weighs against the budget.
+        board: What is shown of the board: `board.items`, what a person wrote, and how much is left out.
+        taken: What these two weigh against the budget.
+        work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
+            `dead`; `None` if it has nothing to do there.
         index_due: Whether something that is not shown can not be recalled yet.
+        opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
     """
 
@@ -51,8 +60,11 @@ class ContextPack:
     due: bool = False
     summary_error: str | None = None
     remembered: Recalled = field(default_factory=Recalled, repr=False)
+    board: BoardPart = field(default_factory=BoardPart, repr=False)
     taken: int = 0
+    work: str | None = None
     index_due: bool = False
+    opted_out: bool = False
     recall_error: str | None = None
 
     @property
@@ -67,7 +79,7 @@ class ContextPack:
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The history for the prompt: the fenced summary, the recent messages verbatim, what was recalled.
+        """The history for the prompt: the fenced summary, the recent messages verbatim, the board, what was recalled.
 
         The current user message is not among them: it comes after, and `prompt` has both. What changes from turn to
         turn comes last, so that a provider's prompt cache holds. A provider that is asked to go on from a response it
@@ -90,7 +102,10 @@ class ContextPack:
     def omitted(self) -> list[tuple[int, int, str]]:
         """First, last and reason of each range of messages that is neither shown nor covered by the summary shown."""
         singles = [(sequence, sequence, why) for sequence, why in self.fitted.omitted.items()]
-        return joined([*self.fitted.ranges, *singles])
+        ranges = [*self.fitted.ranges, *singles]
+        if self.opted_out:
+            ranges = [(first, last, f"{why}; {OPTED_OUT}") for first, last, why in ranges]
+        return joined(ranges)
 
     @property
     def clipped(self) -> list[int]:
@@ -129,6 +144,8 @@ class ContextPack:
             covers = "" if summary is None else f"messages 0 to {summary.to_sequence}"
             sections.append(_section("note" if summary is None else "summary", self._head, covers))
         sections.append(_section("recent", recent, f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"))
+        if self.board.message is not None:
+            sections.append(_section("board", [self.board.message], self.board.says))
         found = self.remembered.message
         if found is not None:
             threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
@@ -157,6 +174,7 @@ class ContextPack:
             previous_response_id=previous_response_id,
             summary_error=self.summary_error,
             recall_error=self.recall_error,
+            board_left_out=self.board.left_out,
         )
 
     def _repr_html_(self) -> str:
@@ -179,19 +197,19 @@ class ContextPack:
     @property
     def _history(self) -> list[BaseMessage]:
         recent = [entry.message for entry in self.fitted.recent]
-        found = self.remembered.message
-        if found is None:
-            return [*self._head, *recent]
+        parts = (self.board.message, self.remembered.message)
+        found = [message for message in parts if message is not None]
         # What changes from turn to turn comes last; but nothing stands between calls and results that are to come.
         if not self.fitted.current and recent and (content.tool_calls(recent[-1]) or recent[-1].type == "tool"):
-            return [*self._head, found, *recent]
-        return [*self._head, *recent, found]
+            return [*self._head, *found, *recent]
+        return [*self._head, *recent, *found]
 
     def _lines(self) -> list[str]:
         recent = [content.line(entry.message) for entry in self.fitted.recent]
-        if not recent and not self._head and not self.recalled:
+        if not recent and not self._head and not self.recalled and not self.board:
             return []
-        return [*self.fitted.head.lines(), *self.remembered.lines(), *(["Recent messages:", *recent] if recent else [])]
+        beside = [*self.board.lines(), *self.remembered.lines()]
+        return [*self.fitted.head.lines(), *beside, *(["Recent messages:", *recent] if recent else [])]
 
 
 def joined(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

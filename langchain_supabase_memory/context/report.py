@@ -17,7 +17,7 @@ class Section:
     """A part of the prompt.
 
     Attributes:
-        name: `summary` (or `note`, without one), `recent`, `recalled` or `current`.
+        name: `summary` (or `note`, without one), `recent`, `board`, `recalled` or `current`.
         messages: How many messages.
         characters: Characters of what is sent.
         tokens: Their approximate tokens.
@@ -53,6 +53,7 @@ class ContextReport:
             is new was sent; `None` if nobody said.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
+        board_left_out: How many items of the board were read for the pack and have no room in it.
     """
 
     thread_id: str
@@ -71,6 +72,7 @@ class ContextReport:
     previous_response_id: bool | None = None
     summary_error: str | None = None
     recall_error: str | None = None
+    board_left_out: int = 0
     characters: int = field(init=False)
     tokens: int = field(init=False)
     saved_characters: int = field(init=False)
@@ -136,13 +138,16 @@ class ContextReport:
     def _caption(self) -> str:
         said = [f"messages {first} to {last} omitted: {why}" for first, last, why in self.omitted]
         said += [f"message {sequence} cut" for sequence in self.clipped]
+        said = said or ["nothing omitted"]
+        if self.board_left_out:
+            said.append(f"{self.board_left_out:,} items of the board left out")
         if self.summary_error is not None:
             said.append(f"the last summary failed: {self.summary_error}")
         if self.recall_error is not None:
             said.append(f"recalled by words alone: {self.recall_error}")
         if self.previous_response_id is not None:
             said.append(f"previous_response_id {'used' if self.previous_response_id else 'not used'}")
-        return "; ".join(said) or "nothing omitted"
+        return "; ".join(said)
 
 
 _HEADINGS = ("section", "messages", "characters", "tokens", "covers")

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import unescape
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from langchain_supabase_memory.demo import seen
-from langchain_supabase_memory.demo.agent import BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,26 +70,3 @@ def stated(text: str) -> str:
 
 
 _ASKED = re.compile(r"[^.!?]*\?+")
-_NAMED = re.compile(r"\d|(?<=\w )[A-Z]\w+")
-_TAGS = re.compile(r"<[^>]*>")
-
-
-def quoting_summary(prompt: list[BaseMessage]) -> str:
-    """The stand-in for a summary model: it quotes the lines with most names and numbers for their length.
-
-    Args:
-        prompt: What a summary model is asked (see `prompts.summary_prompt`).
-
-    Returns:
-        Whole lines of the summary so far and of what was said since, in order, within a quarter of the demo's budget.
-    """
-    lines = [unescape(line).strip() for line in _TAGS.sub("\n", str(prompt[-1].content)).splitlines()]
-    candidates = list(dict.fromkeys(line for line in lines if _NAMED.search(line) and stated(line)))
-    best = sorted(candidates, key=lambda line: -len(_NAMED.findall(line)) / (len(line) + 20))
-    kept: set[str] = set()
-    room = BUDGET.about_characters // 4
-    for line in best:
-        if len(line) < room:
-            kept.add(line)
-            room -= len(line) + 1
-    return "\n".join(line for line in candidates if line in kept) or NOTHING

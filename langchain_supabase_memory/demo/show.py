@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from langchain_supabase_memory.memory import SupabaseMemory
 from langchain_supabase_memory.recall.timeline import timeline
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
 from langchain_supabase_memory.transports.embedded import start_migrated
+from langchain_supabase_memory.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from langchain_supabase_memory.summary_model import Summariser
+    from langchain_supabase_memory.worker import Tally
+
+_SHOWN = 3
+"""How many items of each kind of the board are shown."""
 
 
 def show(
@@ -65,7 +71,7 @@ def show(
     with console.status("Starting the embedded Postgres and making the schema …"):
         conn_string = start_migrated(folder, DEFAULT_DIMENSIONS)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=USER, model=summariser, embeddings=embeddings, policy=POLICY
+        conn_string, user_id=USER, model=summariser, embeddings=embeddings, budget=BUDGET, policy=POLICY
     ) as memory:
         memory.forget(thread_id=THREAD)
         _replay(console, conn_string, said, path)
@@ -79,8 +85,7 @@ def show(
         if not asked:
             console.print('Ask about it with: supabase-memory demo --transcript FILE --ask "…"')
             return
-        _index(console, memory)
-        _summarise(console, memory, len(said))
+        _work(console, memory, len(said))
         whole = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
         tally = _Tally(known, whole, _recent(memory))
         agent, alone = DemoAgent(memory, THREAD, model), DemoAgent(memory, THREAD, model, recall=False)
@@ -217,37 +222,53 @@ def _recent(memory: SupabaseMemory) -> list[seen.Line]:
     return seen.lines([entry.message for entry in pack.fitted.recent])
 
 
-def _index(console: Console, memory: SupabaseMemory) -> None:
-    """Make what was said findable."""
+def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
+    """Let a worker do what is due, and show that nothing falls between."""
     started = time.perf_counter()
-    with console.status("Indexing what was said …"):
-        done = memory.index(thread_id=THREAD)
-    how = (
-        "by its words alone"
-        if memory.embeddings is None
-        else f"by its words, and by meaning with {memory.embeddings.name}"
-    )
-    if done.failed is not None:
-        console.print(f"The indexing stopped ({done.failed}); the next try comes later.", highlight=False)
+    with console.status("A worker indexes, summarises and keeps the board …"):
+        done = asyncio.run(_drained(memory))
+    for row in memory.status(thread_id=THREAD):
+        if row.error is not None:
+            console.print(f"The worker failed ({row.error}); nothing is lost, the next try comes later.")
+    how = "words" if memory.embeddings is None else f"words, and by meaning with {memory.embeddings.name}"
     stretches = len({chunk.segment for chunk in memory.chunks(thread_id=THREAD)})
     console.print(
-        f"Indexed in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} stretches of talk; "
-        f"each can be recalled {how}.",
+        f"A worker did what was due in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} "
+        f"stretches of talk, to be recalled by {how}; {done.summaries} segments of the rolling summary; the board.",
         highlight=False,
     )
-
-
-def _summarise(console: Console, memory: SupabaseMemory, messages: int) -> None:
-    """Make the rolling summary, and show that nothing falls between."""
-    with console.status("Summarising what is older than the newest messages …"):
-        made = memory.summarise(thread_id=THREAD, policy=POLICY.within(BUDGET))
-    if made.failed is not None:
-        console.print(f"The summary failed ({made.failed}); nothing is lost, the next try comes later.")
     coverage = memory.coverage(thread_id=THREAD, budget=BUDGET)
     verbatim = sum(each.to_sequence - each.from_sequence + 1 for each in coverage.ranges if each.state == "verbatim")
+    covered = memory.status(thread_id=THREAD)[0].summarised_through + 1
     console.print(
-        f"The rolling summary: {len(made.segments)} segments, {made.model_calls} model calls. Of {messages} messages "
-        f"{verbatim} are verbatim in the next prompt and {made.through_sequence + 1} are covered by the summary; "
+        f"Of {messages} messages {verbatim} are verbatim in the next prompt and {covered} are covered by the summary; "
         f"{'nothing fell between' if coverage.complete else 'some are omitted'}.\n",
         highlight=False,
     )
+    _board(console, memory)
+
+
+async def _drained(memory: SupabaseMemory) -> Tally:
+    try:
+        return await Worker(memory).drain()
+    finally:
+        await memory.aclose()
+
+
+def _board(console: Console, memory: SupabaseMemory) -> None:
+    """What stands on the board, a few of each kind, with the message that says so."""
+    board = memory.board(thread_id=THREAD)
+    table = Table(title="From the board", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(style="dim", justify="right")
+    for name, items in (
+        ("fact", board.facts),
+        ("to do", board.action_items),
+        ("open question", board.pending_questions),
+        ("who, where, when", board.entities),
+    ):
+        for item in sorted(items, key=lambda each: -each.importance)[:_SHOWN]:
+            table.add_row(name, escape(item.text), f"message {item.sequences[0]}" if item.sequences else "")
+    if table.row_count:
+        console.print(table, "")

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langchain_supabase_memory.chunks.kinds import KINDS
 from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Call, Flow, arun, call, run
+from langchain_supabase_memory.flow import Call, Flow, call
 from langchain_supabase_memory.long_term.memories import Memory, text_id
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.recall.search import Scope
+from langchain_supabase_memory.telemetry import watch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
@@ -39,9 +40,10 @@ class Fact:
     Attributes:
         memory: What is to be remembered.
         conversation_id: The conversation's uuid.
-        source_id: The uuid of what it was read from: a chunk.
+        source_id: The uuid of what it was read from: an item of the board, or a chunk.
         place: Where the reading goes on after it.
-        edited_at: When its messages had last been edited; `None` if never.
+        edited_at: When its messages, or the item itself, had last been edited; `None` if never.
+        from_board: Whether it was read from the board.
     """
 
     memory: Memory
@@ -49,6 +51,7 @@ class Fact:
     source_id: str
     place: tuple[str, int, int]
     edited_at: str | None
+    from_board: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,12 @@ def important(
     target: str | None = None,
     after: Fact | None = None,
 ) -> Flow[Facts]:
-    """What was said and is important enough to stay, a page of it.
+    """What was said and is important enough to stay, a page of it; from where, see `promote`.
 
     Args:
         scope: Where to look: a thread, or everything of a user.
         min_importance: The least importance, from 0 to 1.
-        types: Only these kinds of chunks.
+        types: Only these kinds of chunks; `fact` means the facts of boards, too.
         since: Only what was said at or after this time, with a time zone.
         target: Only what has not been moved to the long-term memory of this name.
         after: The last fact of the page before.
@@ -144,6 +147,7 @@ def important(
             "p_after_conversation": conversation_id,
             "p_after_place": place,
             "p_after_part": part,
+            "p_after_source": None if after is None else after.source_id,
         },
     )
     return Facts(page["user_id"], [_fact(row, page["user_id"]) for row in page["facts"]])
@@ -162,10 +166,17 @@ def promote(
 ) -> Promoted:
     """Move what is important from a user's conversations to their long-term memory; it stays in both.
 
-    What was said is read from the chunks, so it has to be indexed (`index`, `index_due`). Call it as often as you like,
-    from as many processes as you like: what was moved is not moved again, even if it was forgotten there since, and the
-    same words from two places are one memory. It works page by page; one that breaks off is made up for by the next
-    call. When something is forgotten in the memory, call `forget_source`.
+    From a conversation whose board was written, the board's facts move: those that hold, are not deleted, and are
+    important enough; what a person pinned always is. A fact that a person wrote moves from any board. From a
+    conversation without a board, or if `types` asks for no facts, chunks move; they have to be indexed (`index`,
+    `index_due`).
+
+    Call it as often as you like, from as many processes as you like: what was moved is not moved again, even if it was
+    forgotten there since, and the same words from two places are one memory. Nor does anything come twice in other
+    words: where a chunk was moved, no fact of a board from the same message follows it, nor the other way round; and a
+    fact that takes the place of one that the board no longer has (regenerated, edited by a person) follows after
+    `forget_source` has taken that one back. It works page by page; one that breaks off is made up for by the next call.
+    When something is forgotten in the memory, call `forget_source`.
 
     Args:
         memory: The memory.
@@ -173,8 +184,8 @@ def promote(
         thread_id: Only from this thread; by default from all of the user's.
         user_id: The owner; by default the memory's, or else the long-term memory's.
         agent_id: Only from this agent. In a thread the memory's by default, else from all.
-        min_importance: The least importance of a chunk, from 0 to 1.
-        types: Only these kinds of chunks.
+        min_importance: The least importance, from 0 to 1.
+        types: Only these kinds of chunks; `fact` means the facts of boards, too.
         since: Only what was said at or after this time, with a time zone.
 
     Returns:
@@ -220,8 +231,9 @@ def forget_source(
     `memory.forget`, `forget_message` and `forget_user` do not reach a long-term memory: it may be another database, and
     the memory does not hold its keys. So forget in the memory first, then call this for each long-term memory that
     facts were moved to, under its name; from a scheduled task, too, for it makes up for calls that broke off. Nothing
-    needs to be named: what has gone is known. What only expired stays, for that is what long-term memory is for; to
-    forget it all the same, name the messages or the thread. A fact that was also said elsewhere moves again from there
+    needs to be named: what has gone is known, and so is what a board no longer says, because it was deleted,
+    contradicted, edited or written anew. What only expired stays, for that is what long-term memory is for; to forget
+    it all the same, name the messages or the thread. A fact that was also said elsewhere moves again from there
     at the next `promote`, and so does what you name here and do not forget in the memory.
 
     What you gave to `long_term.remember` yourself is not looked at: forget it by the ids that it returned.
@@ -292,6 +304,7 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Generator[Any, An
                 "repeats": id_ != fact.memory.id,
                 "message_ids": list(fact.memory.message_ids),
                 "edited_at": fact.edited_at,
+                "from_board": fact.from_board,
             }
         )
     arguments = {"p_target": long_term.name, "p_user_id": page.user_id}
@@ -383,10 +396,12 @@ def _fact(row: Mapping[str, Any], user_id: str) -> Fact:
         said_at=datetime.fromisoformat(row["said_at"]),
         thread_id=row["thread_id"],
         message_ids=tuple(row["message_ids"]),
+        quote=None if row["quote"] == row["content"] else row["quote"],
         metadata=said,
     )
     place = (row["conversation_id"], row["place"], row["part"])
-    return Fact(memory.of(user_id), row["conversation_id"], row["source_id"], place, row["edited_at"])
+    source = (row["conversation_id"], row["source_id"], place, row["edited_at"], row["from_board"])
+    return Fact(memory.of(user_id), *source)
 
 
 def _run(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[Any, Any, T]) -> T:
@@ -397,7 +412,7 @@ def _run(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[Any, Any,
             return long_term.forget(step.ids)
         return memory.transport.perform(step)
 
-    return run(steps, perform)
+    return watch.run(steps, perform, memory.metrics)
 
 
 async def _arun(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[Any, Any, T]) -> T:
@@ -408,4 +423,4 @@ async def _arun(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[An
             return await long_term.aforget(step.ids)
         return await memory.transport.aperform(step)
 
-    return await arun(steps, perform)
+    return await watch.arun(steps, perform, memory.metrics)

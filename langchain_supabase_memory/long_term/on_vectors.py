@@ -128,7 +128,11 @@ class VectorStoreLongTerm(OfOneUser[_Use]):
             if len(found) >= limit or len(documents) < asked:
                 return found[:limit]
             if asked >= DEEPEST:
-                _logger.warning("Only %d documents were looked at: the vector store ignores the filter.", asked)
+                _logger.warning(
+                    "Only %d documents were looked at: the vector store ignores the filter.",
+                    asked,
+                    extra={"memory_documents": asked},
+                )
                 return found
             asked = min(asked * 4, DEEPEST)
 

@@ -23,10 +23,13 @@ from langchain_core.messages import (
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages import content, sanitiser
+from langchain_supabase_memory.messages.redaction.payload import redacted
 from langchain_supabase_memory.models import StoredMessage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
 
 _logger = logging.getLogger(__name__)
 
@@ -62,28 +65,37 @@ def ensure_ids(messages: Sequence[BaseMessage]) -> None:
             message.id = f"lc_{uuid4()}"
 
 
-def to_row(message: BaseMessage) -> dict[str, Any]:
+def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, Any]:
     """A message as the row that `memory_append` takes.
 
     Args:
         message: A message with an id. A streamed chunk is stored as the message it amounts to.
+        redactor: What takes secrets and personal data out first; the message itself stays as it is.
 
     Returns:
         `id`, `role`, `text`, `characters`, `tokens`, `images` and `payload`, all JSON.
+
+    Raises:
+        ConfigurationError: A rule of the redactor failed.
     """
     whole = message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
     fields = {**whole.__dict__, **(whole.__pydantic_extra__ or {})}
     data = {key: sanitiser.encode(value) for key, value in fields.items()}
+    role = content.role(whole)
+    if redactor is not None:
+        stored = redacted(data, redactor)
+        if stored != data:
+            data, whole = stored, from_payload({"type": whole.type, "data": stored})
     text = sanitiser.clean(content.words(whole))
     images = [_image(block) for block in content.media(whole.content)]
     return {
         "id": sanitiser.clean(str(whole.id)),
-        "role": content.role(whole),
+        "role": role,
         "text": text,
         "characters": content.characters(whole),
         "tokens": content.tokens(whole),
         "images": images or None,
-        "payload": {"type": whole.type, "data": data},
+        "payload": {"type": data["type"], "data": data},
     }
 
 
@@ -103,7 +115,10 @@ def from_payload(payload: Mapping[str, Any]) -> BaseMessage:
     try:
         return messages_from_dict([{"type": payload["type"], "data": data}])[0]
     except (ValueError, TypeError) as error:
-        _logger.warning("A stored message of type %r could not be restored: %s", payload["type"], type(error).__name__)
+        fields = {"memory_message_id": data.get("id"), "memory_error": type(error).__name__}
+        _logger.warning(
+            "A stored message of type %r could not be restored: %s", payload["type"], type(error).__name__, extra=fields
+        )
         body = data.get("content")
         return ChatMessage(
             role=str(payload["type"]),

@@ -22,6 +22,7 @@ from langchain_supabase_memory.identity import Bound, running, said
 from langchain_supabase_memory.messages.content import was_said
 from langchain_supabase_memory.models import check_id
 from langchain_supabase_memory.recall.ranges import zone
+from langchain_supabase_memory.telemetry.logs import about, about_error
 from langchain_supabase_memory.tools import bounded
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from pydantic import BaseModel
 
+    from langchain_supabase_memory.boards.board import BoardItem
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import Chunk, ConversationKey
@@ -129,7 +131,7 @@ class Asked:
         thread_id = conversation_id or where.thread_id
         return bound.scope(where.memory, self.config, self.runtime, reach, thread_id)
 
-    def sees(self, chunk: Chunk) -> bool:
+    def sees(self, chunk: Chunk | BoardItem) -> bool:
         """Whether the model sees the words anyhow, because they belong to the present turn."""
         return not self.present.isdisjoint(chunk.message_ids)
 
@@ -145,9 +147,8 @@ class Asked:
         try:
             done = yield from _hurried(indexing.index(key, chunking, model=self.embedder), PATIENCE)
         except SupabaseMemoryError as error:
-            _logger.warning(
-                "Indexing failed (user %r, agent %r, thread %r): %s", key.user_id, key.agent_id, key.thread_id, error
-            )
+            ids = (key.user_id, key.agent_id, key.thread_id)
+            _logger.warning("Indexing failed (user %r, agent %r, thread %r): %s", *ids, error, extra=about(key, error))
             return False
         return done is not None and done.failed is None and not done.waiting
 
@@ -201,11 +202,12 @@ def _told(name: str) -> Iterator[None]:
     except InvalidInputError as error:
         raise ToolException(str(error)) from None
     except SupabaseMemoryError as error:
-        _logger.warning("The tool %s failed: %s", name, error)
+        _logger.warning("The tool %s failed: %s", name, error, extra={"memory_tool": name, **about_error(error)})
         raise ToolException(str(error)) from None
     except Exception as error:
         # A mistake of ours: its text may hold content, its class does not.
-        _logger.error("The tool %s failed (%s). Please report this.", name, type(error).__name__)
+        fields = {"memory_tool": name, **about_error(error)}
+        _logger.error("The tool %s failed (%s). Please report this.", name, type(error).__name__, extra=fields)
         raise ToolException(f"The memory failed ({type(error).__name__}).") from None
 
 

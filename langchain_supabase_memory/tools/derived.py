@@ -1,6 +1,7 @@
-"""What can be recalled of a conversation by its kind, derived from its chunks by rules.
+"""What can be recalled of a conversation by its kind: from its board, and by rules from the chunks of what is newer.
 
-Nothing is kept of it: each call reads the most important chunks, the newest first among equals, and sorts them.
+What the board has taken in stands on it. The rest, and everything where no board was written, is derived and not kept:
+each call reads the most important chunks, the newest first among equals, and sorts them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from langchain_supabase_memory import indexing
+from langchain_supabase_memory import boards, indexing
 from langchain_supabase_memory.cues.lexicon import WORD, composed, keys
 from langchain_supabase_memory.cues.names import capitalised
 from langchain_supabase_memory.errors import InvalidInputError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
+    from langchain_supabase_memory.boards.answer import Kind as ItemKind
+    from langchain_supabase_memory.boards.board import Board, BoardItem
     from langchain_supabase_memory.chunks.kinds import Kind
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.models import Chunk, ConversationKey
@@ -46,6 +49,15 @@ _TYPES: Final[dict[ContextType, tuple[Kind, ...] | None]] = {
 }
 
 
+_ITEMS: Final[dict[ContextType, tuple[ItemKind, str]]] = {
+    "action_items": ("action", "to_do"),
+    "questions": ("question", "question"),
+    "facts": ("fact", "fact"),
+    "entities": ("entity", "entity"),
+}
+"""What a board calls them, and what a result does."""
+
+
 @dataclass(frozen=True)
 class Derived:
     """What was found of a kind.
@@ -60,7 +72,11 @@ class Derived:
 
 
 def recalled(
-    key: ConversationKey, kind: ContextType, zone: tzinfo, *, seen: Callable[[Chunk], bool] = lambda _: False
+    key: ConversationKey,
+    kind: ContextType,
+    zone: tzinfo,
+    *,
+    seen: Callable[[Chunk | BoardItem], bool] = lambda _: False,
 ) -> Flow[Derived]:
     """What a conversation has of a kind.
 
@@ -68,7 +84,7 @@ def recalled(
         key: The conversation.
         kind: What is to be recalled.
         zone: In which times are shown.
-        seen: Whether a chunk is seen by the model anyhow, and left out.
+        seen: Whether a chunk, or an item, is seen by the model anyhow, and left out.
 
     Returns:
         It, with the range and the date of each.
@@ -79,18 +95,56 @@ def recalled(
     """
     if kind not in get_args(ContextType):
         raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(get_args(ContextType))}.")
+    board: Board = yield from boards.board(key)
+    items = _items(board, kind, key, zone, seen)
     question = Question("", limit=MOST + 1, types=_TYPES[kind])  # one more, to know whether that is all
     scope = search.Scope(key.user_id, key.agent_id, key.thread_id)
     found = yield from search.recall(scope, question, model=None)
-    chunks = _once(each for each in found.chunks[:MOST] if not seen(each))
+    newer = [each for each in found.chunks[:MOST] if each.to_sequence > board.through_sequence]
+    chunks = _once(each for each in newer if not seen(each))
     if kind == "questions":
         ordered = (yield from indexing.chunks(key)) if chunks and found.searched <= ALL else None
-        made = _questions(chunks, ordered, zone)
+        made = _open_first([*items, *_questions(chunks, ordered, zone)])
     else:
-        made = _SORTED[kind](chunks, zone)
+        made = [*items, *_SORTED[kind](chunks, zone)]
     notes = [f"Only the {MOST} most important passages were looked at." if len(found.chunks) > MOST else ""]
     notes += [f"{len(made) - _SHOWN} less important ones are left out." if len(made) > _SHOWN else ""]
     return Derived(made[:_SHOWN], " ".join(filter(None, notes)))
+
+
+def _items(
+    board: Board, kind: ContextType, key: ConversationKey, zone: tzinfo, seen: Callable[[Chunk | BoardItem], bool]
+) -> list[Passage]:
+    """What the board has of a kind: what holds first, then what a person pinned, what matters most, what is newest."""
+    item_kind, tag = _ITEMS[kind]
+    items = [each for each in board.of(item_kind, open_only=False) if not each.message_ids or not seen(each)]
+    items.sort(key=lambda each: (not each.is_open, not each.pinned, -_importance(each), -each.last_seen_at.timestamp()))
+    return [_from_board(tag, each, key, zone) for each in items]
+
+
+def _importance(item: BoardItem) -> float:
+    return len(item.sequences) if item.kind == "entity" else item.importance
+
+
+def _from_board(tag: str, item: BoardItem, key: ConversationKey, zone: tzinfo) -> Passage:
+    first, also = (range_of(item.sequences[0], item.sequences[0]), item.sequences[1:]) if item.sequences else ("", [])
+    said: dict[str, str | int] = {
+        "messages": first,
+        "also": ", ".join(map(str, also[-5:])),
+        "by": "" if item.sequences or item.edited_by is None else name(item.edited_by),
+        "at": dated(item.first_seen_at, zone),
+        "state": item.state if item.kind in ("action", "question") else "",
+        "type": item.type or "",
+        "pinned": "yes" if item.pinned else "",
+    }
+    source: dict[str, object] = {"thread_id": key.thread_id, "item_id": item.id, "message_ids": item.message_ids}
+    if item.sequences:
+        source |= {"from_sequence": min(item.sequences), "to_sequence": max(item.sequences)}
+    return Passage(tag, item.text, {key: value for key, value in said.items() if value != ""}, source)
+
+
+def _open_first(passages: Sequence[Passage]) -> list[Passage]:
+    return sorted(passages, key=lambda each: each.attributes.get("state") != "open")
 
 
 def _facts(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:

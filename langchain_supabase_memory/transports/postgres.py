@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
@@ -25,6 +25,7 @@ from langchain_supabase_memory.transports.loops import PerLoop
 
 try:
     import psycopg
+    from psycopg import sql
     from psycopg.conninfo import conninfo_to_dict
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
@@ -104,6 +105,26 @@ class PostgresTransport:
         """Close this event loop's pool and that of the sync calls."""
         await asyncio.to_thread(self._pools.close)
         await self._pools.asynchronous.aclose()
+
+    async def alisten(self, channel: str) -> AsyncIterator[None]:
+        """Listen to a channel over a connection of its own; gives something whenever somebody has notified it.
+
+        Nothing is heard behind a transaction pooler.
+
+        Raises:
+            UnavailableError: The connection could not be made, or was lost.
+        """
+        try:
+            async with await self._pools.alone() as connection:
+                await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+                yield  # what was notified before is not heard: there may be something already
+                async for _ in connection.notifies():
+                    yield
+        except psycopg.Error as error:
+            failure = _translated(error)
+        else:
+            return
+        raise failure
 
     def _perform_once(self, call: Call) -> Any:
         pool = self._pools.synchronous()
@@ -191,6 +212,11 @@ class _Pools:
     async def _open_async(self) -> _AsyncPool:
         conn_string, settings = await asyncio.to_thread(self._settings)
         return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
+
+    async def alone(self) -> psycopg.AsyncConnection[Any]:
+        """A connection outside of the pools, for who holds it for long."""
+        conn_string, settings = await asyncio.to_thread(self._settings)
+        return await psycopg.AsyncConnection.connect(conn_string, **settings["kwargs"])
 
     def _settings(self) -> tuple[str, dict[str, Any]]:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""

@@ -211,19 +211,29 @@ declare
   v_last bigint;
   v_rows json;
   v_unit record; -- the newest that is indexed
+  v_topics text[]; -- that are not to be remembered
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
   end if;
+  -- Its messages stay, and that is all.
+  if v_c.opted_out_at is not null then
+    return json_build_object(
+      'conversation_id', v_c.id, 'through_sequence', v_c.indexed_through, 'revision', v_c.revision, 'messages', '[]'::json,
+      'more', false, 'waiting', false, 'before', null, 'failures', 0, 'stale', null, 'opted_out', true);
+  end if;
+  v_topics := memory_private.topics(v_user, v_c.id);
   -- Before anything is embedded.
   if p_model is not null then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, null);
   end if;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
-  from (select t.sequence, t.message_id, t.payload, t.created_at
-        from (select m.sequence, m.message_id, m.payload, m.created_at, m.characters,
+  from (select t.sequence, t.message_id, t.payload, t.created_at,
+               v_topics <> '{}' and memory_private.mentions(
+                 concat_ws(' ', t.text, t.payload #>> '{data,tool_calls}'), v_topics, v_c.language) as hidden
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.text, m.characters,
                      sum(m.characters) over (order by m.sequence) as characters_through
               from memory.conversation_messages m
               where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.indexed_through
@@ -275,7 +285,10 @@ begin
       select json_agg(r order by r.place)
       from (select k.place, k.segment, k.from_sequence, k.to_sequence, (
                      select json_agg(n order by n.sequence)
-                     from (select m.sequence, m.message_id, m.payload, m.created_at
+                     from (select m.sequence, m.message_id, m.payload, m.created_at,
+                                  v_topics <> '{}' and memory_private.mentions(
+                                    concat_ws(' ', m.text, m.payload #>> '{data,tool_calls}'), v_topics,
+                                    v_c.language) as hidden
                            from memory.conversation_messages m
                            where m.user_id = v_user and m.conversation_id = v_c.id
                              and m.sequence between k.from_sequence and k.to_sequence
@@ -312,11 +325,14 @@ declare
   v_language text;
   v_known    text;
   v_made     record;
+  v_topics   text[];
+  v_withheld boolean := false;
 begin
+  perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
-  if not found then
+  if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1, 'chunks', 0);
   end if;
   -- The same commit once more, because the answer to the first was lost.
@@ -339,6 +355,20 @@ begin
           and m.message_id in (select json_array_elements_text(i.message_ids))))
   then
     return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
+  end if;
+  -- What mentions a topic that is not to be remembered is left out, and with it all of its place.
+  v_topics := memory_private.topics(v_user, v_c.id);
+  if v_topics <> '{}' then
+    select coalesce(json_agg(e.value order by e.position) filter (where not g.hidden), '[]'),
+           coalesce(bool_or(g.hidden), false)
+      into p_chunks, v_withheld
+      from json_array_elements(p_chunks) with ordinality as e (value, position)
+      join (select (i.value ->> 'place')::bigint as place,
+                   bool_or(coalesce((i.value ->> 'hidden')::boolean, false))
+                   or memory_private.mentions(
+                     string_agg(i.value ->> 'content', ' ' order by (i.value ->> 'part')::integer), v_topics,
+                     v_c.language) as hidden
+            from json_array_elements(p_chunks) as i (value) group by 1) g on g.place = (e.value ->> 'place')::bigint;
   end if;
   if p_model is not null and json_array_length(p_chunks) > 0 then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
@@ -404,8 +434,10 @@ begin
       said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, expires_at)
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.segment, g.type,
            g.role, g.speaker, g.said_at, g.content, g.characters, g.tokens, coalesce(n.lexemes, 0),
-           coalesce(n.terms, 0), g.importance, g.cohesion, g.has_time, g.has_number, v_expires
+           coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, v_expires
     from given g
+    -- What a person said of the same words counts, however often they are indexed.
+    left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id and r.chunk_id = g.id
     left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
                group by w.place, w.part) n on n.place = g.place and n.part = g.part
     returning segment, speaker),
@@ -428,6 +460,7 @@ begin
   update memory.conversations c
      set indexed_through = greatest(p_to, c.indexed_through),
          chunk_count = c.chunk_count + v_made.chunks,
+         withheld = c.withheld or v_withheld,
          has_stale = c.has_stale and exists (
            select from memory.working_memory_chunks k
            where k.user_id = v_user and k.conversation_id = v_c.id and k.stale),
@@ -512,7 +545,7 @@ begin
   execute format(
     'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
     ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale)'
+    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale) and c.opted_out_at is null'
     '   and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp())%s%s'
     ' order by c.user_id, c.id limit $2) r',
     case when p_user_id is not null then ' and c.user_id = $3' end,

@@ -1,4 +1,4 @@
--- The context for the next prompt: the summaries to choose from, and the newest messages, in one round trip.
+-- The context for the next prompt: the summaries to choose from, the newest messages and the board, in one round trip.
 -- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
 
 create function public.memory_context(
@@ -9,7 +9,8 @@ create function public.memory_context(
   p_messages   integer default 1000,  -- and no more than so many
   p_retention  json    default null,
   p_recall     json    default null,  -- what to recall, see memory_private.recall, and its scope
-  p_recent     bigint  default 0      -- characters of the newest messages that are shown anyway and not recalled
+  p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and not recalled
+  p_board      integer default 0      -- up to so many items of each kind that the board has; 0: no board
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -28,6 +29,8 @@ declare
   v_rows     json;
   v_asked    json;
   v_recalled json;
+  v_board    json;
+  v_work     text;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -48,7 +51,7 @@ begin
   if v_c.summarised_through >= 0 then
     for v_segment in
       select s.number, s.to_sequence, s.characters, s.characters_through from memory.conversation_summaries s
-       where s.user_id = v_user and s.conversation_id = v_c.id
+       where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
        order by s.number desc limit 100
     loop
       exit when v_number is not null
@@ -60,7 +63,7 @@ begin
     from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
                  s.characters_through, s.tokens_through, s.model, s.clipped, s.created_at
           from memory.conversation_summaries s
-          where s.user_id = v_user and s.conversation_id = v_c.id and s.number >= v_number
+          where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number >= v_number
           order by s.number) r;
     -- A history that fits whole needs no summary.
     if v_number = 1 and v_c.total_characters <= p_characters then
@@ -110,6 +113,35 @@ begin
         'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, p_messages))))::json);
   end if;
 
+  -- What holds now, of each kind so much: however much a board has, no more of it is read.
+  if p_board > 0 then
+    select json_build_object(
+             'version', b.version,
+             'edited_summary', b.edited_summary,
+             'context_notes', b.context_notes,
+             'through_sequence', b.through_sequence,
+             'items', coalesce((
+               select json_agg(r)
+               from unnest(array['action', 'question', 'fact', 'entity', 'topic']) k
+               cross join lateral (
+                 select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
+                        i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
+                        i.edited_by, i.edited_at
+                 from memory.conversation_board_items i
+                 where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = k and i.superseded_at is null
+                   and i.deleted_at is null and i.state in ('current', 'open')
+                 order by i.pinned desc, i.last_seen_at desc, i.id
+                 limit least(p_board, 200)) r), '[]'))
+      into v_board
+      from memory.conversation_summary_boards b
+     where b.user_id = v_user and b.conversation_id = v_c.id;
+  end if;
+  select case when w.dead_at is not null then 'dead' when w.lease_until > clock_timestamp() then 'running'
+              when w.run_after > clock_timestamp() then 'waiting' else 'due' end
+    into v_work
+    from memory_private.work w
+   where w.user_id = v_user and w.conversation_id = v_c.id;
+
   return json_build_object(
     'conversation_id', v_c.id,
     'next_sequence', v_c.next_sequence,
@@ -126,10 +158,13 @@ begin
     'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
     'asked', v_asked,
     'recalled', v_recalled,
+    'board', v_board,
+    'work', v_work, -- how a worker stands to it, as in memory_status; null: it has nothing to do there
     'indexed_through', v_c.indexed_through,
     'has_stale', v_c.has_stale,
+    'opted_out', v_c.opted_out_at is not null,
     'index_waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false));
 end
 $function$;
 comment on function public.memory_context is
-  'langchain-supabase-memory: the summaries and the newest messages for the next prompt.';
+  'langchain-supabase-memory: the summaries, the newest messages and the board for the next prompt.';

@@ -45,6 +45,7 @@ begin
            message_count = c.message_count + v_count,
            total_characters = c.total_characters + a.characters,
            total_tokens = c.total_tokens + a.tokens,
+           archived_at = null,
            updated_at = clock_timestamp()
       from (select sum(i.characters) as characters, sum(i.tokens) as tokens
             from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
@@ -144,6 +145,7 @@ begin
     v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
     v_edited := least(v_edited, v_stored.sequence);
     perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence);
+    perform memory_private.unboard(v_user, v_id, v_stored.sequence, null);
     v_updated := v_updated || v_row.id;
   end loop;
 
@@ -310,6 +312,9 @@ begin
      where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
     -- Long-term memory hangs on the user.
     delete from memory.store_items i where p_everything and i.user_id = v_user;
+    -- And so does what is not to be remembered.
+    delete from memory.opt_outs o where p_everything and o.user_id = v_user;
+    delete from memory.control_changes h where p_everything and h.user_id = v_user;
   end if;
   return v_receipt;
 end
@@ -345,19 +350,37 @@ begin
     -- It may have expired, and live on in the summaries that were made from it.
     select s.from_sequence into v_from from memory.conversation_summaries s
      where s.user_id = v_user and s.conversation_id = v_id and p_message_id = any (s.message_ids)
-     order by s.number limit 1;
+     order by s.level, s.number limit 1;
+    -- Or on the board.
+    select least(v_from, min(i.sequences[array_position(i.message_ids, p_message_id)])) into v_from
+      from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and p_message_id = any (i.message_ids);
+    -- Or in the board's summary, of which only its range is known.
+    if v_from is null and exists (
+      select from memory.gone_messages g
+      where g.user_id = v_user and g.conversation_id = v_id and g.message_id = p_message_id and not g.forgotten)
+      and not p_dry_run
+    then
+      perform memory_private.unboard(v_user, v_id, 0, p_message_id);
+      update memory.conversations c set revision = c.revision + 1 where c.user_id = v_user and c.id = v_id;
+      update memory.gone_messages g set forgotten = true
+       where g.user_id = v_user and g.conversation_id = v_id and g.message_id = p_message_id;
+    end if;
   end if;
   if coalesce(v_row.sequence, v_from) is null then
     return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0);
   end if;
   select coalesce(max(t.number), 0) into v_segments
     from (select s.number from memory.conversation_summaries s
-          where s.user_id = v_user and s.conversation_id = v_id order by s.number desc limit 1) t;
+          where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 order by s.number desc limit 1) t;
   select v_segments - coalesce(max(t.number), 0) into v_segments
     from (select s.number from memory.conversation_summaries s
-          where s.user_id = v_user and s.conversation_id = v_id
+          where s.user_id = v_user and s.conversation_id = v_id and s.level = 0
             and s.to_sequence < coalesce(v_row.sequence, v_from)
           order by s.number desc limit 1) t;
+  select v_segments + count(*) into v_segments from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
+     and s.to_sequence >= coalesce(v_row.sequence, v_from);
   select k.to_sequence into v_end from memory.working_memory_chunks k
    where k.user_id = v_user and k.conversation_id = v_id and k.to_sequence >= v_row.sequence
    order by k.to_sequence limit 1;
@@ -367,7 +390,7 @@ begin
           order by k.to_sequence) t
    where t.from_sequence <= v_row.sequence and not t.stale;
   if v_row.sequence is null and not p_dry_run then
-    perform memory_private.uncover(v_user, v_id, v_from);
+    perform memory_private.uncover(v_user, v_id, v_from, p_message_id);
   elsif not p_dry_run then
     delete from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_row.sequence;
@@ -382,7 +405,7 @@ begin
            total_tokens = c.total_tokens - v_row.tokens,
            updated_at = clock_timestamp()
      where c.user_id = v_user and c.id = v_id;
-    perform memory_private.uncover(v_user, v_id, v_row.sequence);
+    perform memory_private.uncover(v_user, v_id, v_row.sequence, p_message_id);
     perform memory_private.unchunk(v_user, v_id, v_row.sequence, v_row.sequence);
   end if;
   if not p_dry_run then

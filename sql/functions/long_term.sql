@@ -9,6 +9,23 @@ as $function$
     select w.lexeme from memory_private.lexemes(case p_language when 'simple' then 'english' else p_language end, p_text) w)
 $function$;
 
+-- The summary that says most of a conversation: the complete one where it reaches as far as the newest segment.
+drop view if exists memory.current_summaries;
+create view memory.current_summaries with (security_invoker = true) as
+select c.agent_id, c.thread_id, c.indexed_through, s.*
+from memory.conversations c
+cross join lateral (
+  select t.* from (
+    (select r.* from memory.conversation_summaries r
+     where r.user_id = c.user_id and r.conversation_id = c.id and r.level = 0
+     order by r.number desc limit 1)
+    union all
+    (select r.* from memory.conversation_summaries r
+     where r.user_id = c.user_id and r.conversation_id = c.id and r.level > 0 and r.number = 1
+     order by r.level desc limit 1)) t
+  -- What a person wrote comes before what a model did.
+  order by t.to_sequence desc, (t.edited_at is not null) desc, t.level desc limit 1) s;
+
 create function public.memory_recall_summaries(
   p_query          text,
   p_vector         json        default null,
@@ -41,16 +58,11 @@ begin
       using errcode = 'PT409', hint = 'name the embedding model otherwise, then call index_due()';
   end if;
   with newest as materialized (
-    select c.id, c.thread_id, c.agent_id, s.*
-    from memory.conversations c
-    cross join lateral (
-      select s.number, s.from_sequence, s.to_sequence, s.content, s.created_at,
-             coalesce(s.language, 'simple') as language,
-             coalesce(s.lexemes, memory_private.summary_words('simple', s.content)) as lexemes
-      from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = c.id
-      order by s.number desc limit 1) s
-    where c.user_id = v_user and c.summarised_through >= 0 and (p_agent_id is null or c.agent_id = p_agent_id)
+    select s.conversation_id as id, s.thread_id, s.agent_id, s.level, s.number, s.from_sequence, s.to_sequence, s.content,
+           s.created_at, coalesce(s.language, 'simple') as language,
+           coalesce(s.lexemes, memory_private.summary_words('simple', s.content)) as lexemes
+    from memory.current_summaries s
+    where s.user_id = v_user and (p_agent_id is null or s.agent_id = p_agent_id)
       and (v_since is null or s.created_at >= v_since) and (p_until is null or s.created_at < p_until)),
   -- Each summary is asked with the question's words as its own language reduces them.
   asked as materialized (
@@ -73,7 +85,8 @@ begin
     from newest n
     left join worded w on w.id = n.id
     left join memory.summary_embeddings e
-      on v_vector is not null and e.user_id = v_user and e.conversation_id = n.id and e.number = n.number
+      on v_vector is not null and e.user_id = v_user and e.conversation_id = n.id and e.level = n.level
+     and e.number = n.number
      and e.model = p_model and e.dimensions = v_width),
   -- Each part is brought to 0..1. Where all vectors are equally near, that is as near as it gets.
   parts as (
@@ -118,19 +131,16 @@ begin
   -- Built here, so that one user's conversations, and each page, are a range of the primary key.
   execute
     'select json_agg(r order by r.user_id, r.conversation_id) from ('
-    ' select c.user_id, c.id as conversation_id, c.agent_id, c.thread_id, c.indexed_through, s.number, s.id, s.content'
-    ' from memory.conversations c'
-    ' cross join lateral ('
-    '   select s.number, s.id, s.content from memory.conversation_summaries s'
-    '   where s.user_id = c.user_id and s.conversation_id = c.id order by s.number desc limit 1) s'
-    ' where c.summarised_through >= 0'
-    '   and not exists (select from memory.summary_embeddings e where e.user_id = c.user_id'
-    '                   and e.conversation_id = c.id and e.number = s.number and e.model = $1)'
-    || case when p_user_id is not null then ' and c.user_id = $2' else '' end
-    || case when p_agent_id is not null then ' and c.agent_id = $3' else '' end
-    || case when p_thread_id is not null then ' and c.thread_id = $4' else '' end
-    || case when p_after is not null then ' and (c.user_id, c.id) > ($6, $7)' else '' end ||
-    ' order by c.user_id, c.id limit $5) r'
+    ' select s.user_id, s.conversation_id, s.agent_id, s.thread_id, s.indexed_through, s.level, s.number, s.id, s.content'
+    ' from memory.current_summaries s'
+    ' where not exists (select from memory.summary_embeddings e where e.user_id = s.user_id'
+    '                   and e.conversation_id = s.conversation_id and e.level = s.level and e.number = s.number'
+    '                   and e.model = $1)'
+    || case when p_user_id is not null then ' and s.user_id = $2' else '' end
+    || case when p_agent_id is not null then ' and s.agent_id = $3' else '' end
+    || case when p_thread_id is not null then ' and s.thread_id = $4' else '' end
+    || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end ||
+    ' order by s.user_id, s.conversation_id limit $5) r'
     into v_rows using p_model, p_user_id, p_agent_id, p_thread_id, least(p_limit, 1000), p_after_user, p_after;
   return coalesce(v_rows, '[]');
 end
@@ -150,31 +160,32 @@ begin
   -- Only for summaries that are still what was embedded; locked, so that they stay until the vector is there.
   with given as (
     select i.*
-    from json_to_recordset(p_vectors) as i (user_id text, conversation_id uuid, number integer, id uuid, embedding json)
+    from json_to_recordset(p_vectors) as i (
+      user_id text, conversation_id uuid, level integer, number integer, id uuid, embedding json)
     order by i.user_id, i.conversation_id),
   there as (
-    select s.user_id, s.conversation_id, s.number, g.embedding
+    select s.user_id, s.conversation_id, s.level, s.number, g.embedding
     from given g
     join memory.conversation_summaries s
-      on s.user_id = g.user_id and s.conversation_id = g.conversation_id and s.number = g.number and s.id = g.id
-    where not exists (
-      select from memory.conversation_summaries n
-      where n.user_id = s.user_id and n.conversation_id = s.conversation_id and n.number > s.number)
+      on s.user_id = g.user_id and s.conversation_id = g.conversation_id and s.level = coalesce(g.level, 0)
+     and s.number = g.number and s.id = g.id
+    where s.id = (select n.id from memory.current_summaries n
+                  where n.user_id = s.user_id and n.conversation_id = s.conversation_id)
     order by s.user_id, s.conversation_id
       for key share of s),
   made as (
-    insert into memory.summary_embeddings (user_id, conversation_id, number, model, dimensions, embedding)
-    select t.user_id, t.conversation_id, t.number, p_model, json_array_length(t.embedding),
+    insert into memory.summary_embeddings (user_id, conversation_id, level, number, model, dimensions, embedding)
+    select t.user_id, t.conversation_id, t.level, t.number, p_model, json_array_length(t.embedding),
            t.embedding::text::extensions.halfvec
     from there t
-    on conflict (user_id, conversation_id, number, model) do update
+    on conflict (user_id, conversation_id, level, number, model) do update
       set dimensions = excluded.dimensions, embedding = excluded.embedding
-    returning user_id, conversation_id, number),
+    returning user_id, conversation_id, level, number),
   -- The summaries before them are in them.
   gone as (
     delete from memory.summary_embeddings e
      using made m
-     where e.user_id = m.user_id and e.conversation_id = m.conversation_id and e.number < m.number)
+     where e.user_id = m.user_id and e.conversation_id = m.conversation_id and (e.level, e.number) <> (m.level, m.number))
   select jsonb_agg(jsonb_build_array(m.user_id, m.conversation_id)) into v_made from made m;
   return coalesce(v_made, '[]');
 end
@@ -193,42 +204,78 @@ create function public.memory_important(
   p_limit              integer     default 100,
   p_after_conversation uuid        default null,
   p_after_place        bigint      default -1,
-  p_after_part         integer     default 0
+  p_after_part         integer     default 0,
+  p_after_source       uuid        default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
-  v_types text[] := case when json_typeof(p_types) = 'array' then array(select json_array_elements_text(p_types)) end;
-  v_scope uuid[];
-  v_rows  json;
+  v_user    text := memory_private.owner(p_user_id);
+  v_types   text[] := case when json_typeof(p_types) = 'array' then array(select json_array_elements_text(p_types)) end;
+  v_facts   boolean := v_types is null or 'fact' = any (v_types);
+  v_scope   uuid[];
+  v_boarded uuid[];
+  v_rows    json;
 begin
   v_scope := array(
     select c.id from memory.conversations c
     where c.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
-      and (p_thread_id is null or c.thread_id = p_thread_id) and c.chunk_count > 0
+      and (p_thread_id is null or c.thread_id = p_thread_id) and c.opted_out_at is null
       and (p_after_conversation is null or c.id >= p_after_conversation));
-  select json_agg(r order by r.conversation_id, r.place, r.part) into v_rows
+  -- What a board was written for is read from there: its facts say the same in fewer words, and what no longer holds is
+  -- not among them.
+  v_boarded := array(
+    select b.conversation_id from memory.conversation_summary_boards b
+    where b.user_id = v_user and b.conversation_id = any (v_scope) and b.through_sequence >= 0 and v_facts);
+  select json_agg(r order by r.conversation_id, r.place, r.part, r.source_id) into v_rows
   from (
-    select k.conversation_id, k.place, k.part, k.id as source_id, c.thread_id, c.agent_id, k.content, k.type, k.role,
-           k.speaker, k.importance, k.said_at, k.message_ids, (
-             select max(m.updated_at) from memory.conversation_messages m
-             where m.user_id = v_user and m.conversation_id = k.conversation_id and m.message_id = any (k.message_ids)
-           ) as edited_at
-    from memory.working_memory_chunks k
-    join memory.conversations c on c.user_id = v_user and c.id = k.conversation_id
-    where k.user_id = v_user and k.conversation_id = any (v_scope) and not k.stale
-      and (k.expires_at is null or k.expires_at > statement_timestamp())
-      and k.importance >= p_min_importance::real and (v_types is null or k.type = any (v_types))
-      and (p_since is null or k.said_at >= p_since)
-      and (p_after_conversation is null
-           or (k.conversation_id, k.place, k.part) > (p_after_conversation, p_after_place, p_after_part))
-      and (p_target is null or not exists (
-        select from memory.promotions p
-        where p.user_id = v_user and p.target = p_target and p.conversation_id = k.conversation_id
-          and p.source_id = k.id and p.moved))
-    order by k.conversation_id, k.place, k.part
+    select t.*, c.thread_id, c.agent_id
+    from (
+      select k.conversation_id, k.place, k.part, k.id as source_id, false as from_board, k.content, null as quote, k.type,
+             k.role, k.speaker, k.importance, k.said_at, k.message_ids, (
+               select max(m.updated_at) from memory.conversation_messages m
+               where m.user_id = v_user and m.conversation_id = k.conversation_id and m.message_id = any (k.message_ids)
+             ) as edited_at
+      from memory.working_memory_chunks k
+      where k.user_id = v_user and k.conversation_id = any (v_scope) and not k.stale
+        and (k.expires_at is null or k.expires_at > statement_timestamp())
+        and k.importance >= p_min_importance::real and (v_types is null or k.type = any (v_types))
+        and (p_since is null or k.said_at >= p_since)
+        -- A move that broke off before there was a board comes to its end.
+        and (k.conversation_id <> all (v_boarded) or exists (
+          select from memory.promotions p
+          where p.user_id = v_user and p.target = p_target and p.conversation_id = k.conversation_id
+            and p.source_id = k.id and not p.moved))
+        and (p_target is null or not exists (
+          select from memory.promotions p
+          where p.user_id = v_user and p.target = p_target and p.conversation_id = k.conversation_id
+            and (p.source_id = k.id and p.moved or p.from_board and p.message_ids && k.message_ids)))
+      union all
+      select i.conversation_id, coalesce(i.sequences[1], -1), -1, i.id, true, i.text, i.quote, i.kind, null, null,
+             case when i.pinned then 1.0 else i.importance end, i.first_seen_at, i.message_ids, greatest(i.edited_at, (
+               select max(m.updated_at) from memory.conversation_messages m
+               where m.user_id = v_user and m.conversation_id = i.conversation_id and m.message_id = any (i.message_ids)))
+      from memory.conversation_board_items i
+      where v_facts and i.user_id = v_user and i.conversation_id = any (v_scope) and i.kind = 'fact'
+        and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
+        and (i.pinned or i.importance >= p_min_importance::real) and (p_since is null or i.last_seen_at >= p_since)
+        -- Once from each message: not beside a chunk of it, nor beside an item that the board no longer has, until
+        -- forget_source has taken that back.
+        and (p_target is null or not exists (
+          select from memory.promotions p
+          where p.user_id = v_user and p.target = p_target and p.conversation_id = i.conversation_id
+            and (p.source_id = i.id and p.moved
+                 or p.source_id <> i.id and p.message_ids && i.message_ids and not (p.from_board and exists (
+                   select from memory.conversation_board_items o
+                   where o.user_id = v_user and o.conversation_id = p.conversation_id and o.id = p.source_id
+                     and o.superseded_at is null and o.deleted_at is null)))))) t
+    join memory.conversations c on c.user_id = v_user and c.id = t.conversation_id
+    where p_after_conversation is null
+       or (t.conversation_id, t.place, t.part, t.source_id)
+          > (p_after_conversation, p_after_place, p_after_part,
+             coalesce(p_after_source, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    order by t.conversation_id, t.place, t.part, t.source_id
     limit least(p_limit, 1000)) r;
   return json_build_object('user_id', v_user, 'facts', coalesce(v_rows, '[]'));
 end
@@ -238,7 +285,8 @@ comment on function public.memory_important is
 
 create function public.memory_promote(
   p_target  text,
-  p_facts   json, -- [{"conversation_id", "source_id", "text_id", "memory_id", "repeats", "message_ids", "edited_at"}]
+  p_facts   json, -- [{"conversation_id", "source_id", "text_id", "memory_id", "repeats", "message_ids", "edited_at",
+                  --   "from_board"}]
   p_moved   boolean default false, -- before the move, and once more after it
   p_user_id text    default null
 ) returns json -- where each of them is, or is to be: [{"source_id", "memory_id", "known"}]
@@ -265,20 +313,31 @@ begin
     select i.*, k.memory_id as known
     from json_to_recordset(p_facts) as i (
            conversation_id uuid, source_id uuid, text_id uuid, memory_id uuid, repeats boolean, message_ids json,
-           edited_at timestamptz)
+           edited_at timestamptz, from_board boolean)
     left join lateral (
       select p.memory_id from memory.promotions p
       where p.user_id = v_user and p.target = p_target and p.text_id = i.text_id and p.moved
       order by p.memory_id limit 1) k on true),
   noted as (
     insert into memory.promotions as p (
-      user_id, target, conversation_id, source_id, text_id, memory_id, message_ids, edited_at, repeats)
+      user_id, target, conversation_id, source_id, text_id, memory_id, message_ids, edited_at, repeats, from_board,
+      withdrawn)
     select v_user, p_target, g.conversation_id, g.source_id, g.text_id, coalesce(g.known, g.memory_id),
-           array(select json_array_elements_text(g.message_ids)), g.edited_at, g.known is not null or g.repeats
+           array(select json_array_elements_text(g.message_ids)), g.edited_at, g.known is not null or g.repeats,
+           coalesce(g.from_board, false),
+           -- Since it was read, it may have become something that is not to be remembered.
+           exists (select from memory.opt_outs o where o.user_id = v_user)
+           and not exists (
+             select from memory.working_memory_chunks k
+             where k.user_id = v_user and k.conversation_id = g.conversation_id and k.id = g.source_id)
+           and not exists (
+             select from memory.conversation_board_items i
+             where i.user_id = v_user and i.conversation_id = g.conversation_id and i.id = g.source_id)
     from given g
     order by g.conversation_id, g.source_id
     on conflict (user_id, target, conversation_id, source_id) do update
-      set edited_at = excluded.edited_at, memory_id = excluded.memory_id, repeats = excluded.repeats
+      set edited_at = excluded.edited_at, memory_id = excluded.memory_id, repeats = excluded.repeats,
+          withdrawn = excluded.withdrawn
     returning p.source_id, p.memory_id)
   select json_agg(json_build_object('source_id', n.source_id, 'memory_id', n.memory_id, 'known', g.known is not null))
     into v_rows from noted n join given g on g.source_id = n.source_id;
@@ -315,7 +374,7 @@ begin
     from memory.promotions p
     left join memory.conversations c on c.user_id = v_user and c.id = p.conversation_id
     where p.user_id = v_user and p.target = p_target and (p_after is null or p.memory_id > p_after)
-      and (c.id is null
+      and (c.id is null or c.opted_out_at is not null or p.withdrawn
            or exists (
              select from memory.gone_messages g
              where g.user_id = v_user and g.conversation_id = p.conversation_id and g.message_id = any (p.message_ids)
@@ -324,6 +383,12 @@ begin
              select from memory.conversation_messages m
              where m.user_id = v_user and m.conversation_id = p.conversation_id and m.message_id = any (p.message_ids)
                and m.updated_at > coalesce(p.edited_at, '-infinity'))
+           -- The board no longer has it: deleted, contradicted, taken back with its source; or it reads otherwise now.
+           or p.from_board and not exists (
+             select from memory.conversation_board_items i
+             where i.user_id = v_user and i.conversation_id = p.conversation_id and i.id = p.source_id
+               and i.superseded_at is null and i.deleted_at is null
+               and coalesce(i.edited_at, '-infinity') <= coalesce(p.edited_at, '-infinity'))
            or (p_thread_id is not null or v_ids is not null)
               and (p_thread_id is null or c.thread_id = p_thread_id)
               and (p_thread_id is null or p_agent_id is null or c.agent_id = p_agent_id)

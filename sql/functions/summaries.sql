@@ -1,16 +1,20 @@
 -- Summaries: what is to be summarised next, the commit, and what covers what. No call holds a lock while a model thinks.
 -- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
 
--- The next try comes after 15 to 30 seconds, then twice that, up to an hour: with jitter, so that many do not meet.
-create or replace function memory_private.retry_at(p_failures integer) returns timestamptz
+-- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
+create or replace function memory_private.retry_at(p_failures integer, p_seconds float8 default 30) returns timestamptz
 language sql volatile security invoker set search_path = ''
 as $function$
-  select clock_timestamp() + least(30 * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
+  select clock_timestamp() + least(p_seconds * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
 $function$;
 
 -- What was computed from a message that has changed or gone is taken back: the segment and all that were built on it.
-create or replace function memory_private.uncover(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+-- What was forgotten, and not only edited, takes what a person wrote of it along.
+create or replace function memory_private.uncover(
+  p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text default null
+) returns void
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
   v_through bigint;
@@ -20,18 +24,33 @@ begin
      set revision = c.revision + 1
    where c.user_id = p_user_id and c.id = p_conversation_id
   returning c.summarised_through into v_through;
-  if v_through is null or v_through < p_sequence then
-    return;
+  -- Of a complete summary, what was made from it and all above; those are few, and read whole.
+  for v_last in
+    select t.level, t.number from memory.conversation_summaries t
+    where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.level > 0
+      and t.to_sequence >= p_sequence
+    order by t.level, t.number
+  loop
+    delete from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = v_last.level
+       and s.number = v_last.number;
+  end loop;
+  if v_through >= p_sequence then
+    select s.number into v_last from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+       and s.to_sequence < p_sequence
+     order by s.number desc limit 1;
+    delete from memory.conversation_summaries s
+     where s.ctid = any (array(
+       select t.ctid from memory.conversation_summaries t
+       where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.level = 0
+         and t.number > coalesce(v_last.number, 0)
+       order by t.number));
+    perform memory_private.reposition(p_user_id, p_conversation_id);
   end if;
-  select s.number into v_last from memory.conversation_summaries s
-   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.to_sequence < p_sequence
-   order by s.number desc limit 1;
-  delete from memory.conversation_summaries s
-   where s.ctid = any (array(
-     select t.ctid from memory.conversation_summaries t
-     where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.number > coalesce(v_last.number, 0)
-     order by t.number));
-  perform memory_private.reposition(p_user_id, p_conversation_id);
+  perform memory_private.unboard(p_user_id, p_conversation_id, p_sequence, p_forgotten);
+  update memory.control_changes h set before = null
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.to_sequence >= p_sequence;
 end
 $function$;
 
@@ -69,7 +88,11 @@ create function public.memory_pending(
   p_keep_characters bigint  default null, -- about so much stays verbatim, and no more than so many messages;
   p_keep_messages   integer default null, -- the newest block always does
   p_until           bigint  default null, -- instead: everything up to this sequence
-  p_characters      bigint  default 24000 -- about as much is returned, but one whole block at least
+  p_characters      bigint  default 24000, -- about as much is returned, but one whole block at least
+  p_level           integer default 0,    -- 1: for a complete summary; it needs p_until
+  p_min_quality     float8  default null, -- where the newest summary is poorer, p_keep_when_poor stays verbatim
+  p_keep_when_poor  bigint  default null,
+  p_due             json    default null  -- {"characters", "tokens", "messages"}: nothing unless one is exceeded
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -78,13 +101,16 @@ declare
   v_user       text := memory_private.owner(p_user_id);
   v_c          memory.conversations;
   v_characters bigint;
+  v_through    bigint; -- where this level's summaries end
+  v_before     bigint; -- the characters before the first message of the piece
+  v_keep       bigint := p_keep_characters;
   v_low        bigint; -- the oldest message that may stay
   v_middle     bigint; -- the oldest that stays if only half of that does
   v_cut        bigint;
   v_last       bigint; -- the last sequence to cover
   v_end        bigint; -- the last sequence of this piece
   v_next       bigint;
-  v_previous   json;
+  v_previous   memory.conversation_summaries;
   v_rows       json;
 begin
   select c.* into v_c from memory.conversations c
@@ -94,19 +120,36 @@ begin
   end if;
   -- After a failure the next piece is half as long: it may have been more than the model takes.
   v_characters := greatest(p_characters >> least(v_c.summary_failures, 4), least(p_characters, 1000));
+  select s.* into v_previous from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
+   order by s.number desc limit 1;
+  v_through := case when p_level = 0 then v_c.summarised_through else coalesce(v_previous.to_sequence, -1) end;
+  -- A poor summary is made up for by more of what was said.
+  if v_previous.quality < p_min_quality then
+    v_keep := v_keep + greatest(p_keep_when_poor - v_keep, 0); -- null: no limit
+    v_keep := coalesce(v_keep, p_keep_characters);
+  end if;
 
-  if p_until is not null then
+  if v_c.opted_out_at is not null then
+    v_last := -1;
+  elsif p_due is not null
+     and coalesce(v_c.total_characters - v_c.summarised_characters <= (p_due ->> 'characters')::bigint, true)
+     and coalesce(v_c.total_tokens - v_c.summarised_tokens <= (p_due ->> 'tokens')::bigint, true)
+     and coalesce(v_c.next_sequence - 1 - v_c.summarised_through <= (p_due ->> 'messages')::bigint, true)
+  then
+    v_last := -1;
+  elsif p_until is not null then
     select m.sequence into v_last from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_until
      order by m.sequence desc limit 1;
   else
     v_low := memory_private.tail(
-      v_user, v_c.id, v_c.summarised_through,
-      v_c.total_characters - coalesce(p_keep_characters, v_c.total_characters + 1),
+      v_user, v_c.id, v_through,
+      v_c.total_characters - coalesce(v_keep, v_c.total_characters + 1),
       coalesce(p_keep_messages, 2147483647));
     v_middle := memory_private.tail(
-      v_user, v_c.id, v_c.summarised_through,
-      v_c.total_characters - coalesce(p_keep_characters / 2, v_c.total_characters + 1),
+      v_user, v_c.id, v_through,
+      v_c.total_characters - coalesce(v_keep / 2, v_c.total_characters + 1),
       greatest(coalesce(p_keep_messages, 2147483647) / 2, 1));
     -- Whole turns stay if at least half of what may stay then does; else whole blocks. So the newest block always stays,
     -- whatever its size: its calls may still be waiting for results.
@@ -116,7 +159,7 @@ begin
      order by m.sequence limit 1;
     if v_cut is null then
       select m.sequence into v_cut from memory.conversation_messages m
-       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.summarised_through
+       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through
          and m.sequence <= v_low and m.role <> 'tool'
        order by m.sequence desc limit 1;
     end if;
@@ -124,12 +167,15 @@ begin
   end if;
 
   -- The first message after what is covered, and the last one of a piece that begins there.
+  select m.cumulative_characters - m.characters into v_before from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through and m.sequence <= v_last
+   order by m.sequence limit 1;
   select min(t.sequence), max(t.sequence) filter (where t.place = 1
-           or t.cumulative_characters - v_c.summarised_characters <= v_characters)
+           or t.cumulative_characters - v_before <= v_characters)
     into v_next, v_end
     from (select m.sequence, m.cumulative_characters, row_number() over (order by m.sequence) as place
           from memory.conversation_messages m
-          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.summarised_through
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through
             and m.sequence <= v_last
           order by m.sequence limit 1000) t;
 
@@ -156,19 +202,18 @@ begin
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence between v_next and v_end
           order by m.sequence) r;
   end if;
-  select json_build_object('number', s.number, 'content', s.content, 'to_sequence', s.to_sequence)
-    into v_previous from memory.conversation_summaries s
-   where s.user_id = v_user and s.conversation_id = v_c.id
-   order by s.number desc limit 1;
   return json_build_object(
     'conversation_id', v_c.id,
-    'through_sequence', v_c.summarised_through,
+    'through_sequence', v_through,
     'revision', v_c.revision,
     'characters', v_characters,
-    'previous', v_previous,
+    'previous', case when p_level = 0 and v_previous.number is not null then json_build_object(
+      'number', v_previous.number, 'content', v_previous.content, 'to_sequence', v_previous.to_sequence) end,
     'messages', coalesce(v_rows, '[]'),
     'more', coalesce(v_rows is not null and v_end < v_last, false),
-    'waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false));
+    'waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
+    'opted_out', v_c.opted_out_at is not null,
+    'topics', memory_private.told_topics(v_user, v_c.id)); -- that are not to be remembered
 end
 $function$;
 comment on function public.memory_pending is
@@ -187,7 +232,9 @@ create function public.memory_commit_summary(
   p_model           text    default null,
   p_clipped         boolean default false,
   p_user_id         text    default null,
-  p_agent_id        text    default 'default'
+  p_agent_id        text    default 'default',
+  p_level           integer default 0,   -- 1: of a complete summary
+  p_quality         float8  default null
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -197,17 +244,29 @@ declare
   v_c        memory.conversations;
   v_previous memory.conversation_summaries;
   v_covered  record;
+  v_through  bigint;
   v_ids      text[] := array(select json_array_elements_text(p_message_ids));
+  v_kept     text;
 begin
+  perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
-  if not found then
+  if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1);
   end if;
+  -- Whatever its writer was told: no sentence mentions a topic that is not to be remembered.
+  v_kept := coalesce(nullif(memory_private.unmentioned(
+    p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
+  if v_kept <> p_content then
+    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / p_characters)::integer);
+    p_characters := length(v_kept);
+    p_content := v_kept;
+  end if;
   select s.* into v_previous from memory.conversation_summaries s
-   where s.user_id = v_user and s.conversation_id = v_c.id
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
+  v_through := case when p_level = 0 then v_c.summarised_through else coalesce(v_previous.to_sequence, -1) end;
   -- The same commit once more, because the answer to the first was lost.
   if v_previous.to_sequence = p_to and v_previous.content = p_content and v_previous.message_ids = v_ids then
     return jsonb_build_object('committed', true, 'number', v_previous.number, 'through_sequence', p_to);
@@ -217,27 +276,30 @@ begin
     into v_covered
     from (select m.sequence, m.message_id, m.cumulative_characters, m.tokens from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id
-            and m.sequence > v_c.summarised_through and m.sequence <= p_to
+            and m.sequence > v_through and m.sequence <= p_to
           order by m.sequence) t;
   -- Compare and swap: nobody was here first, and exactly the messages that the model was shown are covered.
-  if v_c.summarised_through <> p_through or v_c.revision <> p_revision
+  if v_through <> p_through or v_c.revision <> p_revision
      or v_covered.ids is distinct from v_ids or v_covered.last <> p_to
   then
-    return jsonb_build_object('committed', false, 'through_sequence', v_c.summarised_through);
+    return jsonb_build_object('committed', false, 'through_sequence', v_through);
   end if;
   insert into memory.conversation_summaries (
-    user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
-    characters_through, tokens_through, model, clipped, language, lexemes)
+    user_id, conversation_id, level, number, from_sequence, to_sequence, message_ids, built_on, content, characters,
+    tokens, characters_through, tokens_through, model, clipped, quality, language, lexemes)
   select
-    v_user, v_c.id, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids, v_previous.number, p_content,
-    p_characters, p_tokens, v_covered.characters, v_c.summarised_tokens + v_covered.tokens, p_model, p_clipped,
-    l.name, memory_private.summary_words(l.name, p_content)
+    v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
+    case when p_level = 0 then v_previous.number end, p_content, p_characters, p_tokens, v_covered.characters,
+    case when p_level = 0 then v_c.summarised_tokens else coalesce(v_previous.tokens_through, 0) end + v_covered.tokens,
+    p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
-     set summarised_through = p_to,
-         summarised_characters = v_covered.characters,
-         summarised_tokens = c.summarised_tokens + v_covered.tokens,
-         summary_failures = 0, summary_retry_at = null, summary_error = null
+     set summarised_through = case when p_level = 0 then p_to else c.summarised_through end,
+         summarised_characters = case when p_level = 0 then v_covered.characters else c.summarised_characters end,
+         summarised_tokens = c.summarised_tokens + case when p_level = 0 then v_covered.tokens else 0 end,
+         summary_failures = case when p_level = 0 then 0 else c.summary_failures end,
+         summary_retry_at = case when p_level > 0 then c.summary_retry_at end,
+         summary_error = case when p_level > 0 then c.summary_error end
    where c.user_id = v_user and c.id = v_c.id;
   return jsonb_build_object(
     'committed', true, 'number', coalesce(v_previous.number, 0) + 1, 'through_sequence', p_to);
@@ -289,7 +351,7 @@ begin
     'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
     ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
     ' where (c.total_characters - c.summarised_characters > $1 or c.total_tokens - c.summarised_tokens > $2'
-    '        or c.next_sequence - 1 - c.summarised_through > $3)'
+    '        or c.next_sequence - 1 - c.summarised_through > $3) and c.opted_out_at is null'
     '   and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())%s%s'
     ' order by c.user_id, c.id limit $4) r',
     case when p_user_id is not null then ' and c.user_id = $5' end,
@@ -307,7 +369,8 @@ create function public.memory_summaries(
   p_user_id   text    default null,
   p_agent_id  text    default 'default',
   p_before    integer default null,
-  p_limit     integer default 100
+  p_limit     integer default 100,
+  p_level     integer default 0 -- null: the highest that begins at the conversation's beginning
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -315,16 +378,26 @@ as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
   v_id   uuid;
+  v_level integer := p_level;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if v_level is null then
+    select s.level into v_level from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
+     order by s.level desc limit 1;
+  end if;
+  -- The first of a level reaches farther than the first of the one below: it is what is complete, though others may
+  -- stand beside it until their level is put together.
   return coalesce((
     select json_agg(r order by r.number)
     from (
       select s.number, s.id, s.from_sequence, s.to_sequence, s.message_ids, s.built_on, s.content, s.characters,
-             s.tokens, s.model, s.clipped, s.created_at
+             s.tokens, s.model, s.clipped, s.created_at, s.level, s.parts, s.quality, s.topics, s.key_facts, s.edited_by,
+             s.edited_at
       from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_id and s.number < coalesce(p_before, 2147483647)
+      where s.user_id = v_user and s.conversation_id = v_id and s.level = v_level
+        and s.number < case when p_level is null then 2 else coalesce(p_before, 2147483647) end
       order by s.number desc
       limit least(p_limit, 1000)) r), '[]');
 end
@@ -362,7 +435,12 @@ begin
     'segments', coalesce((
       select json_agg(json_build_array(s.number, s.from_sequence, s.to_sequence, s.built_on) order by s.number)
       from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_c.id), '[]'),
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0), '[]'),
+    'levels', coalesce((
+      select json_agg(json_build_array(s.level, s.number, s.from_sequence, s.to_sequence, s.parts)
+                      order by s.level, s.number)
+      from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0), '[]'),
     -- Messages in a segment's range that its model was not shown: there should be none.
     'unshown', coalesce((
       select json_agg(m.sequence order by m.sequence)
@@ -375,3 +453,109 @@ end
 $function$;
 comment on function public.memory_coverage is
   'langchain-supabase-memory: which sequences are stored, and which segment covers which.';
+
+create function public.memory_commit_parent(
+  p_thread_id       text,
+  p_conversation_id uuid,
+  p_revision        bigint,
+  p_level           integer, -- 2 or more
+  p_parts           json,    -- the ids of the summaries one level below, in order
+  p_content         text,
+  p_characters      integer,
+  p_tokens          integer,
+  p_model           text    default null,
+  p_clipped         boolean default false,
+  p_quality         float8  default null,
+  p_user_id         text    default null,
+  p_agent_id        text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_c     memory.conversations;
+  v_ids   uuid[] := array(select json_array_elements_text(p_parts)::uuid);
+  v_parts record;
+  v_kept  text;
+begin
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
+     for no key update;
+  if not found or v_c.revision <> p_revision or v_c.opted_out_at is not null then
+    return jsonb_build_object('committed', false);
+  end if;
+  v_kept := coalesce(nullif(memory_private.unmentioned(
+    p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
+  if v_kept <> p_content then
+    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / p_characters)::integer);
+    p_characters := length(v_kept);
+    p_content := v_kept;
+  end if;
+  select array_agg(s.id order by s.number) as ids, array_agg(s.number order by s.number) as numbers,
+         min(s.from_sequence) as first, max(s.to_sequence) as last, max(s.characters_through) as characters,
+         max(s.tokens_through) as tokens, max(s.number) - min(s.number) + 1 = count(*) as is_whole
+    into v_parts
+    from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids);
+  -- Compare and swap: all the parts are still there, side by side.
+  if v_parts.ids is distinct from v_ids or not v_parts.is_whole then
+    return jsonb_build_object('committed', false);
+  end if;
+  -- A group that has grown is written anew, and with it what was made of it.
+  delete from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level >= p_level and s.to_sequence >= v_parts.first;
+  insert into memory.conversation_summaries (
+    user_id, conversation_id, level, number, from_sequence, to_sequence, message_ids, parts, content, characters, tokens,
+    characters_through, tokens_through, model, clipped, quality, language, lexemes)
+  select
+    v_user, v_c.id, p_level, coalesce((
+      select s.number from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
+      order by s.number desc limit 1), 0) + 1,
+    v_parts.first, v_parts.last, array(
+      select u.id from memory.conversation_summaries s, unnest(s.message_ids) with ordinality as u (id, place)
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids)
+      order by s.number, u.place),
+    v_parts.numbers, p_content, p_characters, p_tokens, v_parts.characters, v_parts.tokens, p_model, p_clipped,
+    p_quality, l.name, memory_private.summary_words(l.name, p_content)
+  from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
+  return jsonb_build_object('committed', true, 'through_sequence', v_parts.last);
+end
+$function$;
+comment on function public.memory_commit_parent is
+  'langchain-supabase-memory: store a summary of summaries if they are all still there.';
+
+create function public.memory_describe_summary(
+  p_thread_id text,
+  p_id        uuid,  -- of a summary that is still there
+  p_topics    json,
+  p_key_facts json,  -- [{"text", "quote", "message_ids"}]
+  p_revision  bigint, -- of the conversation, when they were read
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_c      memory.conversations;
+  v_topics text[];
+begin
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  v_topics := memory_private.topics(v_user, v_c.id);
+  update memory.conversation_summaries s
+     set topics = array(select t from json_array_elements_text(p_topics) t
+                        where not memory_private.mentions(t, v_topics, v_c.language)),
+         key_facts = (select coalesce(jsonb_agg(f), '[]') from jsonb_array_elements(p_key_facts::jsonb) f
+                      where not memory_private.mentions(
+                        concat_ws(' ', f ->> 'text', f ->> 'quote'), v_topics, v_c.language))
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.id = p_id and v_c.revision = p_revision;
+  return jsonb_build_object('described', found);
+end
+$function$;
+comment on function public.memory_describe_summary is
+  'langchain-supabase-memory: store the topics and key facts of a complete summary.';

@@ -40,6 +40,7 @@ declare
   v_first    bigint;
   v_expired  boolean;
   v_old      boolean;
+  v_board    boolean;
   v_before   record;
   v_aged     record;
   v_results  record;
@@ -82,13 +83,20 @@ begin
        where m.user_id = p_user_id and m.conversation_id = p_conversation_id
        order by m.created_at limit 1;
     end if;
-    select s.created_at < v_summary into v_old from memory.conversation_summaries s
-     where s.user_id = p_user_id and s.conversation_id = p_conversation_id
-     order by s.number desc limit 1;
+    select max(s.created_at) < v_summary into v_old
+      from ((select s.created_at from memory.conversation_summaries s
+             where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+             order by s.number desc limit 1)
+            union all
+            (select s.created_at from memory.conversation_summaries s
+             where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level > 0
+             order by s.level desc, s.number desc limit 1)) s;
+    select b.updated_at < v_summary into v_board from memory.conversation_summary_boards b
+     where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
     select m.sequence into v_first from memory.conversation_messages m
      where m.user_id = p_user_id and m.conversation_id = p_conversation_id
      order by m.sequence limit 1;
-    if v_expired is not true and v_old is not true and coalesce(v_first, v_cut) >= v_cut then
+    if v_expired is not true and v_old is not true and v_board is not true and coalesce(v_first, v_cut) >= v_cut then
       return 0;
     end if;
     exit when v_locked = 1;
@@ -97,8 +105,18 @@ begin
   end loop;
 
   if v_old then
+    update memory.control_changes h set before = null
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.to_sequence is not null;
     delete from memory.conversation_summaries s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
+  end if;
+  if v_board then
+    delete from memory.conversation_board_items i
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
+    delete from memory.conversation_board_changes h
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id;
+    delete from memory.conversation_summary_boards b
+     where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   end if;
   with gone as (
     delete from memory.conversation_messages m
@@ -151,13 +169,16 @@ begin
   -- Nobody retries for so long; what was forgotten stays noted.
   delete from memory.gone_messages g
    where g.user_id = p_user_id and g.conversation_id = p_conversation_id
-     and not g.forgotten and g.gone_at < clock_timestamp() - interval '30 days';
+     and not g.forgotten and g.gone_at < clock_timestamp() - interval '30 days'
+     -- A board may still tell of them.
+     and not exists (
+       select from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
   update memory.conversations c
      set message_count = c.message_count - v_before.messages - v_aged.messages - v_results.messages,
          has_gone = true,
          expired_through = greatest(c.expired_through, v_before.last, v_aged.last, v_results.last),
          -- A summary under way was built on those that went.
-         revision = c.revision + coalesce(v_old, false)::integer
+         revision = c.revision + (v_old is true or v_board is true)::integer
    where c.user_id = p_user_id and c.id = p_conversation_id;
   perform memory_private.reposition(p_user_id, p_conversation_id);
   perform memory_private.unchunk(
@@ -183,13 +204,13 @@ begin
   update memory.conversation_summaries s
      set characters_through = s.characters_through - g.characters,
          tokens_through = s.tokens_through - g.tokens
-    from (select t.number, sum(h.characters) as characters, sum(h.tokens) as tokens
+    from (select t.level, t.number, sum(h.characters) as characters, sum(h.tokens) as tokens
           from memory.conversation_summaries t
           join unnest(p_sequences, p_characters, p_tokens) as h (sequence, characters, tokens)
             on h.sequence > p_first and h.sequence <= t.to_sequence
           where t.user_id = p_user_id and t.conversation_id = p_conversation_id
-          group by t.number) g
-   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.number = g.number;
+          group by t.level, t.number) g
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = g.level and s.number = g.number;
   update memory.conversations c
      set total_characters = c.total_characters - g.characters,
          total_tokens = c.total_tokens - g.tokens
@@ -210,7 +231,7 @@ declare
   v_first   record;
 begin
   select s.to_sequence, s.characters_through, s.tokens_through into v_segment from memory.conversation_summaries s
-   where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
    order by s.number desc limit 1;
   select m.sequence, m.cumulative_characters - m.characters as characters into v_first
     from memory.conversation_messages m
@@ -329,6 +350,7 @@ begin
   loop
     select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
     perform memory_private.expire_chunks(v_c.user_id, v_c.id);
+    perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
     v_gone := case when p_retention is null then 0
                    else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
     select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;

@@ -27,12 +27,14 @@ update memory.conversations c
 create table memory.conversation_summaries (
   user_id            text        not null,
   conversation_id    uuid        not null,
+  level              integer     not null default 0 check (level >= 0),
   number             integer     not null check (number > 0),
   id                 uuid        not null default gen_random_uuid(),
   from_sequence      bigint      not null,
   to_sequence        bigint      not null,
   message_ids        text[]      not null,
   built_on           integer,
+  parts              integer[],
   content            text        not null check (content <> ''),
   characters         integer     not null check (characters > 0),
   tokens             integer     not null check (tokens > 0),
@@ -40,14 +42,25 @@ create table memory.conversation_summaries (
   tokens_through     bigint      not null,
   model              text,
   clipped            boolean     not null default false,
+  quality            real,
+  topics             text[],
+  key_facts          jsonb,
+  edited_by          text,
+  edited_at          timestamptz,
   created_at         timestamptz not null default clock_timestamp(),
-  primary key (user_id, conversation_id, number),
+  primary key (user_id, conversation_id, level, number),
   check (from_sequence <= to_sequence),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
 );
 
 comment on table memory.conversation_summaries is
   'Segments: a summary of a range of messages and of the summary it was built on.';
+comment on column memory.conversation_summaries.level is
+  '0: a segment of the rolling summary. Above: of a complete summary, 1 of messages alone, 2 of summaries of level 1, …';
+comment on column memory.conversation_summaries.parts is
+  'The numbers of the summaries one level below that it was made from; null at levels 0 and 1.';
+comment on column memory.conversation_summaries.quality is
+  'How much of the names, numbers, dates and open questions of its source it holds, from 0 to 1.';
 comment on column memory.conversation_summaries.message_ids is
   'The messages that the model was shown for this segment.';
 comment on column memory.conversation_summaries.characters_through is

@@ -9,18 +9,19 @@ comment on column memory.conversation_summaries.language is
 comment on column memory.conversation_summaries.lexemes is
   'Its words, as text search reduces them: what it is found by without an embedder.';
 
--- Of the newest segment of a conversation: the older ones are in it. Of any width and any number of models, so that one
+-- Of the newest segment of a conversation, or of its complete summary: the older ones are in it. Of any width and any number of models, so that one
 -- model can take over from another while both are in use.
 create table memory.summary_embeddings (
   user_id         text               not null,
   conversation_id uuid               not null,
+  level           integer            not null default 0,
   number          integer            not null,
   model           text               not null check (model <> ''),
   dimensions      integer            not null check (dimensions > 0),
   embedding       extensions.halfvec not null, -- of length one: an inner product is a cosine
-  primary key (user_id, conversation_id, number, model),
-  foreign key (user_id, conversation_id, number)
-    references memory.conversation_summaries (user_id, conversation_id, number) on delete cascade
+  primary key (user_id, conversation_id, level, number, model),
+  foreign key (user_id, conversation_id, level, number)
+    references memory.conversation_summaries (user_id, conversation_id, level, number) on delete cascade
 );
 -- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
 alter table memory.summary_embeddings alter column embedding set storage main;

@@ -1,0 +1,203 @@
+"""The part of a pack that comes from the board: what of it fits into its share of the budget, the weightiest first."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.boards.board import board_item
+from langchain_supabase_memory.messages import fence
+from langchain_supabase_memory.messages.content import indented
+from langchain_supabase_memory.summaries import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.boards.answer import Kind
+    from langchain_supabase_memory.boards.board import BoardItem
+    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.settings import ContextBudget
+
+MESSAGE_ID: Final = "lc_supabase_memory_board"
+"""The id of the message that carries what a pack shows of the board."""
+
+_CHARACTERS_AN_ITEM: Final = 60
+"""About what an item takes at least: by it is known how many of a kind are worth reading."""
+
+_MOST: Final = 40
+"""The most items of a kind that are read."""
+
+_LONGEST_NOTES: Final = 500
+_ORDER: Final[tuple[Kind, ...]] = ("action", "question", "fact", "entity", "topic")
+
+
+def most_items(budget: ContextBudget) -> int:
+    """How many items of each kind are read for a budget; 0 if it has no room for a board."""
+    if not budget.board:
+        return 0
+    return max(1, min(_MOST, int(budget.about_characters * budget.board) // _CHARACTERS_AN_ITEM))
+
+
+@dataclass(frozen=True)
+class BoardPart:
+    """What a pack shows of the board.
+
+    Attributes:
+        items: The weightiest first: what a person pinned, open action items, pending questions, facts by importance
+            and by when they were last said, entities, topics.
+        edited_summary: What a person wrote about the conversation; cut if it is long.
+        context_notes: How to go on; empty if there is nothing to say.
+        left_out: How many items were read and have no room.
+        has_more: Whether the board has more items than were read for this budget.
+    """
+
+    items: list[BoardItem] = field(default_factory=list)
+    edited_summary: str | None = field(default=None, repr=False)
+    context_notes: str = field(default="", repr=False)
+    left_out: int = 0
+    has_more: bool = False
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None, most: int, superseded: Collection[int] = ()) -> BoardPart:
+        """All that was read of a board.
+
+        Args:
+            document: The board as `memory_context` gives it; `None` without one.
+            most: How many items of a kind were asked for.
+            superseded: Messages that do not belong to this branch of a graph, nor does what was read from them alone.
+        """
+        if document is None:
+            return cls()
+        items = [board_item(row) for row in document["items"]]
+        counts = [sum(each.kind == kind for each in items) for kind in _ORDER]
+        gone = set(superseded)
+        here = [each for each in items if is_persons(each) or not each.sequences or not gone.issuperset(each.sequences)]
+        notes = " ".join((document["context_notes"] or "").split())
+        return cls(
+            items=sorted(here, key=_weight),
+            edited_summary=(document["edited_summary"] or "").strip() or None,
+            context_notes=shortened(notes, _LONGEST_NOTES),
+            has_more=any(count >= most for count in counts),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything is shown."""
+        return bool(self.items or self.edited_summary or self.context_notes)
+
+    def beyond(self, shown: Collection[int]) -> BoardPart:
+        """It without what can be read in messages that are shown; what people wrote, edited or pinned stays."""
+        seen = set(shown)
+        kept = [each for each in self.items if is_persons(each) or not seen.issuperset(each.sequences)]
+        return replace(self, items=kept, context_notes="" if all(map(is_persons, kept)) else self.context_notes)
+
+    @property
+    def says(self) -> str:
+        """How much it is, and how much is not, in words."""
+        counted = f"{len(self.items)} item" + ("s" if len(self.items) != 1 else "")
+        left = [f"{self.left_out} left out"] if self.left_out else []
+        left += ["more on the board"] if self.has_more else []
+        return ", ".join([counted, *left])
+
+    @cached_property
+    def message(self) -> BaseMessage | None:
+        """It as a fenced message, to stand before the user's; `None` if there is nothing."""
+        if not self:
+            return None
+        return fence.message(fence.fenced([fence.element("board", "\n".join(self._said()))]), MESSAGE_ID)
+
+    def lines(self) -> list[str]:
+        """It in a text form."""
+        return ["Board:", *self._said(), ""] if self else []
+
+    def weight(self, meter: Meter) -> int:
+        """What it weighs against the budget: in the heavier of its two forms."""
+        made = self.message
+        if made is None:
+            return 0
+        return max(meter.weigh(made), meter.room_in_text(sum(len(line) + 1 for line in self.lines())))
+
+    def within(self, room: int, meter: Meter) -> BoardPart:
+        """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.
+
+        Args:
+            room: The most it may weigh.
+            meter: What weighs it.
+        """
+        whole = self
+        if self.edited_summary is not None:
+            # Half of the room at most: the rest is for items.
+            characters = max(meter.room_in_characters(room) // 2, 1)
+            whole = replace(self, edited_summary=shortened(self.edited_summary, characters))
+        parts = whole._parts()
+
+        def fits(count: int, *others: int) -> bool:
+            return whole._only([*parts[:count], *(parts[place] for place in others)]).weight(meter) <= room
+
+        count = bisect_left(range(1, len(parts) + 1), True, key=lambda each: not fits(each))
+        more: list[int] = []
+        # One that is long does not keep out the next.
+        for place in range(count + 1, min(count + 1 + _TRIES, len(parts))):
+            if fits(count, *more, place):
+                more.append(place)
+        return whole._only([*parts[:count], *(parts[place] for place in more)])
+
+    def _parts(self) -> list[BoardItem | str]:
+        """Everything in the order of its weight; the two texts by their names."""
+        urgent = [each for each in self.items if _weight(each)[0] < _NOTES_AT]
+        return [
+            *(["edited_summary"] if self.edited_summary else []),
+            *urgent,
+            *(["context_notes"] if self.context_notes else []),
+            *self.items[len(urgent) :],
+        ]
+
+    def _only(self, parts: Sequence[BoardItem | str]) -> BoardPart:
+        items = [each for each in parts if not isinstance(each, str)]
+        return replace(
+            self,
+            items=items,
+            edited_summary=self.edited_summary if "edited_summary" in parts else None,
+            context_notes=self.context_notes if "context_notes" in parts else "",
+            left_out=self.left_out + len(self.items) - len(items),
+        )
+
+    def _said(self) -> list[str]:
+        """A line for each; only its first line begins at the margin."""
+        texts = {
+            "edited_summary": f"- written by a person: {indented(self.edited_summary or '')}",
+            "context_notes": f"- notes: {self.context_notes}",
+        }
+        return [texts[each] if isinstance(each, str) else line(each) for each in self._parts()]
+
+
+def line(item: BoardItem) -> str:
+    """An item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
+    kind = {"action": "to do", "question": "open question", "entity": item.type or "entity"}.get(item.kind, item.kind)
+    first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
+    where = [] if first is None else [f"message {first}" if first == last else f"messages {first}, {last}"]
+    where += ["by a person"] if item.edited_at is not None else []
+    said = " ".join(f"- {kind}: {item.text}".split())
+    return f"{said} [{', '.join(where)}]" if where else said
+
+
+def is_persons(item: BoardItem) -> bool:
+    """Whether a person wrote it, changed it or holds on to it."""
+    return item.pinned or item.edited_at is not None
+
+
+def _weight(item: BoardItem) -> tuple[int, float, float]:
+    """What comes first: pinned, open actions, questions, facts by importance and recency, entities, topics."""
+    place = 0 if item.pinned else 1 + _ORDER.index(item.kind)
+    important = item.importance if item.kind == "fact" else 0.0
+    return place, -important, -item.last_seen_at.timestamp()
+
+
+_NOTES_AT: Final = 1 + _ORDER.index("fact")
+"""Before what `_weight` gives this place the notes stand."""
+
+_TRIES: Final = 8
+"""So many items after the first that has no room are tried."""

@@ -1,0 +1,72 @@
+"""One quote as one line of a summary, and back: `[12] User (Maya): "the kiln stopped" […]`.
+
+What is inside the quotation marks stands so in the message. A line is read back exactly as it was written, so that
+quotes pass from summary to summary unchanged; a quote never holds the end of a line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+HEADER: Final = "Quotes from the conversation, selected without a language model:"
+"""How every such summary begins."""
+
+SUMMARY: Final = "Summary"
+"""Who is said to speak where a summary that somebody else wrote is quoted."""
+
+CUT: Final = "[…]"
+"""Outside the quotation marks: the message goes on there, or began before."""
+
+_LABELS: Final = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+_LINE: Final = re.compile(r'(?:\[(\d{1,18})\] )?(\w+(?: \([^()"]*\))?): (\[…\] )?"(.*)"( \[…\])?')
+_UNSAFE: Final = re.compile(r"[\W_]*[^\w .'\u2019@+-][\W_]*|\s+")
+_LONGEST_SPEAKER: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words that somebody said.
+
+    Attributes:
+        number: The message's sequence; `None` for a summary that somebody else wrote.
+        label: Who said it: "User (Maya)".
+        text: The words, exactly.
+        opens: Whether nothing of the sentence is left out before them.
+        closes: Whether nothing is left out behind them.
+    """
+
+    number: int | None
+    label: str
+    text: str
+    opens: bool = True
+    closes: bool = True
+
+    def __str__(self) -> str:
+        place = "" if self.number is None else f"[{self.number}] "
+        before, after = "" if self.opens else f"{CUT} ", "" if self.closes else f" {CUT}"
+        return f'{place}{self.label}: {before}"{self.text}"{after}'
+
+
+def label(role: str, speaker: str | None) -> str:
+    """Who speaks, in a form that nobody's name can break out of.
+
+    Args:
+        role: `user`, `assistant`, `system` or `tool`.
+        speaker: The name that the message carries.
+    """
+    name = _UNSAFE.sub(" ", (speaker or "")[: 2 * _LONGEST_SPEAKER]).strip()[:_LONGEST_SPEAKER].strip()
+    who = _LABELS.get(role, "Other")
+    return f"{who} ({name})" if name and name.casefold() != who.casefold() else who
+
+
+def parse(line: str) -> Quote | None:
+    """A line of a summary as the quote it is, if it is one."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    number, who, before, text, after = found.groups()
+    if number is None and who != SUMMARY:
+        return None
+    return Quote(None if number is None else int(number), who, text, before is None, after is None)

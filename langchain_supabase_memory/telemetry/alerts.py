@@ -1,0 +1,41 @@
+"""Alerts: what somebody should look at, counted and logged; ids and counts, never content."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from langchain_supabase_memory.telemetry.logs import about
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_supabase_memory.models import ConversationKey
+    from langchain_supabase_memory.telemetry.metrics import NoMetrics
+
+_logger = logging.getLogger(__name__)
+
+Alert: TypeAlias = Literal["quality", "dead", "lag"]
+"""What is wrong: a poor summary, a conversation that was given up, work that has been due for too long."""
+
+
+def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
+    """Give an alert: a warning in the log, and one more in `memory_alerts_total`.
+
+    Args:
+        metrics: Where to count it.
+        kind: What is wrong.
+        facts: Ids and counts about it.
+    """
+    metrics.alert(kind)
+    _logger.warning("Memory needs a look: %s", kind, extra=dict(facts))
+
+
+def is_poor(quality: float | None, least: float | None) -> bool:
+    """Whether a summary holds too little of its source."""
+    return quality is not None and least is not None and quality < least
+
+
+def of_quality(key: ConversationKey, quality: float) -> dict[str, Any]:
+    """The facts of an alert about a poor summary."""
+    return {**about(key), "memory_quality": round(quality, 3)}

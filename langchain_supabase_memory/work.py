@@ -1,0 +1,343 @@
+"""The flows over due work: claim it under a lease, keep the lease, give it back; what is due, running and dead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_supabase_memory.conversations import PAGE, keys, named
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.models import ConversationKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
+
+WorkState = Literal["idle", "due", "running", "waiting", "dead"]
+"""How the work on a conversation stands. `waiting`: after a failure; `dead`: given up after too many."""
+
+Outcome = Literal["done", "again", "retry", "dead", "lost", "gone"]
+"""What became of a piece of work. `again`: more was said meanwhile; `lost`: the lease had run out; `gone`: it was
+forgotten."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A conversation that a worker has taken.
+
+    Attributes:
+        key: Which one.
+        conversation_id: Its uuid, as a string.
+        token: What the lease is known by.
+        attempts: The how-manyth try it is, from 1.
+        waited_seconds: How long it was due before it was taken, in seconds.
+        position: Where the conversation stood when it was taken.
+        requested: Whether somebody asked for it to be summarised now.
+    """
+
+    key: ConversationKey
+    conversation_id: str
+    token: str
+    attempts: int
+    waited_seconds: float
+    position: tuple[Any, ...]
+    requested: bool = False
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """As the SQL functions know it."""
+        return {"user_id": self.key.user_id, "conversation_id": self.conversation_id, "token": self.token}
+
+
+@dataclass(frozen=True)
+class ConversationStatus:
+    """How the work on a conversation stands.
+
+    Attributes:
+        key: Which conversation.
+        state: What is going on.
+        messages: How many messages are stored.
+        next_sequence: The number that the next message will have.
+        summarised_through: The last message that a summary covers; -1 if none.
+        indexed_through: The last message that is indexed.
+        board_through: The last message that the board has taken in.
+        board_version: How often the board was changed.
+        tokens_saved: How many approximate tokens fewer the newest summary has than what it covers.
+        quality: Of the newest summary, from 0 to 1.
+        due_since: Since when there is something to do.
+        attempts: How often that was tried.
+        error: Why the last try failed, in a word.
+        worker: Which worker is at it.
+        priority: Higher goes first.
+        archived_at: Since when it is archived.
+        updated_at: When it last changed.
+    """
+
+    key: ConversationKey
+    state: WorkState
+    messages: int
+    next_sequence: int
+    summarised_through: int
+    indexed_through: int
+    board_through: int
+    board_version: int
+    tokens_saved: int
+    quality: float | None
+    due_since: datetime | None
+    attempts: int
+    error: str | None
+    worker: str | None
+    priority: int
+    archived_at: datetime | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The work of all conversations.
+
+    Attributes:
+        depth: How many conversations there is something to do for.
+        due: How many of them could be taken now.
+        leases: How many are taken.
+        waiting: How many wait after a failure.
+        dead: How many were given up.
+        lag_seconds: How long the oldest has been due, in seconds.
+        next_seconds: When the next can be taken, in seconds from now; `None` if there is none.
+        vector_bytes: What the vectors and their index take, in bytes.
+    """
+
+    depth: int = 0
+    due: int = 0
+    leases: int = 0
+    waiting: int = 0
+    dead: int = 0
+    lag_seconds: float = 0.0
+    next_seconds: float | None = None
+    vector_bytes: int = 0
+
+
+def claim(
+    worker: str, *, limit: int, lease_seconds: float, settle_seconds: float, user_id: str | None = None
+) -> Flow[list[Lease]]:
+    """Take conversations that are due, the most urgent first; nobody else gets them as long as the lease holds.
+
+    Args:
+        worker: Who takes them, for who looks at the queue.
+        limit: The most.
+        lease_seconds: How long they are held without a heartbeat, in seconds.
+        settle_seconds: How long a conversation must have been due, in seconds, so that a burst is one piece of work.
+        user_id: Only this user's.
+    """
+    rows = yield from call(
+        "memory_claim",
+        {
+            "p_worker": worker,
+            "p_limit": limit,
+            "p_lease_seconds": lease_seconds,
+            "p_settle_seconds": settle_seconds,
+            "p_user_id": user_id,
+        },
+    )
+    return [
+        Lease(
+            ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]),
+            row["conversation_id"],
+            row["token"],
+            row["attempts"],
+            float(row["waited"]),
+            tuple(row["position"]),
+            row["requested"],
+        )
+        for row in rows
+    ]
+
+
+def heartbeat(leases: Iterable[Lease], *, lease_seconds: float) -> Flow[set[str]]:
+    """Hold leases for longer.
+
+    Returns:
+        The tokens of those that are still held; the others have run out, and somebody else may have them.
+    """
+    arguments = {"p_leases": [lease.named for lease in leases], "p_lease_seconds": lease_seconds}
+    return set((yield from call("memory_heartbeat", arguments)))
+
+
+def finish(
+    lease: Lease, *, error: str | None = None, served: bool = False, most_attempts: int = 8, retry_seconds: float = 30.0
+) -> Flow[Outcome]:
+    """Give a conversation back.
+
+    Args:
+        lease: What was taken.
+        error: Why it failed, in a word and never with content; `None` if all that was due is done.
+        served: Whether a wish for a summary is fulfilled.
+        most_attempts: After so many failures in a row it is given up.
+        retry_seconds: The wait after the first failure, in seconds, with jitter; it doubles up to an hour.
+    """
+    answer = yield from call(
+        "memory_finish",
+        {
+            "p_user_id": lease.key.user_id,
+            "p_conversation_id": lease.conversation_id,
+            "p_token": lease.token,
+            "p_position": list(lease.position),
+            "p_error": error,
+            "p_served": served,
+            "p_max_attempts": most_attempts,
+            "p_retry_seconds": retry_seconds,
+        },
+    )
+    outcome: Outcome = answer["outcome"]
+    return outcome
+
+
+def release(leases: Iterable[Lease]) -> Flow[int]:
+    """Give conversations back unfinished, for another worker; it counts as no try.
+
+    Returns:
+        How many were still held.
+    """
+    answer = yield from call("memory_release", {"p_leases": [lease.named for lease in leases]})
+    return int(answer["released"])
+
+
+def revive(user_id: str | None, *, agent_id: str | None = None, thread_id: str | None = None) -> Flow[int]:
+    """Try again what was given up.
+
+    Returns:
+        How many conversations.
+    """
+    arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
+    answer = yield from call("memory_revive", arguments)
+    return int(answer["revived"])
+
+
+def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
+    """Ask for a conversation to be summarised by a worker now.
+
+    Args:
+        key: The conversation.
+        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
+
+    Returns:
+        Whether there is such a conversation.
+    """
+    answer = yield from call("memory_request", {**named(key), "p_priority": priority})
+    return answer["requested_at"] is not None
+
+
+def status(
+    user_id: str | None,
+    *,
+    agent_id: str | None = None,
+    thread_id: str | None = None,
+    state: WorkState | None = None,
+    limit: int | None = None,
+) -> Flow[list[ConversationStatus]]:
+    """How the work on conversations stands.
+
+    Args:
+        user_id: Only this user's; `None` means everybody's that the caller may see.
+        agent_id: Only this agent's.
+        thread_id: Only this thread's.
+        state: Only those in this state.
+        limit: The most; `None` means all.
+    """
+    found: list[ConversationStatus] = []
+    last: Mapping[str, Any] = {}
+    while limit is None or len(found) < limit:
+        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
+        page = yield from call(
+            "memory_status",
+            {
+                "p_user_id": user_id,
+                "p_agent_id": agent_id,
+                "p_thread_id": thread_id,
+                "p_state": state,
+                "p_limit": wanted,
+                "p_after_user": last.get("user_id"),
+                "p_after": last.get("id"),
+            },
+        )
+        found += [_status(row) for row in page]
+        if len(page) < wanted:
+            break
+        last = page[-1]
+    return found
+
+
+def queue() -> Flow[Queue]:
+    """The work of all conversations, in numbers; for servers."""
+    row = yield from call("memory_queue", {})
+    return Queue(**row)
+
+
+def is_mine(chore: str, every_seconds: float) -> Flow[bool]:
+    """Whether the caller is who does something that is done from time to time; of several workers one is told so."""
+    answer = yield from call("memory_chore", {"p_name": chore, "p_every_seconds": every_seconds})
+    mine: bool = answer["mine"]
+    return mine
+
+
+def rederive(
+    *, summary: SummaryPolicy | None = None, board: BoardPolicy | None = None, index: bool = True
+) -> Flow[int]:
+    """Mark every conversation that is behind and not marked: written by hand, from a dump, before a new policy.
+
+    Args:
+        summary: When summarising is due, with every number given; `None` if that does not matter.
+        board: When revising the board is due; `None` if that does not matter.
+        index: Whether it matters that something is not indexed.
+
+    Returns:
+        How many were marked.
+    """
+    marked = 0
+    after: Mapping[str, Any] = {}
+    due = {
+        "p_characters": None if summary is None else summary.characters,
+        "p_tokens": None if summary is None else summary.tokens,
+        "p_messages": None if summary is None else summary.messages,
+        "p_board": None if board is None else board.update_frequency,
+        "p_index": index,
+    }
+    while True:
+        place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
+        answer = yield from call("memory_rederive", {**due, "p_limit": PAGE, **place})
+        marked += answer["marked"]
+        after = answer["after"]
+        if after is None:
+            return marked
+
+
+def idle(seconds: float) -> Flow[list[ConversationKey]]:
+    """Conversations without a message for so many seconds that are not archived."""
+    return (yield from keys("memory_idle", {"p_seconds": seconds}))
+
+
+def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:
+    """Mark a conversation as archived, unless something was said since."""
+    answer = yield from call("memory_archive", {**named(key), "p_next_sequence": next_sequence})
+    archived: bool = answer["archived"]
+    return archived
+
+
+def _status(row: Mapping[str, Any]) -> ConversationStatus:
+    same = ("state", "next_sequence", "summarised_through", "indexed_through", "board_through", "board_version")
+    return ConversationStatus(
+        key=ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]),
+        messages=row["message_count"],
+        due_since=_time(row["since"]),
+        attempts=row["attempts"] or 0,
+        worker=row["worker"],
+        archived_at=_time(row["archived_at"]),
+        updated_at=datetime.fromisoformat(row["updated_at"]),
+        **{name: row[name] for name in (*same, "tokens_saved", "quality", "error", "priority")},
+    )
+
+
+def _time(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)

@@ -1,0 +1,8 @@
+"""The background worker: what is due is summarised, indexed, archived and forgotten while people talk."""
+
+from __future__ import annotations
+
+from langchain_supabase_memory.worker.policy import WorkerPolicy
+from langchain_supabase_memory.worker.worker import Tally, Worker
+
+__all__ = ["Tally", "Worker", "WorkerPolicy"]

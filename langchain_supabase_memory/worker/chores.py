@@ -1,0 +1,91 @@
+"""What is done from time to time for all conversations: by one worker each time, whoever comes first."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory import summary_recall, work
+from langchain_supabase_memory.boards.revise import revise
+from langchain_supabase_memory.complete_summary import complete_summary
+from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
+from langchain_supabase_memory.recall.search import Scope
+from langchain_supabase_memory.telemetry.logs import about, about_error
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import timedelta
+
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.summary_model import SummaryModel
+    from langchain_supabase_memory.worker.policy import WorkerPolicy
+
+_logger = logging.getLogger(__name__)
+
+
+async def sweep(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> None:
+    """Do those chores whose time has come.
+
+    Args:
+        memory: With a server's rights.
+        policy: How often.
+        model: The writer, behind its limits.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
+    """
+    await _chore(memory, "rederive", policy.rederive_every, lambda: _rederive(memory, policy, model))
+    await _chore(memory, "expire", policy.sweep_every, lambda: _expire(memory))
+    if memory.embedder_name is not None and "index" in policy.duties:
+        name = memory.embedder_name
+        await _chore(memory, "embed", policy.rederive_every, lambda: _embed(memory, name))
+    if policy.archive_after is not None:
+        age = policy.archive_after
+        await _chore(memory, "archive", policy.sweep_every, lambda: _archive(memory, age, model))
+
+
+async def _chore(memory: SupabaseMemory, name: str, every: timedelta, do: Callable[[], Awaitable[int]]) -> None:
+    if await memory.arun(work.is_mine(name, every.total_seconds())):
+        count = await do()
+        _logger.info("A chore is done", extra={"memory_chore": name, "memory_count": count})
+
+
+async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
+    """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
+    summary = memory.within(None) if model is not None and "summarise" in policy.duties else None
+    board = memory.board_policy if model is not None and "board" in policy.duties else None
+    return await memory.arun(work.rederive(summary=summary, board=board, index="index" in policy.duties))
+
+
+async def _expire(memory: SupabaseMemory) -> int:
+    gone = await memory.aforget_expired()
+    return gone.messages + gone.chunks
+
+
+async def _embed(memory: SupabaseMemory, model: str) -> int:
+    """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
+    try:
+        return await memory.arun(summary_recall.index(Scope(None, None, None), model=model))
+    except EmbeddingError as error:
+        _logger.warning("Summaries were left without a vector", extra=about_error(error))
+        return 0
+
+
+async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
+    """Summarise completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
+    archived = 0
+    for key in await memory.arun(work.idle(age.total_seconds())):
+        try:
+            status = await memory.arun(work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
+            if not status:
+                continue
+            if model is not None:
+                board = await memory.arun(revise(key, memory.board_policy, model=model.name), model=model)
+                flow = complete_summary(key, memory.within(None), model=model.name, embedder=memory.embedder_name)
+                made = await memory.arun(flow, model=model)
+                if board.failed or made.failed or made.overtaken or board.overtaken:
+                    continue
+            archived += await memory.arun(work.archive(key, status[0].next_sequence))
+        except SupabaseMemoryError as error:
+            _logger.warning("A conversation could not be archived", extra={**about(key), **about_error(error)})
+    return archived

@@ -1,0 +1,161 @@
+"""A piece of work: all that is due for one conversation, duty by duty, so that one that fails holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory import indexing, summaries, summary_recall
+from langchain_supabase_memory.boards.revise import revise
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.long_term.moving import aforget_source, apromote
+from langchain_supabase_memory.recall.search import Scope
+from langchain_supabase_memory.telemetry.alerts import is_poor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.long_term.memories import LongTerm
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.models import BoardResult, ConversationKey, IndexResult, SummaryResult
+    from langchain_supabase_memory.summary_model import SummaryModel
+    from langchain_supabase_memory.work import Lease
+    from langchain_supabase_memory.worker.policy import Duty
+
+_logger = logging.getLogger(__name__)
+
+_TRIES: Final = 3
+"""How often a duty begins again when somebody else was faster."""
+
+
+@dataclass
+class Done:
+    """What was done for one conversation.
+
+    Attributes:
+        index: What indexing did.
+        summary: What summarising did.
+        board: What revising the board did.
+        promoted: How many facts moved to long-term memory.
+        error: Why something failed, in a word; `None` if nothing did.
+        overtaken: Whether somebody else was faster to the end, so that the conversation has to be looked at again.
+        poor: The quality of a summary that was poorer than the policy wants; `None` if none was.
+    """
+
+    index: IndexResult | None = None
+    summary: SummaryResult | None = None
+    board: BoardResult | None = None
+    promoted: int = 0
+    error: str | None = None
+    overtaken: bool = False
+    poor: float | None = None
+    failed: list[str] = field(default_factory=list)
+
+
+async def work(
+    memory: SupabaseMemory,
+    lease: Lease,
+    duties: tuple[Duty, ...],
+    model: SummaryModel | None,
+    long_term: Callable[[str], LongTerm] | None,
+) -> Done:
+    """Do what is due for a conversation.
+
+    Args:
+        memory: With a server's rights.
+        lease: The conversation.
+        duties: What to do.
+        model: The writer, behind its limits; without one nothing is summarised.
+        long_term: Gives the long-term memory of a user.
+
+    Returns:
+        What was done. What failed is said there, and raises nothing: it comes again.
+    """
+    key = lease.key
+    done = Done()
+    # At once: an embedder that fails, and is waited for, does not hold up the writer, nor the other way round.
+    sides = await asyncio.gather(
+        _indexed(memory, lease, duties, done), _written(memory, lease, duties, model, done), return_exceptions=True
+    )
+    for raised in sides:
+        if raised is not None:
+            raise raised
+    if long_term is not None and "promote" in duties and key.user_id is not None:
+        await _promoted(memory, key, done, long_term)
+    done.error = ", ".join(done.failed)[:200] or None
+    return done
+
+
+async def _indexed(memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...], done: Done) -> None:
+    if "index" not in duties:
+        return
+    flow = partial(indexing.index, lease.key, memory.chunking, model=memory.embedder_name, patient=False)
+    done.index = await _tried(memory, done, flow, None)
+
+
+async def _written(
+    memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...], model: SummaryModel | None, done: Done
+) -> None:
+    key = lease.key
+    if model is not None and "summarise" in duties:
+        done.summary = await _tried(
+            memory,
+            done,
+            lambda: summaries.summarise(
+                key, memory.within(None), model=model.name, patient=False, only_due=not lease.requested
+            ),
+            model,
+        )
+    if model is not None and "board" in duties:
+        policy, only_due = memory.board_policy, not lease.requested
+        done.board = await _tried(memory, done, lambda: revise(key, policy, model=model.name, only_due=only_due), model)
+    scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
+    if scores and is_poor(min(scores), memory.policy.min_quality):
+        done.poor = min(scores)
+    # A summary of an earlier try may have been left without its vector.
+    is_new = done.summary is not None and (bool(done.summary.segments) or lease.attempts > 1)
+    if memory.embeddings is not None and "index" in duties and is_new:
+        await _embedded(memory, key, done)
+
+
+async def _tried(memory: SupabaseMemory, done: Done, flow: Callable[[], Flow[Any]], model: SummaryModel | None) -> Any:
+    """Do one duty, again if somebody else was faster. What the database says is not caught: without it nothing goes."""
+    for _ in range(_TRIES):
+        result = await memory.arun(flow(), model=model)
+        if result.failed is not None:
+            done.failed.append(result.failed)
+        if not result.overtaken:
+            return result
+    done.overtaken = True
+    return result
+
+
+async def _embedded(memory: SupabaseMemory, key: ConversationKey, done: Done) -> None:
+    assert memory.embeddings is not None
+    scope = Scope(key.user_id, key.agent_id, key.thread_id)
+    try:
+        await memory.arun(summary_recall.index(scope, model=memory.embeddings.name))
+    except SupabaseMemoryError as error:
+        done.failed.append(type(error).__name__)
+
+
+async def _promoted(
+    memory: SupabaseMemory, key: ConversationKey, done: Done, long_term: Callable[[str], LongTerm]
+) -> None:
+    assert key.user_id is not None
+    try:
+        found = long_term(key.user_id)
+        target: LongTerm = await found if inspect.isawaitable(found) else found
+        moved = await apromote(memory, target, thread_id=key.thread_id, user_id=key.user_id, agent_id=key.agent_id)
+        done.promoted = len(moved.moved)
+        # What was superseded, deleted or forgotten since it moved does not stay there.
+        await aforget_source(memory, target, user_id=key.user_id)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # whatever a long-term memory raises
+        done.failed.append(type(error).__name__)

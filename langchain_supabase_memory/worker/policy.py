@@ -1,0 +1,83 @@
+"""How a worker works: how much at once, how fast, how patiently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal, TypeAlias
+
+from langchain_supabase_memory.errors import ConfigurationError
+
+Duty: TypeAlias = Literal["index", "summarise", "board", "promote"]
+"""What is done for a conversation that is due."""
+
+DUTIES: Final[tuple[Duty, ...]] = ("index", "summarise", "board", "promote")
+"""All of it, in the order in which it is done."""
+
+
+@dataclass(frozen=True)
+class WorkerPolicy:
+    """How a worker works.
+
+    Attributes:
+        concurrency: How many conversations it works on at once; it takes no more than it can begin.
+        duties: What it does for each. What needs a model, an embedder or a long-term memory is left out without one;
+            chunks are found by their words without an embedder.
+        model_concurrency: The most calls of the summary model at once; `concurrency` by default.
+        model_calls_per_minute: The most calls of the summary model a minute, of this worker.
+        embedder_concurrency: The most calls of the embedder at once; `concurrency` by default.
+        lease_seconds: How long a conversation is held without a heartbeat, in seconds: so long after a worker was
+            killed, another takes over. A heartbeat goes out after a third of it.
+        settle_seconds: How long a conversation is left alone after it became due, in seconds, so that a burst of
+            messages is one piece of work.
+        poll_seconds: How often to look for work, in seconds give or take a quarter, where no notification comes.
+        most_attempts: After so many failures in a row a conversation is given up, until it is revived.
+        retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
+        grace_seconds: How long a worker that is stopped lets what has begun come to an end, in seconds.
+        archive_after: Conversations without a message for so long are summarised completely and archived; `None` means
+            never.
+        sweep_every: How often what has expired is removed, and what is idle looked for.
+        rederive_every: How often all conversations are compared with what is marked as due.
+        alert_seconds: An alert is given when something has been due for longer than so many seconds.
+
+    Raises:
+        ConfigurationError: A number is not positive, or a duty is none.
+    """
+
+    concurrency: int = 4
+    duties: tuple[Duty, ...] = DUTIES
+    model_concurrency: int | None = None
+    model_calls_per_minute: float | None = None
+    embedder_concurrency: int | None = None
+    lease_seconds: float = 60.0
+    settle_seconds: float = 1.0
+    poll_seconds: float = 2.0
+    most_attempts: int = 8
+    retry_seconds: float = 30.0
+    grace_seconds: float = 30.0
+    archive_after: timedelta | None = None
+    sweep_every: timedelta = timedelta(minutes=15)
+    rederive_every: timedelta = timedelta(hours=1)
+    alert_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        numbers = ("concurrency", "model_concurrency", "model_calls_per_minute", "embedder_concurrency")
+        for name in (*numbers, "lease_seconds", "poll_seconds", "most_attempts", "retry_seconds", "alert_seconds"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+                raise ConfigurationError(f"{name} must be a number above 0.", hint=f"Pass {name}=4, for example.")
+        if min(self.settle_seconds, self.grace_seconds) < 0:
+            raise ConfigurationError("A time must not be negative.", hint="0 means at once.")
+        for name in ("archive_after", "sweep_every", "rederive_every"):
+            age = getattr(self, name)
+            if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
+                raise ConfigurationError(
+                    f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
+                )
+        unknown = [duty for duty in self.duties if duty not in DUTIES]
+        if unknown or isinstance(self.duties, str):
+            raise ConfigurationError("duties has something that is none.", hint=f"Duties are {', '.join(DUTIES)}.")
+
+
+DEFAULT_WORK: Final = WorkerPolicy()
+"""Four conversations at once, all duties."""

@@ -1,0 +1,454 @@
+"""The worker: takes what is due, does it while people talk, and gives it back."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import os
+import random
+import socket
+import threading
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from langchain_supabase_memory import work
+from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.telemetry.alerts import alert, of_quality
+from langchain_supabase_memory.telemetry.logs import about, about_error
+from langchain_supabase_memory.worker.chores import sweep
+from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
+from langchain_supabase_memory.worker.piece import Done
+from langchain_supabase_memory.worker.piece import work as do_work
+from langchain_supabase_memory.worker.policy import DEFAULT_WORK, WorkerPolicy
+from langchain_supabase_memory.worker.wake import Wake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from langchain_supabase_memory.embedding_model import EmbeddingModel
+    from langchain_supabase_memory.long_term.memories import LongTerm
+    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.summary_model import SummaryModel
+    from langchain_supabase_memory.telemetry.alerts import Alert
+    from langchain_supabase_memory.telemetry.metrics import NoMetrics
+    from langchain_supabase_memory.work import Lease, Outcome
+
+_logger = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_GAUGE_SECONDS: Final = 15.0
+_RELEASE_SECONDS: Final = 5.0
+
+
+@dataclass
+class Tally:
+    """What a worker has done since it was made.
+
+    Attributes:
+        outcomes: How many pieces of work came to which end.
+        summaries: How many segments were written.
+        boards: How many boards were revised.
+        chunks: How many chunks were stored.
+        promoted: How many facts moved to long-term memory.
+    """
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    summaries: int = 0
+    boards: int = 0
+    chunks: int = 0
+    promoted: int = 0
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of work it has given back."""
+        return sum(self.outcomes.values())
+
+
+class Worker:
+    """Keeps every conversation's index, summary and board up to date while people talk.
+
+    Run as many as you like, on as many machines: they share the work through the database, by leases, and none does
+    what another does. One that is killed loses nothing: its leases run out, and another goes on from what was
+    committed. Its memory needs a server's rights: a direct connection, or the Data API's secret key.
+
+    Args:
+        memory: The memory, with the model, the embedder and the policies that the work is done with.
+        policy: How it works.
+        long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
+            move.
+        name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
+        on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content.
+
+    Raises:
+        ConfigurationError: The memory acts as a user.
+
+    Example:
+        ```python
+        @asynccontextmanager
+        async def lifespan(app: FastAPI):
+            async with Worker(memory):
+                yield
+        ```
+    """
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        policy: WorkerPolicy = DEFAULT_WORK,
+        long_term: Callable[[str], LongTerm] | None = None,
+        name: str | None = None,
+        on_alert: Callable[[str, Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        if memory.transport.acts_as_user:
+            raise ConfigurationError(
+                "A worker works for everybody and cannot act as one user.",
+                hint="Make its memory with a direct connection, or with the project's secret key.",
+            )
+        self.policy = policy
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.tally = Tally()
+        self._given = memory
+        self._long_term = long_term
+        self._on_alert = on_alert
+        self._stop: asyncio.Event | None = None
+        self._wake: Wake | None = None
+        self._running: dict[asyncio.Task[None], Lease] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._memory = memory
+        self._model: SummaryModel | None = None
+        self._last_error: str | None = None
+        self._more = False
+        self._has_begun = False
+        self._ending: set[str] = set()
+        self._claiming: asyncio.Task[list[Lease]] | None = None
+
+    @property
+    def memory(self) -> SupabaseMemory:
+        """The memory that it was made with."""
+        return self._given
+
+    @property
+    def metrics(self) -> NoMetrics:
+        """Where it counts what it does."""
+        return self._given.metrics
+
+    async def run(self) -> None:
+        """Work until `stop` is called, or the task is cancelled; then what has begun is finished or given back.
+
+        A database that is away is waited for. A piece of work that fails comes again, later and later.
+
+        Raises:
+            ConfigurationError: It is running already.
+            SupabaseMemoryError: At the beginning, the database refused it: its key is no server's, or the schema is
+                missing.
+        """
+        await self._work(drain=False)
+
+    async def drain(self) -> Tally:
+        """Work until nothing can be done now, and return: what a scheduled task calls, such as one of `pg_cron`.
+
+        The chores whose time has come are done first.
+
+        Returns:
+            What was done.
+
+        Raises:
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        await self._work(drain=True)
+        return self.tally
+
+    def stop(self) -> None:
+        """Take nothing more, finish what has begun, and return from `run`. Call it from the worker's event loop."""
+        if self._stop is not None:
+            self._stop.set()
+        if self._wake is not None:
+            self._wake.ring()
+
+    @contextmanager
+    def in_thread(self) -> Iterator[Worker]:
+        """Run in a thread of its own, beside an application that has no event loop.
+
+        Raises:
+            ConfigurationError: It is running already.
+            SupabaseMemoryError: At the end, if it could not begin; see `run`.
+        """
+        self._refuse_twice()
+        started = threading.Event()
+        loops: list[asyncio.AbstractEventLoop] = []
+        failed: list[BaseException] = []
+
+        async def main() -> None:
+            loops.append(asyncio.get_running_loop())
+            started.set()
+            try:
+                await self.run()
+            except Exception as error:  # for who waits for the thread
+                failed.append(error)
+
+        thread = threading.Thread(target=lambda: asyncio.run(main()), name="supabase-memory-worker", daemon=True)
+        thread.start()
+        started.wait()
+        try:
+            yield self
+        finally:
+            with suppress(RuntimeError):  # the loop has come to an end by itself
+                loops[0].call_soon_threadsafe(self.stop)
+            thread.join()
+        if failed:
+            raise failed[0]
+
+    async def __aenter__(self) -> Worker:
+        self._refuse_twice()
+        self._task = asyncio.create_task(self.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        await asyncio.sleep(0)
+        self.stop()
+        await self._task
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """Whether it works, and counts about it: for `MetricsServer`."""
+        is_well = self._stop is not None and not self._stop.is_set() and self._last_error is None
+        return is_well, {
+            "worker": self.name,
+            "running": len(self._running),
+            "error": self._last_error,
+            **self.tally.outcomes,
+        }
+
+    def _refuse_twice(self) -> None:
+        if self._stop is not None:
+            raise ConfigurationError("This worker is running already.", hint="Make another Worker for the same memory.")
+
+    async def _work(self, *, drain: bool) -> None:
+        self._refuse_twice()
+        self._stop = asyncio.Event()
+        self._has_begun = False
+        self._memory, self._model = self._limited()
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            async with Wake(self._memory.transport, self.policy.poll_seconds, self.policy.settle_seconds) as wake:
+                self._wake = wake
+                tasks.append(asyncio.create_task(self._hold()))
+                if drain:
+                    await sweep(self._memory, self.policy, self._model)
+                else:
+                    tasks += [asyncio.create_task(self._sweep()), asyncio.create_task(self._gauge())]
+                _logger.info("A worker has started", extra={"memory_worker": self.name})
+                await self._take(wake, drain=drain)
+                await self._finish()
+        finally:
+            # Whoever cancels this is not kept waiting for longer than it takes to give the leases back.
+            for task in tasks:
+                task.cancel()
+            try:
+                await asyncio.shield(self._give_back())
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:
+                self._stop = self._wake = None
+            _logger.info("A worker has stopped", extra={"memory_worker": self.name, "memory_pieces": self.tally.pieces})
+
+    def _limited(self) -> tuple[SupabaseMemory, SummaryModel | None]:
+        """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
+        policy, given = self.policy, self._given
+        memory = copy.copy(given)
+        memory.user_id = None  # everybody's, and not one default user's
+        if given.embeddings is not None:
+            limits = Limits(policy.embedder_concurrency or policy.concurrency)
+            memory.embeddings = cast("EmbeddingModel", LimitedEmbedder(given.embeddings, limits))
+        if given.model is None:
+            return memory, None
+        limits = Limits(policy.model_concurrency or policy.concurrency, policy.model_calls_per_minute)
+        memory.model = cast("SummaryModel", LimitedModel(given.model, limits))
+        return memory, memory.model
+
+    async def _take(self, wake: Wake, *, drain: bool) -> None:
+        """Take work as long as there is a free hand for it."""
+        assert self._stop is not None
+        pause = 1.0
+        while not self._stop.is_set():
+            free = self.policy.concurrency - len(self._running)
+            leases: list[Lease] = []
+            if free > 0:
+                try:
+                    leases = await self._claimed(free, 0 if drain else self.policy.settle_seconds)
+                except SupabaseMemoryError as error:
+                    # What refuses at the beginning is set up wrongly; later it may be, say, in the midst of an upgrade.
+                    if drain or not (self._has_begun or isinstance(error, UnavailableError)):
+                        raise
+                    self._last_error = type(error).__name__
+                    _logger.warning("No work could be taken", extra={"memory_worker": self.name, **about_error(error)})
+                    await wake.wait(pause * random.uniform(0.5, 1))
+                    pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+                    continue
+                pause, self._last_error, self._has_begun = 1.0, None, True
+            # Where as much was there as could be taken there may be more: then the next free hand takes it at once.
+            self._more = drain or len(leases) == free
+            for lease in leases:
+                task = asyncio.create_task(self._piece(lease))
+                self._running[task] = lease
+                task.add_done_callback(self._ended)
+            if drain and not self._running:
+                return
+            if len(leases) < free or len(self._running) >= self.policy.concurrency:
+                await wake.wait()
+
+    async def _claimed(self, limit: int, settle_seconds: float) -> list[Lease]:
+        """Take leases. If this is cancelled meanwhile, what the database gave is still known, and given back."""
+        self._claiming = asyncio.create_task(
+            self._memory.arun(
+                work.claim(
+                    self.name, limit=limit, lease_seconds=self.policy.lease_seconds, settle_seconds=settle_seconds
+                )
+            )
+        )
+        try:
+            leases = await asyncio.shield(self._claiming)
+        except SupabaseMemoryError:
+            self._claiming = None
+            raise
+        self._claiming = None
+        return leases
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        lease = self._running.pop(task, None)
+        if lease is not None:
+            self._ending.discard(lease.token)
+        if self._more and self._wake is not None:
+            self._wake.ring()
+
+    async def _piece(self, lease: Lease) -> None:
+        """One piece of work, from the lease to its end."""
+        error: str | None = None
+        done = Done()
+        try:
+            if lease.attempts > self.policy.most_attempts:
+                error = "abandoned"  # whoever had it before never came to an end: it may bring a worker down
+            else:
+                done = await do_work(self._memory, lease, self.policy.duties, self._model, self._long_term)
+                error = done.error
+        except asyncio.CancelledError:
+            raise
+        except Exception as raised:  # nothing that a conversation holds may bring the worker down
+            error = type(raised).__name__
+            _logger.warning("A piece of work failed", extra={**about(lease.key), **about_error(raised)})
+        self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
+        try:
+            outcome = await self._given_back(lease, error, done)
+        except SupabaseMemoryError as raised:
+            outcome = "lost"  # the lease runs out, and somebody takes it up again
+            _logger.warning("A lease could not be given back", extra={**about(lease.key), **about_error(raised)})
+        self._count(lease, done, error, outcome)
+
+    async def _given_back(self, lease: Lease, error: str | None, done: Done) -> Outcome:
+        if error is None and done.overtaken:
+            # Somebody else works on it, too, which is no failure: once more, from where it stands then.
+            return "again" if await self._memory.arun(work.release([lease])) else "lost"
+        return await self._memory.arun(
+            work.finish(
+                lease,
+                error=error,
+                served=lease.requested and error is None,
+                most_attempts=self.policy.most_attempts,
+                retry_seconds=self.policy.retry_seconds,
+            )
+        )
+
+    def _count(self, lease: Lease, done: Done, error: str | None, outcome: Outcome) -> None:
+        tally, metrics = self.tally, self._memory.metrics
+        tally.outcomes[outcome] = tally.outcomes.get(outcome, 0) + 1
+        tally.chunks += done.index.chunks if done.index is not None else 0
+        tally.summaries += len(done.summary.segments) if done.summary is not None else 0
+        tally.boards += int(done.board is not None and done.board.model_calls > 0 and done.board.failed is None)
+        tally.promoted += done.promoted
+        metrics.piece(outcome)
+        if outcome == "retry":
+            metrics.retried()
+        if outcome == "dead":
+            self._alert("dead", {**about(lease.key), "memory_attempts": lease.attempts, "memory_error": error})
+        if done.poor is not None:
+            self._alert("quality", of_quality(lease.key, done.poor))
+        facts = {"memory_outcome": outcome, "memory_attempts": lease.attempts, "memory_error": error}
+        _logger.info("A piece of work is done", extra={**about(lease.key), **facts})
+
+    def _alert(self, kind: Alert, facts: Mapping[str, Any]) -> None:
+        alert(self._memory.metrics, kind, facts)
+        if self._on_alert is not None:
+            try:
+                self._on_alert(kind, facts)
+            except Exception as error:  # an alert that fails must not stop the work
+                _logger.warning("An alert could not be given", extra=about_error(error))
+
+    async def _hold(self) -> None:
+        """Keep the leases of what is being done; what was lost is stopped, for somebody else may be at it."""
+        while True:
+            await asyncio.sleep(self.policy.lease_seconds / 3)
+            held = dict(self._running)
+            if not held:
+                continue
+            try:
+                tokens = await self._memory.arun(work.heartbeat(held.values(), lease_seconds=self.policy.lease_seconds))
+            except Exception as error:  # this loop must not end
+                _logger.warning("Leases could not be kept", extra={"memory_worker": self.name, **about_error(error)})
+                continue
+            for task, lease in held.items():
+                if lease.token not in tokens and lease.token not in self._ending and not task.done():
+                    _logger.warning("A lease was lost", extra={"memory_worker": self.name, **about(lease.key)})
+                    self.tally.outcomes["lost"] = self.tally.outcomes.get("lost", 0) + 1
+                    self._memory.metrics.piece("lost")
+                    task.cancel()
+
+    async def _sweep(self) -> None:
+        shortest = min(self.policy.sweep_every, self.policy.rederive_every).total_seconds()
+        while True:
+            try:
+                await sweep(self._memory, self.policy, self._model)
+            except Exception as error:  # nor may this one
+                _logger.warning("Chores were left undone", extra={"memory_worker": self.name, **about_error(error)})
+            await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
+
+    async def _gauge(self) -> None:
+        """Look at the queue from time to time, for the metrics and for who is to be alerted."""
+        lagging = False
+        while True:
+            try:
+                queue = await self._memory.arun(work.queue())
+            except Exception as error:  # nor this one
+                _logger.debug("The queue could not be seen", extra=about_error(error))
+            else:
+                metrics = self._memory.metrics
+                metrics.queue(queue.depth, queue.lag_seconds, queue.leases, queue.dead)
+                metrics.index_size(queue.vector_bytes / 1e6)
+                is_late = queue.lag_seconds > self.policy.alert_seconds
+                if is_late and not lagging:
+                    self._alert("lag", {"memory_lag_seconds": round(queue.lag_seconds), "memory_depth": queue.depth})
+                lagging = is_late
+            await asyncio.sleep(_GAUGE_SECONDS)
+
+    async def _finish(self) -> None:
+        """Let what has begun come to an end, for a while."""
+        if self._running:
+            await asyncio.wait([*self._running], timeout=self.policy.grace_seconds)
+
+    async def _give_back(self) -> None:
+        """Stop what has not come to an end, and give its leases back."""
+        left = dict(self._running)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        leases = [*left.values()]
+        with suppress(SupabaseMemoryError, TimeoutError):
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                if self._claiming is not None:
+                    with suppress(SupabaseMemoryError):
+                        leases += await self._claiming
+                    self._claiming = None
+                if leases:
+                    await self._memory.arun(work.release(leases))

@@ -1,0 +1,615 @@
+-- Boards: what is to be read into one next, the commit, what a person does with it, and what an edit takes back.
+-- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+
+-- By this two wordings are the same item: but for capitals, spaces, quotation marks and where a sentence ends. Said by code
+-- points, for what a class of letters holds depends on the database's locale.
+create or replace function memory_private.item_digest(p_text text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select md5(coalesce(nullif(btrim(regexp_replace(regexp_replace(
+    lower(p_text), '["''\u2018-\u201f\u00ab\u00bb\u300c-\u300f]+', '', 'g'),
+    '[.,;:!?\u2026\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]*([\s\u00a0\u3000]+|$)', ' ', 'g')), ''), p_text))
+$function$;
+
+-- What was read from a message that has changed or gone: an item of which it is the evidence goes, with its history; of
+-- others it is no evidence any more, and what it did to them is undone. What a person wrote stays if the message was only
+-- edited. Called with the conversation's row locked.
+create or replace function memory_private.unboard_items(
+  p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_gone   uuid[];
+  v_freed  uuid[];
+  v_item   record;
+  v_before text;
+begin
+  v_gone := array(
+    select i.id from memory.conversation_board_items i
+    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+      and (p_forgotten is null and i.sequences[1] = p_sequence and i.edited_at is null
+           or i.message_ids[1] = p_forgotten));
+  -- What they had replaced is replaced by what replaced them; where that is nothing it holds again, unless the same was
+  -- said once more since.
+  for v_step in 1..100 loop
+    update memory.conversation_board_items i
+       set superseded_by = o.superseded_by, superseded_at = o.superseded_at
+      from memory.conversation_board_items o
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.superseded_by = any (v_gone)
+       and o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.id = i.superseded_by
+       and o.superseded_at is not null;
+    exit when not found;
+  end loop;
+  v_freed := array(
+    select i.id from memory.conversation_board_items i
+    where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.superseded_by = any (v_gone)
+      and i.id <> all (v_gone)
+    order by i.last_seen_at desc, i.id);
+  delete from memory.conversation_board_items i
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = any (v_gone);
+  for v_item in
+    select i.id, i.kind, i.digest from unnest(v_freed) with ordinality as f (id, place)
+    join memory.conversation_board_items i
+      on i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = f.id
+    order by f.place
+  loop
+    update memory.conversation_board_items i
+       set superseded_by = null, version = i.version + 1,
+           superseded_at = case when exists (
+             select from memory.conversation_board_items o
+             where o.user_id = p_user_id and o.conversation_id = p_conversation_id and o.kind = v_item.kind
+               and o.digest = v_item.digest and o.superseded_at is null) then i.superseded_at end
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = v_item.id;
+  end loop;
+  for v_item in
+    select i.id, i.state, i.sequences, i.edited_at is not null as edited,
+           coalesce(array_position(i.message_ids, p_forgotten), array_position(i.sequences, p_sequence)) as place
+    from memory.conversation_board_items i
+    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+      and (p_sequence = any (i.sequences) and p_forgotten is null or p_forgotten = any (i.message_ids))
+  loop
+    select h.before into v_before from memory.conversation_board_changes h
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = v_item.id
+       and h.sequence = v_item.sequences[v_item.place]
+     order by h.version, h.place limit 1;
+    update memory.conversation_board_items i
+       set state = case when v_item.edited then i.state else coalesce(v_before, i.state) end,
+           quote = case when v_item.place > 1 then i.quote end,
+           message_ids = i.message_ids[:v_item.place - 1] || i.message_ids[v_item.place + 1:],
+           sequences = i.sequences[:v_item.place - 1] || i.sequences[v_item.place + 1:]
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = v_item.id;
+  end loop;
+end
+$function$;
+
+-- The same, and the summary begins again where the newest segment ends that has nothing of it.
+create or replace function memory_private.unboard(
+  p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_through bigint;
+  v_segment memory.conversation_summaries;
+begin
+  select b.through_sequence into v_through from memory.conversation_summary_boards b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  if v_through is null then
+    return;
+  end if;
+  perform memory_private.unboard_items(p_user_id, p_conversation_id, p_sequence, p_forgotten);
+  if p_forgotten is not null then
+    -- Nobody knows what a person's own summary was made from; nor what those were that it took the place of.
+    update memory.conversation_summary_boards b
+       set edited_summary = null, edited_by = null, edited_at = null
+     where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.edited_summary is not null;
+    update memory.conversation_board_changes h
+       set before = null
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id is null
+       and h.before is not null;
+  end if;
+  if v_through < p_sequence then
+    return;
+  end if;
+  select s.* into v_segment from memory.conversation_summaries s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+     and s.to_sequence < p_sequence and s.to_sequence <= v_through
+   order by s.number desc limit 1;
+  update memory.conversation_summary_boards b
+     set summary = coalesce(v_segment.content, ''), context_notes = '', quality = null,
+         tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1),
+         version = b.version + 1, updated_at = clock_timestamp()
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+end
+$function$;
+
+-- The items of a board as its readers get them: pinned ones first, then what was said last.
+create or replace function memory_private.board_items(
+  p_user_id text, p_conversation_id uuid, p_history boolean, p_limit integer
+) returns json
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce(json_agg(r), '[]')
+  from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
+               i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.edited_by, i.edited_at
+        from memory.conversation_board_items i
+        where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
+          and (p_history or i.superseded_at is null)
+        order by i.pinned desc, i.last_seen_at desc, i.importance desc, i.text, i.id
+        limit p_limit) r
+$function$;
+
+create function public.memory_pending_board(
+  p_thread_id  text,
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default',
+  p_characters bigint  default 24000, -- about as much is returned, but one message at least
+  p_messages   integer default 200,
+  p_items      integer default 200
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
+  v_b    memory.conversation_summary_boards;
+  v_rows json;
+  v_last bigint;
+  v_opted_out boolean;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  v_opted_out := v_c.opted_out_at is not null;
+  select b.* into v_b from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_c.id;
+  select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
+  from (select t.sequence, t.message_id, t.payload, t.created_at
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.characters,
+                     sum(m.characters) over (order by m.sequence) as characters_through
+              from memory.conversation_messages m
+              where m.user_id = v_user and m.conversation_id = v_c.id
+                and m.sequence > coalesce(v_b.through_sequence, -1) and not v_opted_out
+              order by m.sequence limit p_messages) t
+        where t.characters_through - t.characters < p_characters) r;
+  return json_build_object(
+    'conversation_id', v_c.id,
+    'revision', v_c.revision,
+    'through_sequence', coalesce(v_b.through_sequence, -1),
+    'version', coalesce(v_b.version, 0),
+    'summary', coalesce(v_b.summary, ''),
+    'context_notes', coalesce(v_b.context_notes, ''),
+    'edited_summary', v_b.edited_summary,
+    'items', memory_private.board_items(v_user, v_c.id, false, p_items),
+    'messages', coalesce(v_rows, '[]'),
+    'behind', v_c.next_sequence - 1 - coalesce(v_b.through_sequence, -1),
+    'behind_characters', v_c.total_characters - coalesce((
+      select m.cumulative_characters from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= coalesce(v_b.through_sequence, -1)
+      order by m.sequence desc limit 1), 0),
+    'more', v_c.next_sequence - 1 > coalesce(v_last, v_b.through_sequence, -1) and not v_opted_out,
+    'opted_out', v_opted_out,
+    'topics', memory_private.told_topics(v_user, v_c.id)); -- that are not to be remembered
+end
+$function$;
+comment on function public.memory_pending_board is
+  'langchain-supabase-memory: a board, and the next messages to read into it.';
+
+create function public.memory_commit_board(
+  p_thread_id       text,
+  p_conversation_id uuid,   -- what it was computed from: a conversation, which may have been forgotten and begun anew,
+  p_through         bigint, -- the position,
+  p_revision        bigint, -- and the revision
+  p_to              bigint,
+  p_message_ids     json,   -- of all messages in between
+  p_summary         text,
+  p_context_notes   text,
+  p_items           json    default '[]', -- [{"id", "kind", "type", "text", "state", "quote", "sequence", "replaces"}]
+  p_closed          json    default '[]', -- [{"id", "state", "sequence"}]
+  p_author          text    default 'model',
+  p_tokens          integer default 0,
+  p_quality         float8  default null,
+  p_user_id         text    default null,
+  p_agent_id        text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+declare
+  v_user    text := memory_private.owner(p_user_id);
+  v_c       memory.conversations;
+  v_b       memory.conversation_summary_boards;
+  v_ids     text[] := array(select json_array_elements_text(p_message_ids));
+  v_stored  text[];
+  v_item    record;
+  v_source  record;
+  v_old     memory.conversation_board_items;
+  v_id      uuid;
+  v_place   integer := 0;
+  v_added   integer := 0;
+  v_changed integer := 0;
+  v_topics  text[];
+begin
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
+     for no key update;
+  if not found or v_c.opted_out_at is not null then
+    return jsonb_build_object('committed', false, 'through_sequence', -1);
+  end if;
+  -- Whatever its writer was told: nothing mentions a topic that is not to be remembered.
+  v_topics := memory_private.topics(v_user, v_c.id);
+  p_summary := memory_private.unmentioned(p_summary, v_topics, v_c.language);
+  p_context_notes := memory_private.unmentioned(p_context_notes, v_topics, v_c.language);
+  insert into memory.conversation_summary_boards (user_id, conversation_id) values (v_user, v_c.id)
+  on conflict (user_id, conversation_id) do nothing;
+  select b.* into v_b from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_c.id
+     for no key update;
+  -- The same commit once more, because the answer to the first was lost.
+  if v_b.through_sequence = p_to and p_to > p_through and v_b.summary = p_summary and v_c.revision = p_revision then
+    return jsonb_build_object(
+      'committed', true, 'through_sequence', p_to, 'version', v_b.version, 'added', 0, 'changed', 0);
+  end if;
+  select array_agg(t.message_id order by t.sequence) into v_stored
+    from (select m.sequence, m.message_id from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > p_through and m.sequence <= p_to
+          order by m.sequence) t;
+  -- Compare and swap: nobody was here first, and exactly these messages lie in between.
+  if v_b.through_sequence <> p_through or v_c.revision <> p_revision or v_stored is distinct from v_ids then
+    return jsonb_build_object('committed', false, 'through_sequence', v_b.through_sequence);
+  end if;
+
+  for v_item in
+    select i.*, i.position from rows from (json_to_recordset(p_items) as (
+      id uuid, kind text, type text, text text, state text, importance real, quote text, sequence bigint,
+      replaces uuid)) with ordinality
+      as i (id, kind, type, text, state, importance, quote, sequence, replaces, position)
+    order by i.position
+  loop
+    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence = v_item.sequence
+       and m.sequence > p_through and m.sequence <= p_to;
+    continue when not found; -- without a source nothing is believed
+    continue when memory_private.mentions(concat_ws(' ', v_item.text, v_item.quote), v_topics, v_c.language);
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = v_item.kind
+       and i.digest = memory_private.item_digest(v_item.text) and i.superseded_at is null;
+    if found then
+      -- An exact repeat: it was seen once more. What a person deleted stays deleted, whatever is said.
+      update memory.conversation_board_items i
+         set last_seen_at = greatest(i.last_seen_at, v_source.created_at),
+             first_seen_at = least(i.first_seen_at, v_source.created_at),
+             message_ids = case when v_source.message_id = any (i.message_ids) or i.deleted_at is not null
+                                then i.message_ids else (i.message_ids || v_source.message_id)[:20] end,
+             sequences = case when v_source.sequence = any (i.sequences) or i.deleted_at is not null
+                              then i.sequences else (i.sequences || v_source.sequence)[:20] end
+       where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
+      v_id := v_old.id;
+      -- A task that is named again may be done by now, or to be done once more.
+      if v_old.kind in ('action', 'question') and v_item.state <> v_old.state and v_old.deleted_at is null
+         and not v_old.pinned and v_source.sequence > all (v_old.sequences)
+         and v_source.created_at >= coalesce(v_old.edited_at, '-infinity')
+      then
+        update memory.conversation_board_items i
+           set state = v_item.state, version = i.version + 1
+         where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
+        v_changed := v_changed + 1;
+        v_place := v_place + 1;
+        insert into memory.conversation_board_changes (
+          user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
+        values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+      end if;
+    else
+      insert into memory.conversation_board_items (
+        user_id, conversation_id, id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
+        first_seen_at, last_seen_at, author)
+      values (
+        v_user, v_c.id, coalesce(v_item.id, gen_random_uuid()), v_item.kind, v_item.type, v_item.text, memory_private.item_digest(v_item.text), v_item.state,
+        coalesce(v_item.importance, 0.7), v_item.quote, array[v_source.message_id], array[v_source.sequence],
+        v_source.created_at, v_source.created_at, p_author)
+      returning id into v_id;
+      v_added := v_added + 1;
+      v_place := v_place + 1;
+      insert into memory.conversation_board_changes (
+        user_id, conversation_id, version, place, item_id, action, changed_by)
+      values (v_user, v_c.id, v_b.version + 1, v_place, v_id, 'add', p_author);
+    end if;
+    -- What it contradicts is kept, with both dates; but not what a person pinned, nor what one wrote after it was said.
+    update memory.conversation_board_items i
+       set superseded_by = v_id, superseded_at = v_source.created_at, version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_item.replaces and i.id <> v_id
+       and i.kind = v_item.kind and i.superseded_at is null and i.deleted_at is null and not i.pinned
+       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
+    if found then
+      v_changed := v_changed + 1;
+      v_place := v_place + 1;
+      insert into memory.conversation_board_changes (
+        user_id, conversation_id, version, place, item_id, action, changed_by)
+      values (v_user, v_c.id, v_b.version + 1, v_place, v_item.replaces, 'supersede', p_author);
+    end if;
+  end loop;
+
+  for v_item in select * from json_to_recordset(p_closed) as (id uuid, state text, sequence bigint)
+  loop
+    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence = v_item.sequence
+       and m.sequence > p_through and m.sequence <= p_to;
+    continue when not found;
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_item.id and i.deleted_at is null
+       and i.state <> v_item.state and i.superseded_at is null and not i.pinned
+       and v_source.created_at >= coalesce(i.edited_at, '-infinity')
+       and ((i.kind = 'action' and v_item.state in ('open', 'done', 'cancelled'))
+            or (i.kind = 'question' and v_item.state in ('open', 'answered', 'dropped')));
+    continue when not found;
+    update memory.conversation_board_items i
+       set state = v_item.state, last_seen_at = greatest(i.last_seen_at, v_source.created_at),
+           message_ids = case when v_source.message_id = any (i.message_ids)
+                              then i.message_ids else i.message_ids || v_source.message_id end,
+           sequences = case when v_source.sequence = any (i.sequences)
+                            then i.sequences else i.sequences || v_source.sequence end,
+           version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
+    v_changed := v_changed + 1;
+    v_place := v_place + 1;
+    insert into memory.conversation_board_changes (
+      user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
+    values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+  end loop;
+
+  update memory.conversation_summary_boards b
+     set summary = p_summary, context_notes = p_context_notes, through_sequence = p_to, version = b.version + 1,
+         model = p_author, tokens = p_tokens, quality = p_quality, language = v_c.language,
+         updated_at = clock_timestamp()
+   where b.user_id = v_user and b.conversation_id = v_c.id;
+  return jsonb_build_object(
+    'committed', true, 'through_sequence', p_to, 'version', v_b.version + 1, 'added', v_added, 'changed', v_changed);
+end
+$function$;
+comment on function public.memory_commit_board is
+  'langchain-supabase-memory: revise a board if the conversation is still where the revision was computed from.';
+
+create function public.memory_board(
+  p_thread_id text,
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default',
+  p_history   boolean default false, -- also what was superseded, and all changes
+  p_limit     integer default 500
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
+  v_b    memory.conversation_summary_boards;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  select b.* into v_b from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_c.id;
+  return json_build_object(
+    'conversation_id', v_c.id,
+    'revision', v_c.revision,
+    'next_sequence', v_c.next_sequence,
+    'summary', coalesce(v_b.summary, ''),
+    'context_notes', coalesce(v_b.context_notes, ''),
+    'edited_summary', v_b.edited_summary,
+    'edited_by', v_b.edited_by,
+    'edited_at', v_b.edited_at,
+    'language', coalesce(v_b.language, v_c.language),
+    'model', v_b.model,
+    'tokens', coalesce(v_b.tokens, 0),
+    'quality', v_b.quality,
+    'through_sequence', coalesce(v_b.through_sequence, -1),
+    'version', coalesce(v_b.version, 0),
+    'updated_at', v_b.updated_at,
+    'items', memory_private.board_items(v_user, v_c.id, p_history, least(p_limit, 1000)),
+    'unlisted', greatest(0, (
+      select count(*) from memory.conversation_board_items i
+      where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null
+        and (p_history or i.superseded_at is null)) - least(p_limit, 1000)),
+    'changes', case when p_history then coalesce((
+      select json_agg(r order by r.version desc, r.place desc)
+      from (select h.version, h.place, h.item_id, h.action, h.before, h.changed_by, h.changed_at
+            from memory.conversation_board_changes h
+            where h.user_id = v_user and h.conversation_id = v_c.id
+            order by h.version desc, h.place desc limit least(p_limit, 1000)) r), '[]') end);
+end
+$function$;
+comment on function public.memory_board is
+  'langchain-supabase-memory: the board of a conversation, with its items and, on wish, its history.';
+
+create function public.memory_edit_board(
+  p_thread_id text,
+  p_action    text, -- add, edit, pin, unpin, delete, summary or regenerate
+  p_by        text, -- who
+  p_item_id   uuid    default null,
+  p_kind      text    default null,
+  p_type      text    default null,
+  p_text      text    default null,
+  p_state     text    default null,
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default'
+) returns json
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    text := memory_private.owner(p_user_id);
+  v_id      uuid;
+  v_old     memory.conversation_board_items;
+  v_b       memory.conversation_summary_boards;
+  v_item    uuid := p_item_id;
+  v_before  text;
+  v_segment memory.conversation_summaries;
+  v_c       memory.conversations;
+begin
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
+  end if;
+  v_id := v_c.id;
+  if p_text <> '' and v_c.opted_out_at is not null then
+    raise exception 'this conversation is not to be remembered' using errcode = 'PT400', hint = 'opt in to it first';
+  end if;
+  if memory_private.mentions(p_text, memory_private.topics(v_user, v_id), v_c.language) then
+    raise exception 'it mentions a topic that is not to be remembered'
+      using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
+  end if;
+  insert into memory.conversation_summary_boards (user_id, conversation_id) values (v_user, v_id)
+  on conflict (user_id, conversation_id) do nothing;
+  select b.* into v_b from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_id
+     for no key update;
+  if p_item_id is not null then
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = p_item_id and i.deleted_at is null
+       for no key update;
+    if not found then
+      raise exception 'there is no such item' using errcode = 'PT404', hint = 'read the board again';
+    end if;
+  elsif p_action in ('edit', 'pin', 'unpin', 'delete') then
+    raise exception 'no item is named' using errcode = 'PT400', hint = 'pass its id';
+  end if;
+  if p_state is not null and not coalesce(p_state = any (case coalesce(v_old.kind, p_kind)
+       when 'action' then array['open', 'done', 'cancelled']
+       when 'question' then array['open', 'answered', 'dropped'] else array['current'] end), true)
+  then
+    raise exception 'an item of this kind has no such state' using errcode = 'PT400', hint = 'see BoardItem.state';
+  end if;
+
+  case p_action
+  when 'add' then
+    -- What was once deleted may be written anew; what is there already is not made twice.
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.kind = p_kind
+       and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
+    if found and v_old.deleted_at is null then
+      return json_build_object('item_id', v_old.id, 'version', v_b.version, 'is_new', false);
+    end if;
+    if found then
+      update memory.conversation_board_items i
+         set deleted_at = null, text = p_text, type = p_type, state = p_state, edited_by = p_by, author = p_by,
+             edited_at = clock_timestamp(), last_seen_at = clock_timestamp(), version = i.version + 1
+       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+      v_item := v_old.id;
+    else
+      insert into memory.conversation_board_items (
+        user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author, edited_by,
+        edited_at)
+      values (
+        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, clock_timestamp(),
+        clock_timestamp(), p_by, p_by, clock_timestamp())
+      returning id into v_item;
+    end if;
+  when 'edit' then
+    v_before := case when p_text is not null then v_old.text else v_old.state end;
+    if p_text is not null and exists (
+      select from memory.conversation_board_items i
+      where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_old.kind and i.id <> v_old.id
+        and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null and i.deleted_at is null
+        and v_old.superseded_at is null)
+    then
+      raise exception 'the board has this item already' using errcode = 'PT400', hint = 'delete one of the two';
+    end if;
+    -- The old wording leaves its digest behind, so that a regeneration does not bring it back beside the new one.
+    if p_text is not null and v_old.superseded_at is null
+       and memory_private.item_digest(p_text) <> v_old.digest
+    then
+      -- Who writes again what was deleted, wants it.
+      delete from memory.conversation_board_items i
+       where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_old.kind and i.id <> v_old.id
+         and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
+      update memory.conversation_board_items i set digest = memory_private.item_digest(p_text)
+       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+      insert into memory.conversation_board_items (
+        user_id, conversation_id, kind, text, digest, state, sequences, message_ids, first_seen_at, last_seen_at, author,
+        deleted_at)
+      values (
+        v_user, v_id, v_old.kind, '', v_old.digest, v_old.state, v_old.sequences, v_old.message_ids,
+        v_old.first_seen_at, v_old.last_seen_at, p_by, clock_timestamp())
+      on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do nothing;
+    end if;
+    update memory.conversation_board_items i
+       set text = coalesce(p_text, i.text), state = coalesce(p_state, i.state), type = coalesce(p_type, i.type),
+           edited_by = p_by, edited_at = clock_timestamp(), version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+  when 'pin', 'unpin' then
+    update memory.conversation_board_items i
+       set pinned = p_action = 'pin', version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+  when 'delete' then
+    -- Its words go, those of its history too, and those of the complete summaries' facts and topics.
+    update memory.conversation_summaries s
+       set topics = array_remove(s.topics, v_old.text),
+           key_facts = (select jsonb_agg(f order by n) from jsonb_array_elements(s.key_facts) with ordinality as e (f, n)
+                        where f ->> 'text' <> v_old.text)
+     where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
+       and (v_old.text = any (s.topics) or s.key_facts @> jsonb_build_array(jsonb_build_object('text', v_old.text)));
+    update memory.conversation_board_items i
+       set text = '', quote = null, type = null, deleted_at = clock_timestamp(), edited_by = p_by, pinned = false,
+           -- It is to keep its like from coming back, which what was superseded does not do.
+           superseded_at = case when exists (
+             select from memory.conversation_board_items o
+             where o.user_id = v_user and o.conversation_id = v_id and o.kind = v_old.kind and o.digest = i.digest
+               and o.superseded_at is null) then i.superseded_at end,
+           edited_at = clock_timestamp(), version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+    update memory.conversation_board_changes h
+       set before = null
+     where h.user_id = v_user and h.conversation_id = v_id and h.item_id = v_old.id;
+  when 'summary' then
+    v_before := v_b.edited_summary;
+    update memory.conversation_summary_boards b
+       set edited_summary = nullif(p_text, ''), edited_by = p_by, edited_at = clock_timestamp()
+     where b.user_id = v_user and b.conversation_id = v_id;
+  when 'regenerate' then
+    -- What a model wrote goes and is written anew; what a person wrote, edited, pinned or deleted stays. So does what was
+    -- read from messages that have expired, with the first summary that covers those: it cannot be written anew.
+    delete from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.edited_at is null and not i.pinned
+       and i.deleted_at is null and i.sequences[1] > v_c.expired_through;
+    update memory.conversation_board_items i
+       set superseded_by = null, superseded_at = null
+     where i.user_id = v_user and i.conversation_id = v_id and i.superseded_at is not null
+       and not exists (
+         select from memory.conversation_board_items o
+         where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.id = i.superseded_by)
+       and i.id = (
+         select o.id from memory.conversation_board_items o
+         where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.kind = i.kind
+           and o.digest = i.digest
+         order by o.superseded_at desc, o.id limit 1); -- null first: what holds already
+    select s.* into v_segment from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 and v_c.expired_through >= 0
+       and s.to_sequence >= v_c.expired_through
+     order by s.number limit 1;
+    update memory.conversation_summary_boards b
+       set summary = coalesce(v_segment.content, ''), context_notes = '', quality = null,
+           tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1)
+     where b.user_id = v_user and b.conversation_id = v_id;
+  else
+    raise exception 'unknown action' using errcode = 'PT400';
+  end case;
+  update memory.conversation_summary_boards b
+     set version = b.version + 1, updated_at = clock_timestamp()
+   where b.user_id = v_user and b.conversation_id = v_id;
+  insert into memory.conversation_board_changes (
+    user_id, conversation_id, version, place, item_id, action, before, changed_by)
+  values (v_user, v_id, v_b.version + 1, 1, v_item, p_action, v_before, p_by);
+  return json_build_object('item_id', v_item, 'version', v_b.version + 1, 'is_new', p_action = 'add');
+end
+$function$;
+comment on function public.memory_edit_board is
+  'langchain-supabase-memory: what a person does with a board; noted with who and when.';

@@ -1,0 +1,566 @@
+-- People in control: what is not to be remembered, what matters, and summaries that a person edits.
+
+-- A text as it is compared with a topic: one case, no accents, no punctuation, one form of each letter. Where lower() of
+-- this database knows ASCII alone, a collation that knows more takes its place.
+do $do$
+declare
+  v_collation text;
+begin
+  select quote_ident(c.collname) into v_collation
+  from pg_catalog.pg_collation c
+  where c.collnamespace = 'pg_catalog'::regnamespace and c.collname in ('pg_c_utf8', 'und-x-icu', 'C.utf8')
+    and c.collencoding in (-1, pg_char_to_encoding('UTF8'))
+  order by array_position(array['pg_c_utf8', 'und-x-icu', 'C.utf8'], c.collname::text) limit 1;
+  execute format($make$
+    create or replace function memory_private.folded(p_text text) returns text
+    language sql immutable security invoker set search_path = ''
+    as %L $make$, format($body$
+  select btrim(regexp_replace(
+    normalize(
+      translate(replace(lower(regexp_replace(
+        normalize(p_text, NFKD), '[\u0300-\u036f\u00ad\u200b-\u200f\u2060\ufeff]+', '', 'g')%s),
+        'ß', 'ss'), 'ς', 'σ'), NFC),
+    '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u3030\ufe30-\ufe4f]+',
+    ' ', 'g'))
+$body$, coalesce(' collate pg_catalog.' || v_collation, '')));
+end
+$do$;
+
+-- Whether a text mentions one of some folded topics: its words, next to one another, as text search reduces them in the
+-- text's language, in English and not at all. Where words are not set apart, or end in many ways that no dictionary here
+-- knows (Chinese, Japanese, Korean, Thai, …), and for emoji: its characters.
+create or replace function memory_private.mentions(p_text text, p_topics text[], p_language text default null)
+returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_text   text;
+  v_tight  text;
+  v_topic  text;
+  v_config text;
+  v_words  text[];
+  v_vector tsvector;
+begin
+  if p_text is null or cardinality(p_topics) = 0 then
+    return false;
+  end if;
+  v_text := memory_private.folded(left(p_text, 200000));
+  v_tight := replace(v_text, ' ', '');
+  foreach v_topic in array p_topics loop
+    if v_topic ~ ('[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2190-\u2bff\u3005-\u3007\u3040-\u30ff'
+                  '\u3130-\u318f\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00010000-\U0010ffff]')
+    then
+      if strpos(v_tight, replace(v_topic, ' ', '')) > 0 then
+        return true;
+      end if;
+    else
+      v_words := v_words || v_topic;
+    end if;
+  end loop;
+  if v_words is null then
+    return false;
+  end if;
+  for v_config in select distinct l from unnest(array['simple', 'english', coalesce(p_language, 'english')]) l loop
+    v_vector := to_tsvector(v_config::regconfig, v_text);
+    foreach v_topic in array v_words loop
+      if v_vector @@ phraseto_tsquery(v_config::regconfig, v_topic) then
+        return true;
+      end if;
+    end loop;
+  end loop;
+  return false;
+end
+$function$;
+
+-- A text without the sentences that mention a topic.
+create or replace function memory_private.unmentioned(p_text text, p_topics text[], p_language text default null)
+returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_part text;
+  v_kept text[] := '{}';
+  v_left text;
+  v_last integer;
+begin
+  if not memory_private.mentions(p_text, p_topics, p_language) then
+    return p_text;
+  end if;
+  foreach v_part in array string_to_array(regexp_replace(
+    translate(p_text, chr(31), ' '), '([.!?…]+["''”’)»\]]*\s+|[。！？]+[」』”’]*\s*|\n+)', '\1' || chr(31), 'g'), chr(31))
+  loop
+    continue when memory_private.mentions(v_part, p_topics, p_language);
+    v_last := cardinality(v_kept);
+    -- Nor what mentions it across the end of a sentence.
+    if v_last > 0 and memory_private.mentions(v_kept[v_last] || v_part, p_topics, p_language) then
+      v_kept := v_kept[:v_last - 1];
+    else
+      v_kept := v_kept || v_part;
+    end if;
+  end loop;
+  v_left := btrim(array_to_string(v_kept, ''), E' \n\t\r');
+  return case when memory_private.mentions(v_left, p_topics, p_language) then '' else v_left end;
+end
+$function$;
+
+-- The topics that are not to be remembered of a conversation, folded.
+create or replace function memory_private.topics(p_user_id text, p_conversation_id uuid) returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select distinct o.folded from memory.opt_outs o
+    where o.user_id = p_user_id and o.topic is not null
+      and (o.conversation_id is null or o.conversation_id = p_conversation_id)
+    order by 1)
+$function$;
+
+-- The same as they were written, for who is told of them; null if there is none.
+create or replace function memory_private.told_topics(p_user_id text, p_conversation_id uuid) returns json
+language sql stable security invoker set search_path = ''
+as $function$
+  select json_agg(distinct o.topic) from memory.opt_outs o
+  where o.user_id = p_user_id and o.topic is not null
+    and (o.conversation_id is null or o.conversation_id = p_conversation_id)
+$function$;
+
+-- What is committed was checked against all that a user has opted out of: a commit holds that as it is until its end, also
+-- in a conversation that is only just begun. Before the conversation's row lock, never after it.
+create or replace function memory_private.hold_opt_outs(p_user_id text, p_change boolean default false) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_key constant bigint := hashtextextended('langchain-supabase-memory opt-outs ' || p_user_id, 0);
+begin
+  if p_change then
+    perform pg_advisory_xact_lock(v_key);
+  else
+    perform pg_advisory_xact_lock_shared(v_key);
+  end if;
+end
+$function$;
+
+-- Take back all that is derived from a conversation. Called with its row locked.
+create or replace function memory_private.underive(p_user_id text, p_conversation_id uuid) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  update memory.promotions p set withdrawn = true
+   where p.user_id = p_user_id and p.conversation_id = p_conversation_id;
+  delete from memory.chunk_lexemes l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
+  delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
+  delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
+  delete from memory.chunk_ratings r where r.user_id = p_user_id and r.conversation_id = p_conversation_id;
+  delete from memory.conversation_summaries s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
+  delete from memory.conversation_board_changes h where h.user_id = p_user_id and h.conversation_id = p_conversation_id;
+  delete from memory.conversation_board_items i where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
+  delete from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  update memory.control_changes h set before = null
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.before is not null;
+  update memory.conversations c
+     set revision = c.revision + 1, indexed_through = -1, chunk_count = 0, has_stale = false, speakers = '{}',
+         language = null, withheld = false, index_failures = 0, index_retry_at = null, index_error = null,
+         summary_failures = 0, summary_retry_at = null, summary_error = null
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+  perform memory_private.reposition(p_user_id, p_conversation_id);
+end
+$function$;
+
+-- Take back what of a conversation mentions a topic, and refuse what is under way. Called with its row locked.
+create or replace function memory_private.drop_topic(p_user_id text, p_conversation_id uuid, p_topic text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_c       memory.conversations;
+  v_topics  constant text[] := array[p_topic];
+  v_places  bigint[];
+  v_barrier integer; -- the last segment that cannot be written anew, because messages are gone or a person wrote it
+  v_first   bigint;
+begin
+  update memory.conversations c set revision = c.revision + 1
+   where c.user_id = p_user_id and c.id = p_conversation_id
+  returning c.* into v_c;
+  v_places := array(
+    select k.place from memory.working_memory_chunks k
+    where k.user_id = p_user_id and k.conversation_id = p_conversation_id and not k.stale
+    group by k.place
+    having memory_private.mentions(string_agg(k.content, ' ' order by k.part), v_topics, v_c.language));
+  -- What moved to long-term memory, also from what has gone here since.
+  update memory.promotions p set withdrawn = true
+   where p.user_id = p_user_id and p.conversation_id = p_conversation_id and not p.withdrawn
+     and (p.source_id in (select k.id from memory.working_memory_chunks k
+                          where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+                            and k.place = any (v_places))
+          or p.source_id in (select i.id from memory.conversation_board_items i
+                             where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+                               and memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language))
+          or exists (select from memory.conversation_messages m
+                     where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+                       and m.message_id = any (p.message_ids)
+                       and memory_private.mentions(m.text, v_topics, v_c.language)));
+  if v_places <> '{}' then
+    perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_places);
+    update memory.conversations c set withheld = true where c.user_id = p_user_id and c.id = p_conversation_id;
+  end if;
+
+  select coalesce(max(s.number), 0) into v_barrier from memory.conversation_summaries s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+     and (s.edited_at is not null or s.from_sequence <= v_c.expired_through);
+  select min(s.from_sequence) into v_first from memory.conversation_summaries s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+     and (s.level = 0 and s.number > v_barrier or s.level > 0 and s.from_sequence > v_c.expired_through)
+     and memory_private.mentions(
+       concat_ws(' ', s.content, array_to_string(s.topics, ' '), s.key_facts::text), v_topics, v_c.language);
+  if v_first is not null then
+    delete from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level > 0
+       and s.to_sequence >= v_first and s.from_sequence > v_c.expired_through;
+    -- Of the rolling summary never more than what can be written anew.
+    perform memory_private.uncover(p_user_id, p_conversation_id, greatest(v_first, (
+      select s.to_sequence + 1 from memory.conversation_summaries s
+      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0 and s.number = v_barrier)));
+  end if;
+  -- The others lose the sentences. A vector of them would still mean the same: it goes, and so does one on its way.
+  with changed as (
+    update memory.conversation_summaries s
+       set content = t.content, characters = length(t.content),
+           tokens = greatest(1, ceil(s.tokens * length(t.content)::float8 / s.characters)::integer),
+           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, t.content),
+           topics = case when s.topics is not null then array(
+             select u from unnest(s.topics) u where not memory_private.mentions(u, v_topics, s.language)) end,
+           key_facts = (select jsonb_agg(f) from jsonb_array_elements(s.key_facts) f
+                        where not memory_private.mentions(f::text, v_topics, s.language))
+      from (select r.ctid as place,
+                   coalesce(nullif(memory_private.unmentioned(r.content, v_topics, v_c.language), ''), '…') as content
+            from memory.conversation_summaries r
+            where r.user_id = p_user_id and r.conversation_id = p_conversation_id
+              and memory_private.mentions(
+                concat_ws(' ', r.content, array_to_string(r.topics, ' '), r.key_facts::text), v_topics, v_c.language)) t
+     where s.ctid = t.place
+    returning s.level, s.number)
+  delete from memory.summary_embeddings e
+   using changed g
+   where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.level = g.level and e.number = g.number;
+
+  delete from memory.conversation_board_items i
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+     and memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language);
+  update memory.conversation_board_items i
+     set superseded_by = null
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.superseded_by is not null
+     and not exists (
+       select from memory.conversation_board_items o
+       where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.id = i.superseded_by);
+  update memory.conversation_board_changes h set before = null
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id
+     and memory_private.mentions(h.before, v_topics, v_c.language);
+  update memory.control_changes h set before = null
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id
+     and memory_private.mentions(h.before, v_topics, v_c.language);
+  update memory.conversation_summary_boards b
+     set summary = memory_private.unmentioned(b.summary, v_topics, v_c.language),
+         context_notes = memory_private.unmentioned(b.context_notes, v_topics, v_c.language),
+         edited_summary = nullif(memory_private.unmentioned(b.edited_summary, v_topics, v_c.language), ''),
+         version = b.version + 1, updated_at = clock_timestamp()
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+end
+$function$;
+
+create function public.memory_opt_out(
+  p_by        text,                -- who
+  p_thread_id text default null,   -- null: in all conversations of the user; then with a topic
+  p_topic     text default null,   -- null: all of the conversation
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_topic  text := memory_private.folded(p_topic);
+  v_id     uuid;
+  v_found  uuid;
+  v_number integer := 0;
+begin
+  if p_thread_id is null and p_topic is null or v_topic = '' then
+    raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic of letters';
+  end if;
+  perform memory_private.hold_opt_outs(v_user, true);
+  if p_thread_id is not null then
+    -- Also before the first word is said.
+    insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
+    on conflict (user_id, agent_id, thread_id) do nothing;
+    select c.id into v_id from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       for no key update;
+  end if;
+  insert into memory.opt_outs (user_id, conversation_id, topic, folded, created_by)
+  values (v_user, v_id, p_topic, v_topic, p_by)
+  on conflict do nothing
+  returning id into v_found;
+  if v_found is null then
+    return jsonb_build_object('is_new', false, 'conversations', 0);
+  end if;
+  if p_topic is null then
+    perform memory_private.underive(v_user, v_id);
+    update memory.conversations c set opted_out_at = clock_timestamp() where c.user_id = v_user and c.id = v_id;
+    v_number := 1;
+  else
+    for v_found in
+      select c.id from memory.conversations c
+      where c.user_id = v_user and (v_id is null or c.id = v_id)
+      order by c.user_id, c.id
+        for no key update
+    loop
+      perform memory_private.drop_topic(v_user, v_found, v_topic);
+      v_number := v_number + 1;
+    end loop;
+  end if;
+  insert into memory.control_changes (user_id, conversation_id, action, subject, changed_by)
+  values (v_user, v_id, 'opt_out', p_topic, p_by);
+  return jsonb_build_object('is_new', true, 'conversations', v_number);
+end
+$function$;
+comment on function public.memory_opt_out is
+  'langchain-supabase-memory: remember nothing of a conversation, or of a topic; what is derived goes at once.';
+
+create function public.memory_opt_in(
+  p_by        text,
+  p_thread_id text default null,
+  p_topic     text default null,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_topic text := memory_private.folded(p_topic);
+  v_id    uuid;
+  v_each  uuid;
+begin
+  if p_thread_id is null and p_topic is null then
+    raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic';
+  end if;
+  perform memory_private.hold_opt_outs(v_user, true);
+  if p_thread_id is not null then
+    select c.id into v_id from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       for no key update;
+    if not found then
+      return '{"removed": false}';
+    end if;
+  end if;
+  delete from memory.opt_outs o
+   where o.user_id = v_user and o.conversation_id is not distinct from v_id and o.folded is not distinct from v_topic;
+  if not found then
+    return '{"removed": false}';
+  end if;
+  if p_topic is null then
+    -- Due again, from its beginning.
+    update memory.conversations c set opted_out_at = null, revision = c.revision + 1
+     where c.user_id = v_user and c.id = v_id;
+  else
+    -- What was not indexed leaves no mark of where: such a conversation is indexed anew.
+    for v_each in
+      select c.id from memory.conversations c
+      where c.user_id = v_user and (v_id is null or c.id = v_id) and c.withheld
+      order by c.user_id, c.id
+        for no key update
+    loop
+      perform memory_private.drop_chunks(v_user, v_each, array(
+        select distinct k.place from memory.working_memory_chunks k
+        where k.user_id = v_user and k.conversation_id = v_each));
+      update memory.conversations c
+         set withheld = false, indexed_through = -1, revision = c.revision + 1
+       where c.user_id = v_user and c.id = v_each;
+    end loop;
+  end if;
+  insert into memory.control_changes (user_id, conversation_id, action, subject, changed_by)
+  values (v_user, v_id, 'opt_in', p_topic, p_by);
+  return '{"removed": true}';
+end
+$function$;
+comment on function public.memory_opt_in is
+  'langchain-supabase-memory: remember a conversation, or a topic, again.';
+
+create function public.memory_opt_outs(
+  p_user_id   text default null,
+  p_agent_id  text default null, -- null: with all agents
+  p_thread_id text default null  -- null: of all conversations, and those for all
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return coalesce((
+    select json_agg(json_build_object(
+             'thread_id', c.thread_id, 'agent_id', c.agent_id, 'topic', o.topic, 'by', o.created_by, 'at', o.created_at)
+           order by o.created_at, o.id)
+    from memory.opt_outs o
+    left join memory.conversations c on c.user_id = o.user_id and c.id = o.conversation_id
+    where o.user_id = v_user
+      and (o.conversation_id is null
+           or (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id))),
+    '[]');
+end
+$function$;
+comment on function public.memory_opt_outs is
+  'langchain-supabase-memory: what is not to be remembered, and who said so.';
+
+create function public.memory_rate_chunk(
+  p_chunk_id   uuid,
+  p_importance float8,
+  p_by         text,
+  p_thread_id  text default null, -- null: in whichever conversation of the user it is
+  p_user_id    text default null,
+  p_agent_id   text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    text := memory_private.owner(p_user_id);
+  v_id      uuid;
+  v_before  real;
+  v_version integer;
+begin
+  select k.conversation_id into v_id from memory.working_memory_chunks k
+    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
+   where k.user_id = v_user and k.id = p_chunk_id
+     and (p_thread_id is null or c.thread_id = p_thread_id and c.agent_id = p_agent_id);
+  -- Under the lock that indexing commits under, and looked at once more.
+  perform 1 from memory.conversations c where c.user_id = v_user and c.id = v_id for no key update;
+  select coalesce(r.importance, k.importance) into v_before from memory.working_memory_chunks k
+    left join memory.chunk_ratings r
+      on r.user_id = k.user_id and r.conversation_id = k.conversation_id and r.chunk_id = k.id
+   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id
+   limit 1;
+  if not found then
+    raise exception 'there is no such chunk' using errcode = 'PT404', hint = 'recall it, or list the chunks, again';
+  end if;
+  insert into memory.chunk_ratings as r (user_id, conversation_id, chunk_id, importance, rated_by)
+  values (v_user, v_id, p_chunk_id, p_importance, p_by)
+  on conflict (user_id, conversation_id, chunk_id) do update
+    set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = clock_timestamp(),
+        version = r.version + 1
+  returning r.version into v_version;
+  update memory.working_memory_chunks k set importance = p_importance
+   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id and not k.stale;
+  insert into memory.control_changes (user_id, conversation_id, action, subject, before, changed_by)
+  values (v_user, v_id, 'rate', p_chunk_id::text, v_before::text, p_by);
+  return jsonb_build_object('importance', p_importance::real, 'version', v_version);
+end
+$function$;
+comment on function public.memory_rate_chunk is
+  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same words are indexed anew.';
+
+create function public.memory_edit_summary(
+  p_thread_id      text,
+  p_action         text, -- edit, delete or regenerate
+  p_by             text,
+  p_number         integer default null,
+  p_text           text    default null,
+  p_tokens         integer default null,
+  p_include_edited boolean default false, -- regenerate what a person wrote as well
+  p_user_id        text    default null,
+  p_agent_id       text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_c      memory.conversations;
+  v_s      memory.conversation_summaries;
+  v_keep   integer; -- the last segment that stays
+  v_gone   bigint;
+  v_from   bigint;
+begin
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
+  end if;
+  if p_action in ('edit', 'delete') then
+    select s.* into v_s from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
+    if not found then
+      raise exception 'there is no such summary' using errcode = 'PT404', hint = 'read the summaries again';
+    end if;
+  end if;
+  case p_action
+  when 'edit' then
+    if memory_private.mentions(p_text, memory_private.topics(v_user, v_c.id), v_c.language) then
+      raise exception 'it mentions a topic that is not to be remembered'
+        using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
+    end if;
+    v_keep := p_number;
+    v_from := v_s.from_sequence;
+    -- Its vector was of other words; one that is on its way is refused by the id.
+    delete from memory.summary_embeddings e
+     where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.number = p_number;
+    update memory.conversation_summaries s
+       set content = p_text, characters = length(p_text), tokens = p_tokens, clipped = false, quality = null,
+           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, p_text), edited_by = p_by,
+           edited_at = clock_timestamp()
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
+  when 'delete' then
+    v_keep := p_number - 1;
+    v_from := v_s.from_sequence;
+    -- What was deleted is not kept elsewhere.
+    update memory.control_changes h set before = null
+     where h.user_id = v_user and h.conversation_id = v_c.id and h.to_sequence >= v_s.to_sequence;
+  when 'regenerate' then
+    -- What was made from messages that have expired cannot be written anew, and stays.
+    select coalesce(max(s.number), 0) into v_keep from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
+       and (s.edited_at is not null and not p_include_edited or s.from_sequence <= v_c.expired_through);
+    select s.to_sequence + 1 into v_from from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_keep;
+    v_from := greatest(coalesce(v_from, 0), v_c.expired_through + 1);
+  else
+    raise exception 'unknown action' using errcode = 'PT400';
+  end case;
+  delete from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number > v_keep;
+  get diagnostics v_gone = row_count;
+  delete from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0 and s.to_sequence >= v_from
+     and (p_action <> 'regenerate' or s.from_sequence > v_c.expired_through);
+  update memory.conversations c
+     set revision = c.revision + 1, summary_failures = 0, summary_retry_at = null, summary_error = null
+   where c.user_id = v_user and c.id = v_c.id;
+  perform memory_private.reposition(v_user, v_c.id);
+  insert into memory.control_changes (user_id, conversation_id, action, subject, before, to_sequence, changed_by)
+  values (v_user, v_c.id, p_action || '_summary', p_number::text,
+          case p_action when 'edit' then v_s.content end, v_s.to_sequence, p_by);
+  return jsonb_build_object('taken_back', v_gone);
+end
+$function$;
+comment on function public.memory_edit_summary is
+  'langchain-supabase-memory: what a person does with segments; what was built on them is taken back.';
+
+create function public.memory_control_changes(
+  p_user_id   text    default null,
+  p_agent_id  text    default null,
+  p_thread_id text    default null, -- null: of all conversations, and those for all
+  p_limit     integer default 100
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return coalesce((
+    select json_agg(r order by r.changed_at desc, r.id)
+    from (select h.id, c.thread_id, c.agent_id, h.action, h.subject, h.before, h.changed_by, h.changed_at
+          from memory.control_changes h
+          left join memory.conversations c on c.user_id = h.user_id and c.id = h.conversation_id
+          where h.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
+            and (p_thread_id is null or c.thread_id = p_thread_id)
+          order by h.changed_at desc, h.id limit least(p_limit, 1000)) r), '[]');
+end
+$function$;
+comment on function public.memory_control_changes is
+  'langchain-supabase-memory: who changed what of opt-outs, ratings and summaries, the newest first.';

@@ -1,0 +1,167 @@
+-- Introducing the memory step by step: the stage of an agent, and the comparisons of the old and the new context.
+
+-- The same user falls on the same side for as long as the share is the same, and stays inside while it grows.
+create or replace function memory_private.in_share(p_user_id text, p_share float8) returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select ('x' || substr(encode(sha256(convert_to(p_user_id, 'UTF8')), 'hex'), 1, 12))::bit(48)::bigint
+         < p_share * 281474976710656
+$function$;
+
+-- Comparisons are of use for as long as somebody decides by them.
+create or replace function memory_private.expire_comparisons(p_user_id text, p_conversation_id uuid) returns void
+language sql volatile security invoker set search_path = ''
+as $function$
+  delete from memory.context_comparisons x
+   where x.user_id = p_user_id and x.conversation_id = p_conversation_id
+     and x.compared_at < clock_timestamp() - interval '30 days'
+$function$;
+
+create function public.memory_rollout(
+  p_user_id  text default null, -- null: the subject of the caller's token, if there is one
+  p_agent_id text default 'default'
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $function$
+  select jsonb_build_object(
+           'version', r.version, 'stage', r.stage, 'share', r.share, 'rest', r.rest, 'set_at', r.set_at,
+           'mine', case when u.id is null then null
+                        when memory_private.in_share(u.id, r.share) then r.stage
+                        else r.rest end)
+    from memory.rollouts r, coalesce(p_user_id, auth.jwt() ->> 'sub') as u (id)
+   where r.agent_id = p_agent_id
+   order by r.version desc limit 1
+$function$;
+comment on function public.memory_rollout is
+  'langchain-supabase-memory: the stage of an agent, and that of one user.';
+
+create function public.memory_set_rollout(
+  p_stage    text,
+  p_by       text,
+  p_agent_id text   default 'default',
+  p_share    float8 default 1,
+  p_rest     text   default 'off'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_row memory.rollouts;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory rollout ' || p_agent_id, 0));
+  insert into memory.rollouts as r (agent_id, version, stage, share, rest, set_by)
+  select p_agent_id, 1 + coalesce(max(o.version), 0), p_stage, p_share, p_rest, p_by
+  from memory.rollouts o where o.agent_id = p_agent_id
+  returning r.* into v_row;
+  return to_jsonb(v_row);
+end
+$function$;
+comment on function public.memory_set_rollout is
+  'langchain-supabase-memory: set the stage of an agent, for all servers at once.';
+
+create function public.memory_rollouts(
+  p_agent_id text    default 'default',
+  p_limit    integer default 100
+) returns jsonb -- the newest so many, oldest first
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce(jsonb_agg(to_jsonb(t) order by t.version), '[]')
+  from (select r.* from memory.rollouts r where r.agent_id = p_agent_id order by r.version desc limit p_limit) t
+$function$;
+comment on function public.memory_rollouts is
+  'langchain-supabase-memory: who set the stage of an agent to what, and when.';
+
+create function public.memory_compare(
+  p_thread_id  text,
+  p_comparison json,                    -- the numbers, by the names of the columns
+  p_only_old   json    default '[]',    -- ids of messages that the old context alone has
+  p_through    bigint  default -1,      -- the last message that the summary in the new context covers
+  p_user_id    text    default null,
+  p_agent_id   text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+  v_new  memory.context_comparisons;
+begin
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if v_id is null then
+    return jsonb_build_object('recorded', false, 'covered_by_summary', null);
+  end if;
+  v_new := json_populate_record(null::memory.context_comparisons, p_comparison);
+  if v_new.new_messages is not null then
+    select count(*) into v_new.covered_by_summary from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence <= p_through
+       and m.message_id = any (array(select json_array_elements_text(p_only_old)));
+  end if;
+  perform memory_private.expire_comparisons(v_user, v_id);
+  insert into memory.context_comparisons as x (
+    user_id, conversation_id, stage, old_messages, new_messages, old_tokens, new_tokens, old_characters, new_characters,
+    old_ms, new_ms, shared, only_old, only_new, covered_by_summary, omitted, error)
+  values (
+    v_user, v_id, v_new.stage, v_new.old_messages, v_new.new_messages, v_new.old_tokens, v_new.new_tokens,
+    v_new.old_characters, v_new.new_characters, v_new.old_ms, v_new.new_ms, v_new.shared, v_new.only_old,
+    v_new.only_new, v_new.covered_by_summary, v_new.omitted, left(v_new.error, 100))
+  returning x.compared_at into v_new.compared_at;
+  return jsonb_build_object(
+    'recorded', true, 'covered_by_summary', v_new.covered_by_summary, 'compared_at', v_new.compared_at);
+end
+$function$;
+comment on function public.memory_compare is
+  'langchain-supabase-memory: record what the old and the new context of one call came to, in numbers.';
+
+create function public.memory_comparisons(
+  p_thread_id text,
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default',
+  p_limit     integer default 100
+) returns jsonb -- the newest so many, oldest first
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+begin
+  return (
+    select coalesce(jsonb_agg(to_jsonb(t) - 'conversation_id' - 'id' order by t.compared_at, t.id), '[]')
+    from (select x.*, c.agent_id, c.thread_id
+          from memory.conversations c
+          join memory.context_comparisons x on x.user_id = c.user_id and x.conversation_id = c.id
+          where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+          order by x.compared_at desc, x.id desc limit p_limit) t);
+end
+$function$;
+comment on function public.memory_comparisons is
+  'langchain-supabase-memory: the comparisons of the old and the new context in a conversation.';
+
+create function public.memory_comparison_report(
+  p_user_id  text        default null, -- null: everybody that the caller may see
+  p_agent_id text        default null, -- null: all agents
+  p_since    timestamptz default null
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce(jsonb_agg(to_jsonb(r)), '[]')
+  from (
+    select x.stage, count(*) as comparisons, count(x.error) as failures,
+           percentile_cont(array[0.5, 0.95]) within group (order by x.old_tokens) as old_tokens,
+           percentile_cont(array[0.5, 0.95]) within group (order by x.new_tokens) as new_tokens,
+           percentile_cont(array[0.5, 0.95]) within group (order by x.old_ms) as old_ms,
+           percentile_cont(array[0.5, 0.95]) within group (order by x.new_ms) as new_ms,
+           coalesce(sum(x.old_tokens) filter (where x.new_tokens is not null), 0) as all_old_tokens,
+           coalesce(sum(x.new_tokens), 0) as all_new_tokens,
+           coalesce(sum(x.shared), 0) as shared,
+           coalesce(sum(x.only_old), 0) as only_old,
+           coalesce(sum(x.only_new), 0) as only_new,
+           coalesce(sum(x.covered_by_summary), 0) as covered_by_summary,
+           coalesce(sum(x.omitted), 0) as omitted
+    from memory.context_comparisons x
+    where (p_user_id is null or x.user_id = p_user_id) and (p_since is null or x.compared_at >= p_since)
+      and (p_agent_id is null or exists (
+        select from memory.conversations c
+        where c.user_id = x.user_id and c.id = x.conversation_id and c.agent_id = p_agent_id))
+    group by x.stage) r
+$function$;
+comment on function public.memory_comparison_report is
+  'langchain-supabase-memory: what the comparisons of the old and the new context come to, by stage.';

@@ -1,0 +1,53 @@
+-- Due work: which conversations a worker has to look at. Work is state, not a log: one row per conversation, made in the
+-- transaction that gives reason for it. Losing it would lose nothing, for what is due can be derived from the state.
+
+alter table memory.conversations
+  add column priority     smallint    not null default 0,
+  add column requested_at timestamptz,
+  add column served_at    timestamptz,
+  add column archived_at  timestamptz;
+
+comment on column memory.conversations.priority is
+  'Of two conversations that are due, a worker takes the one of the higher priority.';
+comment on column memory.conversations.requested_at is
+  'When somebody last asked for it to be summarised now; served_at: of which such wish that was done.';
+comment on column memory.conversations.archived_at is
+  'Since when it is archived: idle, and completely summarised. The next message brings it back.';
+
+create table memory_private.work (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  since           timestamptz not null default clock_timestamp(),
+  run_after       timestamptz not null default clock_timestamp(),
+  priority        smallint    not null default 0,
+  attempts        integer     not null default 0,
+  error           text,
+  worker          text,
+  lease_token     uuid,
+  lease_until     timestamptz,
+  is_moved        boolean     not null default false,
+  dead_at         timestamptz,
+  primary key (user_id, conversation_id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+) with (fillfactor = 70); -- a lease is updated in place
+
+create index work_ready_idx on memory_private.work (priority desc, run_after) where dead_at is null;
+
+comment on table memory_private.work is
+  'Conversations that a worker has to look at; each is there once, however many messages were stored.';
+comment on column memory_private.work.run_after is
+  'Not before this time: the end of a lease, or of the wait after a failure.';
+comment on column memory_private.work.is_moved is
+  'Whether, while it was leased, something happened that the position does not show: a chunk became stale.';
+comment on column memory_private.work.dead_at is
+  'Since when nobody tries it any more, because it failed too often.';
+
+-- What is done from time to time for all conversations, by one worker each time.
+create table memory_private.chores (
+  name      text primary key,
+  run_after timestamptz not null
+);
+
+-- What is there already is looked at once.
+insert into memory_private.work (user_id, conversation_id)
+select c.user_id, c.id from memory.conversations c where c.next_sequence > 0;

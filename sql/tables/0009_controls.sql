@@ -1,0 +1,77 @@
+-- People in control: what is not to be remembered, what matters, and who changed what.
+
+alter table memory.conversations
+  add column opted_out_at timestamptz,
+  add column withheld     boolean not null default false;
+
+comment on column memory.conversations.opted_out_at is
+  'Since when nothing is derived from it: its messages stay, and that is all.';
+comment on column memory.conversations.withheld is
+  'Something of it is not indexed because of a topic; taken up again when that is allowed.';
+
+alter table memory.promotions add column withdrawn boolean not null default false;
+
+comment on column memory.promotions.withdrawn is
+  'What it was moved from is not to be remembered any more.';
+
+-- Of a conversation as a whole, or of a topic in one or in all conversations of a user.
+create table memory.opt_outs (
+  user_id         text        not null check (user_id <> ''),
+  id              uuid        not null default gen_random_uuid(),
+  conversation_id uuid,
+  topic           text,
+  folded          text,
+  created_by      text        not null check (created_by <> ''),
+  created_at      timestamptz not null default clock_timestamp(),
+  primary key (user_id, id),
+  check (conversation_id is not null or topic is not null),
+  check ((topic is null) = (folded is null) and folded <> ''),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+create unique index opt_outs_once_idx on memory.opt_outs (
+  user_id, coalesce(conversation_id, '00000000-0000-0000-0000-000000000000'), coalesce(folded, ''));
+
+comment on table memory.opt_outs is
+  'What is not to be remembered, with who said so. Without a conversation: in all of the user''s.';
+comment on column memory.opt_outs.folded is
+  'The topic as texts are compared with it, see memory_private.folded.';
+
+-- How much a chunk matters to a person. By its id, which is the same for the same words at the same place, so that it
+-- outlives an indexing anew; nothing of its content.
+create table memory.chunk_ratings (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  chunk_id        uuid        not null,
+  importance      real        not null check (importance between 0 and 1),
+  version         integer     not null default 1,
+  rated_by        text        not null check (rated_by <> ''),
+  rated_at        timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, chunk_id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+-- Every such change: who, when, what. Changes of boards are in conversation_board_changes.
+create table memory.control_changes (
+  user_id         text        not null check (user_id <> ''),
+  id              uuid        not null default gen_random_uuid(),
+  conversation_id uuid,
+  action          text        not null,
+  subject         text,
+  before          text,
+  to_sequence     bigint,
+  changed_by      text        not null check (changed_by <> ''),
+  changed_at      timestamptz not null default clock_timestamp(),
+  primary key (user_id, id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+
+create index control_changes_changed_at_idx on memory.control_changes (user_id, changed_at);
+create index control_changes_conversation_idx on memory.control_changes (user_id, conversation_id);
+
+comment on column memory.control_changes.subject is
+  'A topic, the id of a chunk, or the number of a summary.';
+comment on column memory.control_changes.before is
+  'What stood there before. The words of a summary go when a message that it was made from changes or goes.';
+comment on column memory.control_changes.to_sequence is
+  'The last message that a summary was made from.';

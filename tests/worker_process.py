@@ -1,0 +1,288 @@
+"""A worker in a process of its own, with a model that does as it is told, notes each call, and can pull the plug.
+
+What the model writes is a link of a chain: a digest of the summary before and of what it was shown. So from the last
+summary every call can be followed back that it was made from, and a call that nothing was made from was made in vain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import json
+import logging
+import multiprocessing
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import ConfigDict
+
+from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.settings import BoardPolicy
+from langchain_supabase_memory.transports.embedded import start
+from langchain_supabase_memory.transports.postgres import PostgresTransport
+from langchain_supabase_memory.transports.supabase import SupabaseTransport
+from langchain_supabase_memory.worker import Worker, WorkerPolicy
+from tests.embedders import WordEmbedder
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
+
+    from langchain_supabase_memory.transports.base import Transport
+
+FUNCTIONS: Final = (
+    "memory_claim",
+    "memory_pending_chunks",
+    "memory_commit_chunks",
+    "memory_pending",
+    "memory_commit_summary",
+    "memory_embed_summaries",
+    "memory_pending_board",
+    "memory_commit_board",
+    "memory_finish",
+)
+"""What a worker calls for each piece of work."""
+
+POLICIES: Final[dict[str, Any]] = {
+    "policy": SummaryPolicy(
+        messages=10, keep_messages=5, max_characters=300, attempts=1, mode="background", min_quality=None
+    ),
+    "board_policy": BoardPolicy(update_frequency=5, attempts=1),
+    "chunking": ChunkPolicy(batch=8, mode="background"),
+}
+"""Short conversations are summarised, too."""
+
+
+@dataclass(frozen=True)
+class Plug:
+    """Where the process kills itself: at the `count`-th call of a function, or answer of the model.
+
+    Attributes:
+        at: A SQL function's name, or `model`.
+        when: Before the call is sent, while it is under way, or after its answer; of the model always after.
+        count: At the how-manyth of them.
+    """
+
+    at: str
+    when: Literal["before", "during", "after"] = "after"
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a worker's process is told.
+
+    Attributes:
+        log: The file that its model's calls are noted in, a line each.
+        conn_string: A direct connection; or
+        url: a Data API, with
+        key: a secret key; or
+        folder: the folder of the embedded Postgres.
+        plug: Where it kills itself.
+        worker: How it works.
+        seconds: How long the model thinks, in seconds: chosen between these two.
+        slow: So many of its calls one takes `slow_seconds`; 0 for none.
+        slow_seconds: That long, in seconds.
+        failing: One of so many calls raises, and one of so many and a few answers nonsense; 0 for none.
+        embeds: Whether it has an embedder.
+        drains: Whether it ends when nothing is left.
+        memory: Settings of the memory.
+    """
+
+    log: str
+    conn_string: str | None = None
+    url: str | None = None
+    key: str = ""
+    folder: str | None = None
+    plug: Plug | None = None
+    worker: WorkerPolicy = field(default_factory=WorkerPolicy)
+    seconds: tuple[float, float] = (0.0, 0.0)
+    slow: int = 0
+    slow_seconds: float = 0.0
+    failing: int = 0
+    embeds: bool = True
+    drains: bool = False
+    memory: dict[str, Any] = field(default_factory=lambda: dict(POLICIES))
+
+
+def started(setup: Setup) -> ForkServerProcess:
+    """A process of such a worker. It is forked from one that has imported everything, so it is there at once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.worker_process"])
+    process = context.Process(target=run, args=(setup,), daemon=True)
+    process.start()
+    return process
+
+
+def run(setup: Setup) -> None:
+    """Be the worker, until SIGTERM."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    random.seed()
+    logging.getLogger("langchain_supabase_memory").setLevel(logging.CRITICAL)
+    asyncio.run(_run(setup))
+
+
+def link(call: str, before: str, kind: str, said: Iterable[tuple[int, str]]) -> str:
+    """The digest that the model answers this call with when it is shown this."""
+    shown = "\n".join([call, before, kind, *(f"{number} {text}" for number, text in said)])
+    return hashlib.sha256(shown.encode()).hexdigest()[:20]
+
+
+def noted(log: Path) -> list[dict[str, Any]]:
+    """What all processes have noted, in order."""
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def _note(log: str, **what: Any) -> None:
+    line = json.dumps({"pid": os.getpid(), **what}) + "\n"
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(file, line.encode())  # one write, so that lines of several processes do not mix
+    finally:
+        os.close(file)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+_MESSAGE: Final = re.compile(r'<message number="(\d+)"[^>]*>\n(.*?)\n</message>', re.DOTALL)
+_BEFORE: Final = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.DOTALL)
+_DIGEST: Final = re.compile(r"[0-9a-f]{20}")
+
+
+class ChainModel(BaseChatModel):
+    """Answers with the next link of the chain; asked for a board, also with a fact that quotes the last message."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    setup: Setup
+    count: int = 0
+    answers: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "chain"
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise NotImplementedError
+
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        setup = self.setup
+        self.count += 1
+        number = self.count
+        kind, before, said = read(messages)
+        call = f"{os.getpid()}.{number}"
+        what = {"kind": kind, "before": before, "numbers": [at for at, _ in said], "call": call}
+        _note(setup.log, event="asked", **what)
+        is_slow = setup.slow and number % setup.slow == 0
+        await asyncio.sleep(setup.slow_seconds if is_slow else random.uniform(*setup.seconds))
+        if setup.failing and number % setup.failing == 0:
+            _note(setup.log, event="failed", **what)
+            raise ConnectionError
+        if setup.failing and number % (setup.failing + 4) == 0:
+            _note(setup.log, event="nonsense", **what)
+            return _result("{" if kind == "board" else " ")
+        made = link(call, before, kind, said)
+        _note(setup.log, event="answered", made=made, **what)
+        self.answers += 1
+        if setup.plug is not None and setup.plug.at == "model" and self.answers == setup.plug.count:
+            _die()
+        if kind == "summary":
+            return _result(f"The chain is at {made}.")
+        at, text = said[-1]
+        fact = {"text": f"Message {at} was read.", "source": at, "quote": text[:20]}
+        lists: dict[str, list[Any]] = {
+            name: [] for name in ("entities", "topics", "action_items", "pending_questions", "closed")
+        }
+        return _result(json.dumps({"summary": f"The chain is at {made}.", "facts": [fact], **lists}))
+
+
+def _result(text: str) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+
+def read(prompt: Sequence[BaseMessage]) -> tuple[str, str, list[tuple[int, str]]]:
+    """What a prompt asks for, the digest that it begins from, and what was said since."""
+    asked = str(prompt[-1].content)
+    kind = "board" if asked.endswith("Revise the board.") else "summary"
+    found = _BEFORE.search(asked)
+    digest = None if found is None else _DIGEST.search(found.group(1))
+    said = [(int(number), html.unescape(text)) for number, text in _MESSAGE.findall(asked)]
+    return kind, "" if digest is None else digest.group(), said
+
+
+class PluggedTransport:
+    """A transport that may kill its process at a call, and that notes which leases were found lost."""
+
+    def __init__(self, inner: Transport, setup: Setup) -> None:
+        self._inner = inner
+        self._setup = setup
+        self._count = 0
+        self._finished: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def aperform(self, call: Call) -> Any:
+        plug = self._setup.plug
+        here = plug is not None and call.function == plug.at
+        self._count += int(here)
+        when = plug.when if plug is not None and here and self._count == plug.count else None
+        if when == "before":
+            _die()
+        if call.function == "memory_finish":
+            self._finished.add(call.arguments["p_token"])
+        if when == "during":
+            under_way = asyncio.ensure_future(self._inner.aperform(call))
+            await asyncio.wait([under_way], timeout=random.uniform(0, 0.005))
+            _die()
+        answer = await self._inner.aperform(call)
+        if when == "after":
+            _die()
+        lost = int(call.function == "memory_finish" and answer["outcome"] == "lost")
+        if call.function == "memory_heartbeat":
+            # What is being given back at the same time is not lost.
+            held = {lease["token"] for lease in call.arguments["p_leases"]}
+            lost = len(held - set(answer) - self._finished)
+        if lost:
+            _note(self._setup.log, event="lost", leases=lost, function=call.function)
+        return answer
+
+
+def transport(setup: Setup) -> Transport:
+    """The door that the setup names."""
+    if setup.url is not None:
+        return SupabaseTransport(setup.url, setup.key, rest_path="")
+    conn_string = setup.conn_string or start(setup.folder)
+    return PostgresTransport(conn_string)
+
+
+async def _run(setup: Setup) -> None:
+    async with SupabaseMemory(
+        PluggedTransport(transport(setup), setup),
+        model=ChainModel(setup=setup),
+        embeddings=WordEmbedder() if setup.embeds else None,
+        **setup.memory,
+    ) as memory:
+        worker = Worker(memory, policy=setup.worker)
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
+        if setup.drains:
+            await worker.drain()
+        else:
+            _note(setup.log, event="begun")
+            await worker.run()
+        _note(setup.log, event="ended", cpu=time.process_time(), **worker.tally.outcomes)
