@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import append, context, growth, imports, recall, throughput, turns
+from benchmarks import append, context, growth, imports, recall, throughput, turns, worker
 from benchmarks.services import Lab
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LIMIT_SECONDS = 30 * 60
 
 
 def main() -> None:
-    names = ["append", "data-api", "context", "turns", "growth", "throughput", "recall", "imports"]
+    names = ["append", "data-api", "context", "turns", "growth", "throughput", "recall", "worker", "imports"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the memory against floors.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, and noisier")
     parser.add_argument("--only", choices=names, action="append", help="this one only; can be repeated")
@@ -60,6 +60,7 @@ def main() -> None:
             "growth": growth.run,
             "throughput": throughput.run,
             "recall": recall.run,
+            "worker": worker.run,
             "imports": imports.run,
         }
         for name in given.only or names:

@@ -1,0 +1,290 @@
+"""The background worker: what it does a second beside the model's own time, and what it costs who appends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+
+from benchmarks import work
+from benchmarks.harness import Table, interleaved, p95, rotated, verdict
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.settings import BoardPolicy
+from langchain_supabase_memory.worker import WorkerPolicy
+from tests import worker_process
+from tests.worker_process import Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from benchmarks.services import Lab, Site
+
+WORKERS: Final = (1, 2, 4)
+THINKING: Final = (0.0, 0.2)
+CONCURRENCY: Final = 4
+MESSAGES: Final = 40
+"""Of each conversation: one piece of work, one summary, one revision of the board."""
+PER_MINUTE_BOUND: Final = 100
+TRIGGER_BOUND: Final = 1.1
+_SETTINGS: Final[dict[str, Any]] = {"policy": SummaryPolicy(messages=20, keep_messages=10, mode="background")}
+_TIMEOUT_SECONDS: Final = 240
+
+
+async def run(lab: Lab) -> list[Table]:
+    site = lab.site("off")
+    with TemporaryDirectory() as folder:
+        return [
+            *await _throughput(lab, site, Path(folder)),
+            await _trigger(lab, site),
+            await _lag(lab, site, Path(folder)),
+        ]
+
+
+# --- Throughput
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a backlog took.
+
+    Attributes:
+        seconds: From the first claim to the last commit, in seconds.
+        model_seconds: How long the model thought for one worker's hands, in seconds: a floor for `seconds`.
+        cpu_seconds: The workers' own time on a processor, in seconds.
+    """
+
+    seconds: float
+    model_seconds: float
+    cpu_seconds: float
+
+
+async def _throughput(lab: Lab, site: Site, folder: Path) -> list[Table]:
+    conversations = 12 if lab.quick else 40
+    rounds = 1 if lab.quick else 2
+    contestants = [(workers, thinking) for thinking in THINKING for workers in WORKERS]
+    runs: dict[tuple[int, float], list[_Run]] = {each: [] for each in contestants}
+    names = {f"{workers} {thinking}": (workers, thinking) for workers, thinking in contestants}
+    for number in range(rounds):
+        for name in rotated(list(names), number):
+            made = await _backlog(site, folder / f"{number} {name}", *names[name], conversations)
+            runs[names[name]].append(made)
+    rows: list[list[str | float]] = []
+    rates: dict[tuple[int, float], float] = {}
+    for workers, thinking in contestants:
+        seconds = median(each.seconds for each in runs[workers, thinking])
+        floor = median(each.model_seconds for each in runs[workers, thinking])
+        cpu = median(each.cpu_seconds for each in runs[workers, thinking])
+        rates[workers, thinking] = 60 * conversations / seconds
+        rows.append(
+            [
+                f"{workers} worker{'s' if workers > 1 else ''}, model {thinking * 1000:.0f} ms",
+                conversations * MESSAGES / seconds,
+                conversations / seconds,
+                rates[workers, thinking],
+                seconds,
+                floor,
+                f"{seconds / floor:.2f}" if floor else "",
+                1000 * cpu / conversations,
+            ]
+        )
+    columns = [
+        "", "messages/s", "conversations/s", "conversations/min", "all, s", "the model alone, s", "x model",
+        "CPU of workers, ms/conversation",
+    ]  # fmt: skip
+    notes = [
+        f"{conversations} conversations of {MESSAGES} messages: indexed, summarised, board revised; no embedder;"
+        f" each worker has {CONCURRENCY} at once",
+        verdict("conversations a minute, 2 workers, model 200 ms", rates[2, 0.2], PER_MINUTE_BOUND, at_least=True),
+    ]
+    return [
+        Table(
+            f"Workers (processes), direct, backlog, medians of {rounds}, synchronous_commit=off", columns, rows, notes
+        )
+    ]
+
+
+async def _backlog(site: Site, log: Path, workers: int, thinking: float, conversations: int) -> _Run:
+    """Let so many workers do a backlog of fresh conversations, in a database of its own."""
+    conn_string = _database(site)
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **_SETTINGS) as memory:
+        for number in range(conversations):
+            said = [message for _ in range(MESSAGES // 2) for message in work.said()]
+            await memory.aappend(said, thread_id=f"t{number}")
+        setup = Setup(
+            str(log), conn_string=conn_string, seconds=(thinking, thinking), embeds=False, memory=_SETTINGS,
+            worker=WorkerPolicy(concurrency=CONCURRENCY, settle_seconds=0), drains=False,
+        )  # fmt: skip
+        # They are up before there is something to do: what is due is put off meanwhile.
+        _execute(conn_string, "update memory_private.work set run_after = 'infinity'")
+        processes = [worker_process.started(setup) for _ in range(workers)]
+        try:
+            while sum(note["event"] == "begun" for note in _notes(log)) < workers:
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.5)
+            _execute(conn_string, "update memory_private.work set run_after = now(); notify memory_work")
+            begun = time.perf_counter()
+            while (await memory.aqueue()).depth:
+                if time.perf_counter() > begun + _TIMEOUT_SECONDS:
+                    raise TimeoutError("the backlog did not drain")
+                await asyncio.sleep(0.05)
+            seconds = time.perf_counter() - begun
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.join()
+    notes = _notes(log)
+    answers = sum(note["event"] == "answered" for note in notes)
+    assert answers == 2 * conversations, "a summary and a board each"
+    cpu = sum(note["cpu"] for note in notes if note["event"] == "ended")
+    return _Run(seconds, answers * thinking / (workers * CONCURRENCY), cpu)
+
+
+def _notes(log: Path) -> list[dict[str, Any]]:
+    return worker_process.noted(log) if log.exists() else []
+
+
+def _database(site: Site) -> str:
+    name = site.cluster.create_database()
+    site.cluster.execute(f"alter database {name} set synchronous_commit = off", superuser=True)
+    conn_string = site.cluster.conn_string(name)
+    migrate(conn_string, dimensions=384)
+    return conn_string
+
+
+def _execute(conn_string: str, statement: str) -> None:
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+# --- The trigger
+
+
+async def _trigger(lab: Lab, site: Site) -> Table:
+    """Appending with and without the trigger that marks due work: where nothing is marked yet, and where it is."""
+    databases = {name: _database(site) for name in ("with", "without")}
+    _execute(databases["without"], "alter table memory.conversations disable trigger conversations_mark")
+    memories = {name: SupabaseMemory.from_conn_string(each, user_id="bench") for name, each in databases.items()}
+    connection = psycopg.connect(databases["with"], autocommit=True)
+
+    def append(name: str, thread_id: str) -> Callable[[work.Ready], Awaitable[object]]:
+        return lambda turn: memories[name].aappend(turn.messages, thread_id=thread_id)
+
+    def supply() -> work.Ready:
+        connection.execute(_FINISHED)
+        return work.ready()
+
+    contestants = {
+        "marked without": append("without", "marked"),
+        "marked with": append("with", "marked"),
+        "unmarked without": append("without", "unmarked"),
+        "unmarked with": append("with", "unmarked"),
+    }
+    try:
+        medians = await interleaved(
+            contestants, supply, rounds=60 if lab.quick else 800, seconds=8 if lab.quick else 40
+        )
+    finally:
+        connection.close()
+        for memory in memories.values():
+            await memory.aclose()
+    rows: list[list[str | float]] = []
+    notes = []
+    for kind, what in (
+        ("marked", "its work is marked already"),
+        ("unmarked", "its work is done, so it is marked anew"),
+    ):
+        without, with_ = medians[f"{kind} without"], medians[f"{kind} with"]
+        rows.append([f"a conversation, {what}", without, with_, with_ / without])
+        notes.append(verdict(f"with the trigger, {what}", with_ / without, TRIGGER_BOUND))
+    columns = ["ms", "without the trigger", "with it", "x"]
+    return Table("Appending a turn of two messages, direct, async, synchronous_commit=off", columns, rows, notes)
+
+
+_KINDS: Final = {"marked": "its work is marked already", "unmarked": "its work was done, so it is marked anew"}
+_FINISHED: Final = b"""
+delete from memory_private.work w using memory.conversations c
+where c.user_id = w.user_id and c.id = w.conversation_id and c.thread_id = 'unmarked'
+"""
+
+
+# --- Lag
+
+
+async def _lag(lab: Lab, site: Site, folder: Path) -> Table:
+    """How long after it was stored a message is indexed, and read into the board, under a steady load."""
+    seconds = 6 if lab.quick else 25
+    rows: list[list[str | float]] = []
+    for thinking in THINKING:
+        for rate in (2, 5):
+            indexed, covered = await _steady(site, folder / f"lag {thinking} {rate}", thinking, rate, seconds)
+            rows.append(
+                [
+                    f"{rate} turns a second, model {thinking * 1000:.0f} ms",
+                    *(median(indexed), p95(indexed), median(covered), p95(covered)),
+                ]
+            )
+    columns = ["seconds", "indexed: p50", "p95", "on the board: p50", "p95"]
+    notes = ["2 workers, settle_seconds=1; the board is revised with every turn (update_frequency=1)"]
+    return Table("From message to covered, direct, 20 conversations, steady load", columns, rows, notes)
+
+
+async def _steady(
+    site: Site, log: Path, thinking: float, rate: float, seconds: float
+) -> tuple[list[float], list[float]]:
+    conn_string = _database(site)
+    settings = {**_SETTINGS, "board_policy": BoardPolicy(update_frequency=1)}
+    setup = Setup(
+        str(log), conn_string=conn_string, seconds=(thinking, thinking), embeds=False, memory=settings,
+        worker=WorkerPolicy(concurrency=CONCURRENCY),
+    )  # fmt: skip
+    stored: dict[tuple[str, int], float] = {}
+    indexed: dict[tuple[str, int], float] = {}
+    covered: dict[tuple[str, int], float] = {}
+    done = asyncio.Event()
+
+    async def watch() -> None:
+        async with await psycopg.AsyncConnection.connect(conn_string, autocommit=True) as connection:
+            while not (done.is_set() and len(covered) == len(indexed) == len(stored)):
+                now = time.perf_counter()
+                cursor = await connection.execute(_POSITIONS)
+                for thread, index, board in await cursor.fetchall():
+                    for times, through in ((indexed, index), (covered, board)):
+                        for number in range(through, -1, -1):
+                            if (thread, number) in times or (thread, number) not in stored:
+                                break
+                            times[thread, number] = now - stored[thread, number]
+                await asyncio.sleep(0.02)
+
+    processes = [worker_process.started(setup) for _ in range(2)]
+    try:
+        async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **settings) as memory:
+            watcher = asyncio.create_task(watch())
+            begun = time.perf_counter()
+            for turn in range(int(seconds * rate)):
+                await asyncio.sleep(max(begun + turn / rate - time.perf_counter(), 0))
+                thread = f"t{turn % 20}"
+                result = await memory.aappend(work.said(), thread_id=thread)
+                for number in result.sequences:
+                    assert number is not None
+                    stored[thread, number] = time.perf_counter()
+            done.set()
+            await asyncio.wait_for(watcher, _TIMEOUT_SECONDS)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+    return list(indexed.values()), list(covered.values())
+
+
+_POSITIONS: Final = b"""
+select c.thread_id, c.indexed_through, coalesce(b.through_sequence, -1) from memory.conversations c
+left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
+"""
