@@ -83,12 +83,13 @@ def demo(folder: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
     result = subprocess.run(
         [*command, "--path", str(folder / "postgres"), *arguments],
-        capture_output=True, text=True, check=False, timeout=120, env={**environment, "COLUMNS": "200"},
+        capture_output=True, text=True, check=False, timeout=500, env={**environment, "COLUMNS": "200"},
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
+@pytest.mark.timeout(600)
 def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
     output = demo(tmp_path)
     assert "was killed (kill -9)" in output
@@ -109,6 +110,7 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
         assert memory.count(thread_id="demo") == 692 + 11 * 2 + 4  # the last with a tool's call and its result
 
 
+@pytest.mark.timeout(600)
 def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
     lines = [{"role": "user", "content": "My cat is called Bituin"}, {"role": "assistant", "content": "Noted."}]
     lines += [{"role": role, "content": f"chatter {n} {role}"} for n in range(40) for role in ("user", "assistant")]
@@ -120,6 +122,7 @@ def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
     assert "What 1 question took" in output
 
 
+@pytest.mark.timeout(600)
 def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     lines = [{"role": "user", "content": f"My cat is called [bold]Bituin[/bold] {n}"} for n in range(3)]

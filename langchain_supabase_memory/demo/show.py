@@ -259,9 +259,10 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
     """What stands on the board, a few of each kind, with the message that says so."""
     board = memory.board(thread_id=THREAD)
     table = Table(title="From the board", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    table.add_column(style="dim", justify="right")
+    table.expand = True
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(style="dim", no_wrap=True, justify="right")
     for name, items in (
         ("fact", board.facts),
         ("to do", board.action_items),
