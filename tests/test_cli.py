@@ -218,3 +218,56 @@ def test_the_bundled_questions_are_about_what_is_said_once_and_long_ago() -> Non
         assert len(places) == 1
         assert places[0] < len(said) // 2
         assert said[places[0]].created_at == question.said_at
+
+
+def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    door, mine = ("--database-url", conn_string), ("--user", user_id)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for number in range(6):
+            memory.add_turn(f"Flight {number} is on May {number + 1}.", "Noted.", thread_id="canary-31 [bold]trip")
+        assert "due" in run("status", *door, *mine)[1]
+        code, output = run("worker", *door, "--drain", "--metrics-port", "0", "--archive-after", "1000")
+        assert code == 0
+        assert "boards" in output
+        (row,) = memory.status(thread_id="canary-31 [bold]trip")
+        assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
+        assert memory.board(thread_id="canary-31 [bold]trip").model == "extractive"
+    code, output = run("status", *door, *mine, environment={"COLUMNS": "200"})
+    assert code == 0
+    assert "canary-31" in output
+    code, output = run("status", *door, *mine, "--json")
+    (found,) = json.loads(output)["conversations"]
+    assert found["board_through"] == 11
+    assert run("status", *door, *mine, "--state", "dead")[1].count(user_id) == 0
+    assert "0 conversations are due again" in run("retry", *door, *mine)[1]
+
+
+def test_a_worker_of_an_application(
+    conn_string: str, user_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_memory.py").write_text(
+        "from langchain_supabase_memory import ExtractiveSummariser, SupabaseMemory, Worker\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r}, model=ExtractiveSummariser())\n"
+        "def made(): return Worker(memory)\n"
+        "nothing = 5\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.add_turn("I am Maya.", "Hello Maya.", thread_id="t")
+        memory.request_summary(thread_id="t")
+        assert run("worker", "--app", "my_memory:made", "--drain")[0] == 0
+        assert memory.board(thread_id="t").through_sequence == 1
+        memory.add_turn("I am from Cebu.", "Noted.", thread_id="t")
+        assert run("worker", "--app", "my_memory:memory", "--drain")[0] == 0
+        assert memory.status(thread_id="t")[0].indexed_through == 3
+    for name, said in (("my_memory:nothing", "gives a int"), ("my_memory:none", "not found"), ("nowhere", "not found")):
+        code, output = run("worker", "--app", name, "--drain")
+        assert (code, said in output, "Traceback" in output) == (1, True, False), output
+
+
+def test_a_worker_without_a_database_or_a_schema_says_what_to_do(cluster: Cluster) -> None:
+    code, output = run("worker", "--drain", environment={"SUPABASE_URL": "", "SUPABASE_KEY": ""})
+    assert (code, "--database-url" in output) == (1, True)
+    code, output = run("worker", "--database-url", cluster.conn_string(cluster.create_database()), "--drain")
+    assert (code, "supabase-memory migrate" in output, "Traceback" in output) == (1, True, False)

@@ -181,7 +181,8 @@ def _table(rows: list[ConversationStatus]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("user", "agent", "thread", "state", "messages", "summary", "index", "board", "tokens saved", "error")
+    headings = ("user", "agent", "thread", "state", "said", "summary", "index", "board", "tokens saved", "error")
+    table = Table(*headings, box=None, pad_edge=False)
     for row in rows:
         covered = (row.summarised_through, row.indexed_through, row.board_through)
         shown = ["–" if through < 0 else f"to {through}" for through in covered]
