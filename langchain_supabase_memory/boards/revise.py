@@ -78,12 +78,12 @@ def revise(
         if not rows or (only_due and not revisions and not due):
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
+        shown, times = _shown(rows), {row["sequence"]: row["created_at"] for row in rows}
         try:
-            found = yield from _revision(pending, policy, calls)
+            found = yield from _revision(pending, shown, times, policy, calls)
         except NoAnswerError as reason:
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
-        lines = prompts.lines(_shown(rows), _times(rows))
-        score = quality(lines, found.summary, before=pending["summary"] or None).score
+        score = quality(prompts.lines(shown, times), found.summary, before=pending["summary"] or None).score
         commit = yield from call(
             "memory_commit_board",
             {
@@ -116,15 +116,16 @@ def revise(
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, BaseMessage]]:
     """What a writer reads: what was said, and not what the memory itself had recalled."""
-    messages = [(row["sequence"], codec.from_payload(row["payload"])) for row in rows]
-    return [(at, each) for at, each in messages if content.was_said(each) and not is_recalled(each)]
+    return [(at, each) for at, each in codec.numbered(rows) if content.was_said(each) and not is_recalled(each)]
 
 
-def _times(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    return {row["sequence"]: row["created_at"] for row in rows}
-
-
-def _revision(pending: Mapping[str, Any], policy: BoardPolicy, calls: list[int]) -> Flow[Revision]:
+def _revision(
+    pending: Mapping[str, Any],
+    shown: Sequence[tuple[int, BaseMessage]],
+    times: Mapping[int, str],
+    policy: BoardPolicy,
+    calls: list[int],
+) -> Flow[Revision]:
     """Ask for the revision, piece by piece where the range is longer than the writer's input."""
     # Short ids: a model copies them without a mistake, and they cost few tokens.
     listed = [{**each, "item_id": each["id"]} for each in pending["items"]]
@@ -135,8 +136,7 @@ def _revision(pending: Mapping[str, Any], policy: BoardPolicy, calls: list[int])
     summary: str | None = pending["summary"] or None
     edited: str | None = pending["edited_summary"]
     made = Revision(pending["summary"], pending["context_notes"], [], [], 0)
-    rows = pending["messages"]
-    for piece in prompts.pieces(_shown(rows), policy.input_characters, _times(rows)):
+    for piece in prompts.pieces(shown, policy.input_characters, times):
         given = [{name: each[name] for name in ("id", "kind", "text", "state", "quote")} for each in listed]
         document_of = yield from answered(
             prompts.avoiding(

@@ -99,6 +99,11 @@ def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, 
     }
 
 
+def numbered(rows: Iterable[Mapping[str, Any]]) -> list[tuple[int, BaseMessage]]:
+    """Rows with a sequence and a payload as messages, each with its number."""
+    return [(row["sequence"], from_payload(row["payload"])) for row in rows]
+
+
 def from_payload(payload: Mapping[str, Any]) -> BaseMessage:
     """The message that a payload was made from.
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory import prompts
 from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.flow import Flow, Line, Material, call
+from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import ConversationKey, SummaryResult
 from langchain_supabase_memory.quality import quality
-from langchain_supabase_memory.summaries.rolling import LONGEST, committed, fitting, lines, segments, written
+from langchain_supabase_memory.summaries.rolling import LONGEST, committed, fitting, segments, written
 from langchain_supabase_memory.tokens import count_tokens
 from langchain_supabase_memory.writing import NoAnswerError
 
@@ -61,13 +62,14 @@ def complete(key: ConversationKey, policy: SummaryPolicy, *, model: str | None =
         rows = pending["messages"]
         if not rows:
             break
+        said = codec.numbered(rows)
         try:
             content, clipped = yield from written(
-                None, rows, pending["characters"], policy, calls, pending.get("topics") or ()
+                None, said, pending["characters"], policy, calls, pending.get("topics") or ()
             )
         except NoAnswerError as reason:
             return SummaryResult(through, made, calls[0], failed=str(reason), tokens=tokens)
-        score = quality(lines(rows), content).score
+        score = quality(prompts.lines(said), content).score
         commit = yield from call("memory_commit_summary", committed(key, pending, content, clipped, score, model, 1))
         through = commit["through_sequence"]
         if not commit["committed"]:

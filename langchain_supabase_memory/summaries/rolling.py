@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.flow import Line
     from langchain_supabase_memory.settings import SummaryPolicy
 
 PAGE: Final = 100
@@ -93,14 +92,15 @@ def summarise(
             )
         if patient and pending["waiting"]:
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, waiting=True)
+        said = codec.numbered(rows)
         try:
             content, clipped = yield from written(
-                pending["previous"], rows, characters, policy, calls, pending.get("topics") or ()
+                pending["previous"], said, characters, policy, calls, pending.get("topics") or ()
             )
         except NoAnswerError as reason:
             yield from _failed(key, str(reason))
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, failed=str(reason))
-        score = quality(lines(rows), content, before=(pending["previous"] or {}).get("content")).score
+        score = quality(prompts.lines(said), content, before=(pending["previous"] or {}).get("content")).score
         commit = yield from call("memory_commit_summary", committed(key, pending, content, clipped, score, model))
         through = commit["through_sequence"]
         if not commit["committed"]:
@@ -154,14 +154,9 @@ def segment(row: Mapping[str, Any]) -> Segment:
     return Segment(**{**fields, **times})
 
 
-def lines(rows: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """Rows of messages as a writer sees them."""
-    return prompts.lines((row["sequence"], codec.from_payload(row["payload"])) for row in rows)
-
-
 def written(
     previous: Mapping[str, Any] | None,
-    rows: Sequence[Mapping[str, Any]],
+    messages: Sequence[tuple[int, BaseMessage]],
     characters: int,
     policy: SummaryPolicy,
     calls: list[int],
@@ -179,7 +174,6 @@ def written(
     longest = policy.max_characters or LONGEST
     summary = None if previous is None else str(previous["content"])
     clipped = False
-    messages = [(row["sequence"], codec.from_payload(row["payload"])) for row in rows]
     for piece in prompts.pieces(messages, characters):
         material = Material("summary", summary, piece.lines, longest)
         asked = prompts.avoiding(prompt(summary, piece.text, longest), topics)

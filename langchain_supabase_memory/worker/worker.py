@@ -415,7 +415,7 @@ class Worker:
             await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
 
     async def _gauge(self) -> None:
-        """Look at the queue from time to time, for the metrics and for who is to be alerted."""
+        """Look at the queue from time to time, which counts it, for who is to be alerted."""
         lagging = False
         while True:
             try:
@@ -423,9 +423,6 @@ class Worker:
             except Exception as error:  # nor this one
                 _logger.debug("The queue could not be seen", extra=about_error(error))
             else:
-                metrics = self._memory.metrics
-                metrics.queue(queue.depth, queue.lag_seconds, queue.leases, queue.dead)
-                metrics.index_size(queue.vector_bytes / 1e6)
                 is_late = queue.lag_seconds > self.policy.alert_seconds
                 if is_late and not lagging:
                     self._alert("lag", {"memory_lag_seconds": round(queue.lag_seconds), "memory_depth": queue.depth})
