@@ -93,9 +93,9 @@ class Setup:
         plug: Where it kills itself.
         worker: How it works.
         seconds: How long the model thinks, in seconds: chosen between these two.
-        slow: So many of its calls one takes `slow_seconds`; 0 for none.
+        slow: Of so many calls of all processes one takes `slow_seconds`; 0 for none.
         slow_seconds: That long, in seconds.
-        failing: One of so many calls raises, and one of so many and a few answers nonsense; 0 for none.
+        failing: One of so many raises, and one of so many and four answers nonsense; 0 for none.
         embeds: Whether it has an embedder.
         drains: Whether it ends when nothing is left.
         memory: Settings of the memory.
@@ -145,13 +145,20 @@ def noted(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-def _note(log: str, **what: Any) -> None:
+def _note(log: str, **what: Any) -> int:
+    """Add a line; at which byte it ends."""
     line = json.dumps({"pid": os.getpid(), **what}) + "\n"
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, line.encode())  # one write, so that lines of several processes do not mix
+        return os.lseek(file, 0, os.SEEK_CUR)
     finally:
         os.close(file)
+
+
+def _asked(log: str, end: int) -> int:
+    """The how-manyth call of all processes it is whose line ends there."""
+    return Path(log).read_bytes()[:end].count(b'"event": "asked"')
 
 
 def _die() -> None:
@@ -182,17 +189,18 @@ class ChainModel(BaseChatModel):
     async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         setup = self.setup
         self.count += 1
-        number = self.count
         kind, before, said = read(messages)
-        call = f"{os.getpid()}.{number}"
+        call = f"{os.getpid()}.{self.count}"
         what = {"kind": kind, "before": before, "numbers": [at for at, _ in said], "call": call}
-        _note(setup.log, event="asked", **what)
-        is_slow = setup.slow and number % setup.slow == 0
+        end = _note(setup.log, event="asked", **what)
+        # Counted over all processes: most are killed before they have asked often.
+        place = _asked(setup.log, end) if setup.slow or setup.failing else 0
+        is_slow = setup.slow and place % setup.slow == 0
         await asyncio.sleep(setup.slow_seconds if is_slow else random.uniform(*setup.seconds))
-        if setup.failing and number % setup.failing == 0:
+        if setup.failing and place % setup.failing == 0:
             _note(setup.log, event="failed", **what)
             raise ConnectionError
-        if setup.failing and number % (setup.failing + 4) == 0:
+        if setup.failing and place % (setup.failing + 4) == 0:
             _note(setup.log, event="nonsense", **what)
             return _result("{" if kind == "board" else " ")
         made = link(call, before, kind, said)
