@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,7 @@ class Lease:
         waited_seconds: How long it was due before it was taken, in seconds.
         position: Where the conversation stood when it was taken.
         requested: Whether somebody asked for it to be summarised now.
+        drafts: Answers of a model that an earlier try left, by the digest of the question.
     """
 
     key: ConversationKey
@@ -44,6 +45,7 @@ class Lease:
     waited_seconds: float
     position: tuple[Any, ...]
     requested: bool = False
+    drafts: Mapping[str, str] = field(default_factory=dict, repr=False)  # repr=False: they are content
 
     @property
     def named(self) -> dict[str, Any]:
@@ -150,6 +152,7 @@ def claim(
             float(row["waited"]),
             tuple(row["position"]),
             row["requested"],
+            row["drafts"] or {},
         )
         for row in rows
     ]
@@ -163,6 +166,31 @@ def heartbeat(leases: Iterable[Lease], *, lease_seconds: float) -> Flow[set[str]
     """
     arguments = {"p_leases": [lease.named for lease in leases], "p_lease_seconds": lease_seconds}
     return set((yield from call("memory_heartbeat", arguments)))
+
+
+def keep_draft(lease: Lease, digest: str, answer: str) -> Flow[bool]:
+    """Keep an answer that nothing is stored from yet, for who goes on if this worker is killed.
+
+    Args:
+        lease: What it is for.
+        digest: Of the question.
+        answer: What the model said.
+
+    Returns:
+        Whether it is kept: not if the lease has run out, or a message has changed or gone since.
+    """
+    kept = yield from call(
+        "memory_keep_draft",
+        {
+            "p_user_id": lease.key.user_id,
+            "p_conversation_id": lease.conversation_id,
+            "p_token": lease.token,
+            "p_position": list(lease.position),
+            "p_digest": digest,
+            "p_answer": answer,
+        },
+    )
+    return bool(kept["kept"])
 
 
 def finish(

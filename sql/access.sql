@@ -10,9 +10,9 @@ declare
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- What workers share: for servers alone; a user may see the work on conversations of their own.
-  v_work   constant text[] := array['work', 'chores'];
+  v_work   constant text[] := array['work', 'drafts', 'chores'];
   v_server constant text[] := array[
-    'memory_claim', 'memory_heartbeat', 'memory_finish', 'memory_release', 'memory_revive', 'memory_chore',
+    'memory_claim', 'memory_heartbeat', 'memory_keep_draft', 'memory_finish', 'memory_release', 'memory_revive', 'memory_chore',
     'memory_rederive', 'memory_idle', 'memory_queue', 'memory_set_rollout', 'memory_rollouts'];
   -- Verbs that a signed-in user and a server may call.
   v_verbs  constant text[] := array[

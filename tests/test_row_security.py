@@ -741,7 +741,8 @@ union all select 'anon uses schema ' || s from unnest(array['memory', 'memory_pr
 union all select 'users create in schema ' || s from unnest(array['memory', 'memory_private']) s
   where has_schema_privilege('authenticated', s, 'create')
 union all select 'anon calls ' || name from code where has_function_privilege('anon', oid, 'execute')
-union all select 'definer ' || name from code where prosecdef and name <> 'memory_private.mark()' -- of a trigger alone
+union all select 'definer ' || name from code where prosecdef
+  and name not in ('memory_private.mark()', 'memory_private.undraft()') -- of triggers alone
 union all select r || ' calls definer ' || name from code, unnest(array['anon', 'authenticated', 'service_role']) r
   where prosecdef and has_function_privilege(r, oid, 'execute')
 union all select 'search path of ' || name from code

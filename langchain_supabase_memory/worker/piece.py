@@ -15,6 +15,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.long_term.moving import aforget_source, apromote
 from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.telemetry.alerts import is_poor
+from langchain_supabase_memory.worker.drafts import drafted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ async def _indexed(memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...
     if "index" not in duties:
         return
     flow = partial(indexing.index, lease.key, memory.chunking, model=memory.embedder_name, patient=False)
-    done.index = await _tried(memory, done, flow, None)
+    done.index = await _tried(memory, lease, done, flow, None)
 
 
 async def _written(
@@ -105,6 +106,7 @@ async def _written(
     if model is not None and "summarise" in duties:
         done.summary = await _tried(
             memory,
+            lease,
             done,
             lambda: summaries.summarise(
                 key, memory.within(None), model=model.name, patient=False, only_due=not lease.requested
@@ -113,7 +115,9 @@ async def _written(
         )
     if model is not None and "board" in duties:
         policy, only_due = memory.board_policy, not lease.requested
-        done.board = await _tried(memory, done, lambda: revise(key, policy, model=model.name, only_due=only_due), model)
+        done.board = await _tried(
+            memory, lease, done, lambda: revise(key, policy, model=model.name, only_due=only_due), model
+        )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
     if scores and is_poor(min(scores), memory.policy.min_quality):
         done.poor = min(scores)
@@ -123,10 +127,12 @@ async def _written(
         await _embedded(memory, key, done)
 
 
-async def _tried(memory: SupabaseMemory, done: Done, flow: Callable[[], Flow[Any]], model: SummaryModel | None) -> Any:
+async def _tried(
+    memory: SupabaseMemory, lease: Lease, done: Done, flow: Callable[[], Flow[Any]], model: SummaryModel | None
+) -> Any:
     """Do one duty, again if somebody else was faster. What the database says is not caught: without it nothing goes."""
     for _ in range(_TRIES):
-        result = await memory.arun(flow(), model=model)
+        result = await memory.arun(flow() if model is None else drafted(flow(), lease, model.name), model=model)
         if result.failed is not None:
             done.failed.append(result.failed)
         if not result.overtaken:

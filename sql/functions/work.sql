@@ -37,6 +37,20 @@ create or replace trigger conversations_mark after update on memory.conversation
         or new.requested_at is distinct from old.requested_at)
   execute function memory_private.mark();
 
+-- What was drafted from a message that has changed or gone does not outlive it.
+create or replace function memory_private.undraft() returns trigger
+language plpgsql security definer set search_path = ''
+as $function$
+begin
+  delete from memory_private.drafts d where d.user_id = new.user_id and d.conversation_id = new.id;
+  return null;
+end
+$function$;
+create or replace trigger conversations_undraft after update on memory.conversations
+  for each row
+  when (new.revision <> old.revision or new.expired_through > old.expired_through)
+  execute function memory_private.undraft();
+
 create function public.memory_request(
   p_thread_id text,
   p_user_id   text    default null,
@@ -107,8 +121,10 @@ begin
            'user_id', w.user_id, 'conversation_id', w.conversation_id, 'thread_id', c.thread_id,
            'agent_id', c.agent_id, 'token', w.lease_token, 'attempts', w.attempts, 'since', w.since,
            'waited', extract(epoch from clock_timestamp() - w.since),
-           'position', jsonb_build_array(c.next_sequence, c.revision, c.requested_at),
-           'requested', c.requested_at is distinct from c.served_at)
+           'position', jsonb_build_array(c.next_sequence, c.revision, c.requested_at, c.expired_through),
+           'requested', c.requested_at is distinct from c.served_at,
+           'drafts', (select jsonb_object_agg(d.digest, d.answer) from memory_private.drafts d
+                      where d.user_id = w.user_id and d.conversation_id = w.conversation_id))
            order by w.priority desc, c.requested_at is distinct from c.served_at desc, w.since)
     into v_rows
     from claimed w
@@ -184,6 +200,9 @@ begin
      where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
     return jsonb_build_object('outcome', case when v_dead then 'dead' else 'retry' end);
   end if;
+  if p_error is null then
+    delete from memory_private.drafts d where d.user_id = p_user_id and d.conversation_id = p_conversation_id;
+  end if;
   if p_error is null and p_served and v_wish is not null then
     update memory.conversations c set served_at = v_wish where c.user_id = p_user_id and c.id = p_conversation_id;
   end if;
@@ -205,6 +224,34 @@ end
 $function$;
 comment on function public.memory_finish is
   'langchain-supabase-memory: give a conversation back: done, again because it has moved on, to be retried, or dead.';
+
+create function public.memory_keep_draft(
+  p_user_id         text,
+  p_conversation_id uuid,
+  p_token           uuid,
+  p_position        json, -- as it was claimed
+  p_digest          text,
+  p_answer          text
+) returns jsonb -- whether it is kept: not if the lease has run out, or a message has changed or gone since
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  perform from memory.conversations c
+   where c.user_id = p_user_id and c.id = p_conversation_id and c.revision = (p_position ->> 1)::bigint
+     and c.expired_through = (p_position ->> 3)::bigint
+     for share;
+  if not found then
+    return '{"kept": false}';
+  end if;
+  insert into memory_private.drafts (user_id, conversation_id, digest, answer)
+  select w.user_id, w.conversation_id, p_digest, p_answer from memory_private.work w
+   where w.user_id = p_user_id and w.conversation_id = p_conversation_id and w.lease_token = p_token
+  on conflict (user_id, conversation_id, digest) do update set answer = excluded.answer;
+  return jsonb_build_object('kept', found);
+end
+$function$;
+comment on function public.memory_keep_draft is
+  'langchain-supabase-memory: keep an answer that nothing is stored from yet, for who goes on if this worker is killed.';
 
 create function public.memory_release(
   p_leases json -- [{"user_id", "conversation_id", "token"}]

@@ -42,6 +42,22 @@ comment on column memory_private.work.is_moved is
 comment on column memory_private.work.dead_at is
   'Since when nobody tries it any more, because it failed too often.';
 
+-- Answers that another question followed before anything was stored: a long message is summarised part by part, a summary
+-- that is too long asked for once more. So who is killed in between repeats one question, and not all.
+create table memory_private.drafts (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  digest          text        not null,
+  answer          text        not null,
+  made_at         timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, digest),
+  foreign key (user_id, conversation_id) references memory_private.work (user_id, conversation_id) on delete cascade
+);
+
+comment on table memory_private.drafts is
+  'Answers of a model that are not stored as anything yet. They go when the work is done, and when a message goes.';
+comment on column memory_private.drafts.digest is 'Of the question, and of the model''s name.';
+
 -- What is done from time to time for all conversations, by one worker each time.
 create table memory_private.chores (
   name      text primary key,
