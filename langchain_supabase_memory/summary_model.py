@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -16,7 +18,7 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.messages.content import LC_SOURCE, OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Set
 
     from langchain_supabase_memory.flow import Ask, Material
 
@@ -38,9 +40,23 @@ _CONFIG: Final[RunnableConfig] = {
     "run_name": "supabase_memory_summary",
 }
 
+# OpenAI's own classes hold an answer to its schema if told to. Those of other providers that are derived from their
+# base take the word too, and some refuse it.
+_STRICT: Final = frozenset({"ChatOpenAI", "AzureChatOpenAI"})
+
+# What servers say that have no structured output, and with what status.
+_UNSTRUCTURED: Final = re.compile(
+    r"response_format|json_schema|text\.format|structured.output|tool_choice|support.{0,20}\btool|\btools?\b.{0,40}support",
+    re.IGNORECASE,
+)
+_REFUSED: Final = frozenset({400, 404, 422, 501})
+
 
 class SummaryModel:
     """Asks a model, with a limit of time and so that nothing of it is streamed to the user.
+
+    A document is asked for as structured output, where the model has it. Where its server says that it has not, later
+    questions are plain from the beginning, and the document is looked for in the text.
 
     Args:
         model: A chat model, any runnable, or a function.
@@ -56,6 +72,8 @@ class SummaryModel:
                 f"A summary model cannot be a {type(model).__name__}.", hint="Pass a chat model, such as ChatOpenAI()."
             )
         self._model: Any = model
+        self._is_structured = isinstance(model, BaseChatModel)
+        self._is_strict = _is_strict(model)
         named = (getattr(model, name, None) for name in ("model_name", "model", "name"))
         self.name = next((name for name in named if isinstance(name, str)), type(model).__name__)
 
@@ -72,18 +90,27 @@ class SummaryModel:
             Exception: Whatever the model raises.
         """
         asked = self._asked(ask)
-        if isinstance(asked, Runnable):
-            return _message(within(ask.timeout_seconds, partial(asked.invoke, list(ask.prompt), _CONFIG)))
-        return _message(within(ask.timeout_seconds, asked))
+        if not isinstance(asked, Runnable):
+            return _message(within(ask.timeout_seconds, asked))
+        try:
+            answer = within(ask.timeout_seconds, partial(asked.invoke, list(ask.prompt), _CONFIG))
+            return _message(answer, self._needed(ask))
+        except Exception as error:
+            self._learn(error, ask)
+            raise
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
         """The async twin of `answer`."""
         asked = self._asked(ask)
         async with asyncio.timeout(ask.timeout_seconds):
-            if isinstance(asked, Runnable):
-                return _message(await asked.ainvoke(list(ask.prompt), _CONFIG))
-            answer = await in_thread(asked)
-            return _message(await answer if asyncio.iscoroutine(answer) else answer)
+            if not isinstance(asked, Runnable):
+                answer = await in_thread(asked)
+                return _message(await answer if asyncio.iscoroutine(answer) else answer)
+            try:
+                return _message(await asked.ainvoke(list(ask.prompt), _CONFIG), self._needed(ask))
+            except Exception as error:
+                self._learn(error, ask)
+                raise
 
     def _asked(self, ask: Ask) -> Runnable[Any, Any] | Callable[[], Any]:
         """What is to be invoked with the prompt, or called."""
@@ -91,12 +118,24 @@ class SummaryModel:
             return partial(self._writer, ask.material)
         if not isinstance(self._model, Runnable):
             return partial(self._model, list(ask.prompt))
-        if ask.schema is None or not isinstance(self._model, BaseChatModel):
+        model: Any = self._model
+        if ask.schema is None or not self._is_structured:
             return self._model
+        given, more = (_strict(ask.schema), {"strict": True}) if self._is_strict else (dict(ask.schema), {})
         try:
-            return self._model.with_structured_output(dict(ask.schema), include_raw=True)
+            structured: Runnable[Any, Any] = model.with_structured_output(given, include_raw=True, **more)
         except (NotImplementedError, AttributeError, ValueError, TypeError):
             return self._model  # it answers with text, in which the document is looked for
+        return structured
+
+    def _needed(self, ask: Ask) -> Set[str]:
+        """What a document has, where the model holds to its schema and nothing has cut it."""
+        return frozenset(ask.schema["required"] if ask.schema is not None and self._is_strict else ())
+
+    def _learn(self, error: Exception, ask: Ask) -> None:
+        """Note it where a server says that it has no structured output."""
+        if ask.schema is not None and getattr(error, "status_code", None) in _REFUSED:
+            self._is_structured = self._is_structured and _UNSTRUCTURED.search(str(error)) is None
 
 
 def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryModel:
@@ -113,34 +152,55 @@ def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryM
     return found
 
 
-def _message(answer: Any) -> BaseMessage:
+def _is_strict(model: object) -> bool:
+    """Whether it is one of OpenAI's own, or derived from it; without importing them."""
+    kinds = type(model).__mro__
+    return any(kind.__name__ in _STRICT and kind.__module__.startswith("langchain_openai.") for kind in kinds)
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as OpenAI's strict mode wants it: every property is required, what may be left out is null instead."""
+    made: dict[str, Any] = dict(schema)
+    if "properties" in made:
+        needed = made.get("required", ())
+        made["properties"] = {
+            name: _strict(each if name in needed else _or_null(each)) for name, each in made["properties"].items()
+        }
+        made |= {"required": list(made["properties"]), "additionalProperties": False}
+    if isinstance(made.get("items"), Mapping):
+        made["items"] = _strict(made["items"])
+    return made
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    return {**schema, "type": [*kinds, *({"null"} - {*kinds})]}
+
+
+def _message(answer: Any, needed: Set[str] = frozenset()) -> BaseMessage:
     if isinstance(answer, str):
         return AIMessage(answer)
     if isinstance(answer, dict) and {"raw", "parsed"} <= answer.keys():
-        return _structured(answer["raw"], answer["parsed"])
+        return _structured(answer["raw"], answer["parsed"], needed)
     if not isinstance(answer, BaseMessage):
         raise TypeError(f"a summary model gave a {type(answer).__name__}, neither a message nor a text")
     return answer
 
 
-def _unparsed(raw: BaseMessage) -> BaseMessage:
-    """An answer that could not be read, with the arguments of its call as text, in which the document is looked for."""
-    calls = [*raw.tool_calls, *raw.invalid_tool_calls] if isinstance(raw, AIMessage) else []
-    if len(calls) != 1:
-        return raw
-    given = calls[0]["args"]
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    return AIMessage(text, response_metadata=raw.response_metadata)
-
-
-def _structured(raw: Any, parsed: Any) -> BaseMessage:
+def _structured(raw: Any, parsed: Any, needed: Set[str]) -> BaseMessage:
     """A structured answer as a message with its document as text; what says how it ended stays."""
     kept = raw if isinstance(raw, BaseMessage) else AIMessage("")
-    if parsed is None:
-        return _unparsed(kept)
-    document = parsed if isinstance(parsed, dict) else parsed.model_dump()
+    calls = [*kept.tool_calls, *kept.invalid_tool_calls] if isinstance(kept, AIMessage) else []
+    if not calls and str(kept.text).strip():
+        return kept  # as it stands: LangChain's parser completes half a document
+    if parsed is None and len(calls) != 1:
+        return kept
+    given = calls[0]["args"] if parsed is None else parsed if isinstance(parsed, dict) else parsed.model_dump()
+    ended = kept.response_metadata
+    if isinstance(given, dict) and not needed <= given.keys():
+        ended = {**ended, "finish_reason": "length"}  # the arguments of a streamed call are completed likewise
     return AIMessage(
-        json.dumps(document, ensure_ascii=False, default=str),
+        given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str),
         additional_kwargs=kept.additional_kwargs if "refusal" in kept.additional_kwargs else {},
-        response_metadata=kept.response_metadata,
+        response_metadata=ended,
     )
