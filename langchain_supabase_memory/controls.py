@@ -13,11 +13,13 @@ from langchain_supabase_memory import summaries
 from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.models import Chunk, SummaryResult
 from langchain_supabase_memory.tokens import count_tokens
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.settings import SummaryPolicy
 
@@ -80,6 +82,7 @@ class Runner(Protocol):
     """What drives the flows: a memory."""
 
     model: Any
+    redactor: Redactor | None
 
     def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
         """The conversation that ids name."""
@@ -349,7 +352,9 @@ class Controls:
             NotFoundError: There is no such conversation or segment.
         """
         key = self._memory.key(thread_id, user_id, agent_id)
-        return self._memory.run(edit_summary(key, "edit", by, number=number, text=_summary(text)))
+        return self._memory.run(
+            edit_summary(key, "edit", by, number=number, text=_summary(text, self._memory.redactor))
+        )
 
     async def aedit_summary(
         self,
@@ -363,7 +368,9 @@ class Controls:
     ) -> int:
         """The async twin of `edit_summary`."""
         key = self._memory.key(thread_id, user_id, agent_id)
-        return await self._memory.arun(edit_summary(key, "edit", by, number=number, text=_summary(text)))
+        return await self._memory.arun(
+            edit_summary(key, "edit", by, number=number, text=_summary(text, self._memory.redactor))
+        )
 
     def delete_summary(
         self, number: int, *, thread_id: str, by: str, user_id: str | None = None, agent_id: str | None = None
@@ -508,8 +515,8 @@ def _opted(key: ConversationKey, thread_id: str | None, topic: str | None, by: s
     return {**named(key), "p_thread_id": thread_id, "p_topic": topic, "p_by": name(by)}
 
 
-def _summary(text: str) -> str:
-    words = clean(text).strip() if isinstance(text, str) else ""
+def _summary(text: str, redactor: Redactor | None) -> str:
+    words = str(redacted_value(clean(text).strip(), redactor)) if isinstance(text, str) else ""
     if not words or len(words) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of 1 to {LONGEST_SUMMARY:,} characters.", hint="To be rid of it, delete it."

@@ -1,10 +1,11 @@
 """Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
 
-The surface to the outside is tiny: call a SQL function, ask a model, embed texts. Two small drivers, one sync and one
-async, run any flow, so there is no second copy of the logic, no hidden event loop and no thread between them. A flow is
-tested by stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the next.
+The surface to the outside is tiny: call a SQL function, ask a model, embed texts, compute what takes long. Two small
+drivers, one sync and one async, run any flow, so there is no second copy of the logic, no hidden event loop and no
+thread between them. A flow is tested by stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the
+next.
 
-Only `call`, `ask` and `embed` yield; everything above them uses `yield from` and stays typed.
+Only `call`, `ask`, `embed` and `compute` yield; everything above them uses `yield from` and stays typed.
 """
 
 from __future__ import annotations
@@ -104,7 +105,18 @@ class Embed:
     is_query: bool = False
 
 
-Step = Call | Ask | Embed
+@dataclass(frozen=True)
+class Compute:
+    """What takes the processor milliseconds: beside an event loop it is done in a thread.
+
+    Attributes:
+        function: What to call; it needs nothing from outside and changes nothing.
+    """
+
+    function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
+
+
+Step = Call | Ask | Embed | Compute
 """All that an operation needs from the outside."""
 
 Flow = Generator[Step, Any, T]
@@ -169,6 +181,19 @@ def embed(texts: Sequence[str], *, is_query: bool = False) -> Flow[list[list[flo
     """
     vectors: list[list[float]] = yield Embed(texts, is_query)
     return vectors
+
+
+def compute(function: Callable[[], T]) -> Flow[T]:
+    """The fourth innermost verb: a value that takes the processor milliseconds.
+
+    Args:
+        function: What to call; it needs nothing from outside and changes nothing.
+
+    Returns:
+        What it returns.
+    """
+    value: T = yield Compute(function)
+    return value
 
 
 def run(flow: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:

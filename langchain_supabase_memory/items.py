@@ -17,11 +17,14 @@ from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchIte
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages.redaction.payload import redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from langgraph.store.base import Op, Result
+
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
 
 _logger = logging.getLogger(__name__)
 
@@ -67,7 +70,9 @@ class _Put:
     texts: list[tuple[str, str]]
 
 
-def perform(user_id: str | None, ops: Iterable[Op], index: Index | None) -> Flow[list[Result]]:
+def perform(
+    user_id: str | None, ops: Iterable[Op], index: Index | None, redactor: Redactor | None = None
+) -> Flow[list[Result]]:
     """Perform operations, whatever their mix, in one call of the database.
 
     What is read is as it was before what is written in the same call. Of several puts of one item the last one counts.
@@ -77,6 +82,8 @@ def perform(user_id: str | None, ops: Iterable[Op], index: Index | None) -> Flow
         user_id: The owner; `None` means the subject of the caller's access token.
         ops: LangGraph's operations.
         index: What items are found by; without it, by their words.
+        redactor: What takes secrets and personal data out of values before they are stored or embedded; namespaces and
+            keys stay, for items are found by them.
 
     Returns:
         The answer to each operation, in order.
@@ -89,7 +96,7 @@ def perform(user_id: str | None, ops: Iterable[Op], index: Index | None) -> Flow
     puts: dict[tuple[tuple[str, ...], str], int] = {}
     prepared: list[_Put | dict[str, Any]] = []
     for place, op in enumerate(listed):
-        made = _prepared(op, index)
+        made = _prepared(op, index, redactor)
         prepared.append(made)
         if isinstance(op, PutOp):
             puts[tuple(op.namespace), str(op.key)] = place
@@ -169,12 +176,12 @@ def reindex(user_id: str | None, index: Index) -> Flow[int]:
             return indexed
 
 
-def _prepared(op: Op, index: Index | None) -> _Put | dict[str, Any]:
+def _prepared(op: Op, index: Index | None, redactor: Redactor | None) -> _Put | dict[str, Any]:
     """An operation as the database takes it, without vectors."""
     if isinstance(op, GetOp):
         return {"op": "get", **_named(op.namespace, op.key), "refresh": bool(op.refresh_ttl)}
     if isinstance(op, PutOp):
-        return _put(op, index)
+        return _put(op, index, redactor)
     if isinstance(op, SearchOp):
         return _search(op)
     if isinstance(op, ListNamespacesOp):
@@ -184,7 +191,7 @@ def _prepared(op: Op, index: Index | None) -> _Put | dict[str, Any]:
     )
 
 
-def _put(op: PutOp, index: Index | None) -> _Put:
+def _put(op: PutOp, index: Index | None, redactor: Redactor | None) -> _Put:
     named = _named(op.namespace, op.key)
     if op.value is None:
         return _Put({"op": "delete", **named}, [])
@@ -195,7 +202,7 @@ def _put(op: PutOp, index: Index | None) -> _Put:
             f"A value must be a dictionary, not {type(op.value).__name__}.", hint='Wrap it: {"content": ...}.'
         )
     fields = _checked_fields(op.index)
-    value = sanitiser.encode(dict(op.value))
+    value = redacted_value(sanitiser.encode(dict(op.value)), redactor)
     try:
         json.dumps(value)
     except (ValueError, RecursionError):  # Python writes no whole number of more than 4,300 digits

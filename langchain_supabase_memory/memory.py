@@ -15,9 +15,10 @@ from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.context.recalled import Recalling
 from langchain_supabase_memory.controls import Controls
+from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
 from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Ask, Embed, Flow, Step, call
+from langchain_supabase_memory.flow import Ask, Compute, Embed, Flow, Step, call
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.messages.redaction.redactor import redactor
 from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, Health, check_id
@@ -129,7 +130,8 @@ class SupabaseMemory:
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
         breaker: When calls to a database that is away are no longer tried.
         metrics: Where to count what is done; nowhere by default.
-        redact: What takes secrets and personal data out of every message before it is stored: rules, such as
+        redact: What takes secrets and personal data out before it is stored: out of every message, what a person
+            writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules, such as
             `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about what is stored
             and made from it: your message objects stay as they are, so a pack shows the turn under way, and a graph's
             own state, in the user's own words. What waits in the outbox is in this process alone, and is redacted when
@@ -1176,6 +1178,8 @@ class SupabaseMemory:
                 return chosen(model, self.model).answer(step)
             if isinstance(step, Embed):
                 return embedder(self.embeddings).answer(step)
+            if isinstance(step, Compute):
+                return step.function()
             return self.transport.perform(step)
 
         return watch.run(flow, perform, self.metrics)
@@ -1188,6 +1192,8 @@ class SupabaseMemory:
                 return await chosen(model, self.model).aanswer(step)
             if isinstance(step, Embed):
                 return await embedder(self.embeddings).aanswer(step)
+            if isinstance(step, Compute):
+                return await in_thread(step.function)
             return await self.transport.aperform(step)
 
         return await watch.arun(flow, perform, self.metrics)

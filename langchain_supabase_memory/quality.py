@@ -35,12 +35,13 @@ from langchain_supabase_memory.extractive.phrases import read
 from langchain_supabase_memory.extractive.quotes import parse
 from langchain_supabase_memory.extractive.spans import sentences
 from langchain_supabase_memory.extractive.terms import FIGURE, readings, stems
+from langchain_supabase_memory.flow import compute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from langchain_supabase_memory.cues.dates import NamedDate
-    from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.flow import Flow, Line
 
 KINDS: Final = ("names", "numbers", "dates", "questions")
 
@@ -130,6 +131,14 @@ def quality(source: Sequence[Line], summary: str, *, before: str | None = None) 
         "questions": len(held.questions),
     }
     return Quality(_score(kept, present), kept, present)
+
+
+def scored(source: Sequence[Line], summary: str, *, before: str | None = None) -> Flow[float]:
+    """The score of a summary, computed beside the event loop: about 3 microseconds of processor a character.
+
+    Arguments as for `quality`.
+    """
+    return (yield from compute(lambda: quality(source, summary, before=before).score))
 
 
 def _score(kept: Mapping[str, int], present: Mapping[str, int]) -> float:

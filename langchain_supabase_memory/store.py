@@ -53,7 +53,8 @@ class SupabaseStore(BaseStore):
 
     It does what LangGraph's `InMemoryStore` and `PostgresStore` do, over the Data API too, and every row belongs to one
     user: `memory.user_id`, `user_id`, or the subject of the memory's access token. No operation names another. A batch
-    of operations is one round trip; what it reads is as it was before what it writes.
+    of operations is one round trip; what it reads is as it was before what it writes. Where the memory has rules of
+    redaction they hold for values, too.
 
     Namespaces and keys may hold any characters but NUL. Without an embedder a search ranks by words. With a query, what
     matches comes first and the rest after it, so that a search never returns fewer items than there are.
@@ -96,11 +97,11 @@ class SupabaseStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Perform operations in one round trip; what is read is as it was before it. See `items.perform`."""
-        return self._run(items.perform(self._owner(), ops, self._index))
+        return self._run(items.perform(self._owner(), ops, self._index, self._memory.redactor))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The async twin of `batch`."""
-        return await self._arun(items.perform(self._owner(), ops, self._index))
+        return await self._arun(items.perform(self._owner(), ops, self._index, self._memory.redactor))
 
     def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """One item; `None` if there is none, or it has expired."""

@@ -28,6 +28,7 @@ from langchain_supabase_memory.tokens import count_tokens
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.services.data_api import token
+from tests.stepping import sent
 
 KEY = ConversationKey("t", "u")
 WHERE: dict[str, Any] = {"thread_id": "t"}
@@ -587,12 +588,12 @@ def pending(*texts: str, **more: Any) -> dict[str, Any]:
 def test_a_board_is_read_asked_for_and_committed() -> None:
     flow = revise(KEY, BoardPolicy(), model="m")
     assert isinstance(next(flow), Call)
-    step = flow.send(pending("I am Ada"))
+    step = sent(flow, pending("I am Ada"))
     assert isinstance(step, Ask)
     assert step.schema == SCHEMA
     assert step.material is not None
     assert step.material.task == "board"
-    commit = flow.send(AIMessage(GOOD))
+    commit = sent(flow, AIMessage(GOOD))
     assert isinstance(commit, Call)
     assert (commit.function, commit.arguments["p_to"], commit.arguments["p_message_ids"]) == (
         "memory_commit_board",
@@ -600,7 +601,7 @@ def test_a_board_is_read_asked_for_and_committed() -> None:
         ["m0"],
     )
     with pytest.raises(StopIteration) as stopped:
-        flow.send({"committed": False, "through_sequence": 4})
+        sent(flow, {"committed": False, "through_sequence": 4})
     assert stopped.value.value.overtaken
 
 
@@ -610,10 +611,10 @@ def test_only_what_is_due_is_revised() -> None:
         next(flow)
         document = pending(*["x"] * texts, behind_characters=size)
         if due:
-            assert isinstance(flow.send(document), Ask)
+            assert isinstance(sent(flow, document), Ask)
         else:
             with pytest.raises(StopIteration):
-                flow.send(document)
+                sent(flow, document)
 
 
 def test_the_prompt_says_what_matters_and_what_was_said_stays_data() -> None:
@@ -692,8 +693,8 @@ def test_a_commit_whose_answer_was_lost_is_made_once(memory: SupabaseMemory) -> 
     say(memory, "one")
     flow = revise(memory.key("t"), BoardPolicy())
     step: Any = next(flow)
-    step = flow.send(memory.transport.perform(step))
-    commit: Any = flow.send(AIMessage('{"summary": "s", "facts": [{"text": "one", "source": 0, "quote": "one"}]}'))
+    step = sent(flow, memory.transport.perform(step))
+    commit: Any = sent(flow, AIMessage('{"summary": "s", "facts": [{"text": "one", "source": 0, "quote": "one"}]}'))
     first = memory.transport.perform(commit)
     again = memory.transport.perform(commit)
     assert (first["added"], again["committed"], again["version"]) == (1, True, first["version"])

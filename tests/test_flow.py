@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import ConversationKey, conversations
+from langchain_supabase_memory import ConversationKey, SupabaseMemory, conversations
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Call, Flow, Step, arun, call, run
+from langchain_supabase_memory.flow import Call, Compute, Flow, Step, arun, call, compute, run
 
 KEY = ConversationKey("t", "u")
 
@@ -84,3 +86,15 @@ async def test_both_drivers_run_one_flow_alike() -> None:
         return perform(step)
 
     assert run(_recovering(), perform) == await arun(_recovering(), aperform) == [0, "failed", 2]
+
+
+async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(conn_string: str) -> None:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
+        assert await memory.arun(compute(threading.get_ident)) != threading.get_ident()
+        assert memory.run(compute(threading.get_ident)) == threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await memory.arun(compute(lambda: 1 // 0))
+
+
+def test_a_computation_does_not_show_what_it_holds() -> None:
+    assert "secret" not in repr(Compute(partial(len, "secret")))

@@ -43,6 +43,7 @@ from langchain_supabase_memory import (
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
+    SupabaseStore,
     SupabaseSummarizer,
     pattern_rule,
     record_stream,
@@ -500,6 +501,35 @@ async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str,
     read = await door(memory.read, thread_id="t", columns=["payload", "metadata"])
     assert len(read) == len(messages) + 5
     assert read[0].metadata == {"note": {"about": "[redacted: api key]"}, "via": "x"}
+
+
+async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
+    door: Door, conn_string: str, user_id: str
+) -> None:
+    memory = SupabaseMemory(
+        door.service.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redact=RULES
+    )
+    secret = canary()
+    await door(memory.append, [HumanMessage("One."), AIMessage("Two."), HumanMessage("Three.")], thread_id="t")
+    added = await door(memory.boards.add, "fact", f"The key is {secret}.", thread_id="t", by="ana")
+    await door(memory.boards.edit, added, thread_id="t", by="ana", text=f"The key was {secret}.")
+    await door(memory.boards.edit_summary, f"About the key {secret}.", thread_id="t", by="ana")
+    (segment,) = (await door(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=1))).segments
+    await door(memory.controls.edit_summary, segment, f"They speak of {secret}.", thread_id="t", by="ana")
+    store = SupabaseStore(memory)
+    value = {"text": f"my key: {secret}", "password": "hunter2", "count": 3, "tags": [secret]}
+    await door(store.put, ("notes",), "k", value)
+    board = await door(memory.board, thread_id="t")
+    assert [each.text for each in board.facts] == ["The key was [redacted: api key]."]
+    assert (await door(store.get, ("notes",), "k")).value == {
+        "text": "my key: [redacted: api key]",
+        "password": "[redacted: secret]",
+        "count": 3,
+        "tags": ["[redacted: api key]"],
+    }
+    dumped = stored(conn_string)
+    assert secret not in dumped
+    assert secret[-20:].lower() not in dumped.lower(), "nor its lexeme"
 
 
 def test_without_redaction_it_would_be_there(conn_string: str, user_id: str) -> None:

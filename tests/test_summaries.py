@@ -38,6 +38,7 @@ from langchain_supabase_memory.summary_model import SummaryModel
 from tests.conftest import Door
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
+from tests.stepping import sent
 
 FACT = re.compile(r"fact-[0-9a-f]{8}")
 BUDGET = ContextBudget(characters=3000)
@@ -396,7 +397,7 @@ def pending(*messages: BaseMessage, previous: str | None = None, **more: Any) ->
 
 def finish(flow: Flow[SummaryResult], answer: Any) -> SummaryResult:
     with pytest.raises(StopIteration) as stopped:
-        flow.send(answer)
+        sent(flow, answer)
     result: SummaryResult = stopped.value.value
     return result
 
@@ -416,9 +417,9 @@ def test_a_summary_is_read_asked_for_and_committed() -> None:
     flow = summaries.summarise(KEY, WHOLE, model="test-model")
     arguments = called(next(flow), "memory_pending")
     assert arguments["p_characters"] == 700
-    prompt = asked(flow.send(pending(HumanMessage("I am Ada", id="a"), AIMessage("Hello", id="b"))))
+    prompt = asked(sent(flow, pending(HumanMessage("I am Ada", id="a"), AIMessage("Hello", id="b"))))
     assert "I am Ada" in prompt
-    commit = called(flow.send(AIMessage("  The user is Ada.\n")), "memory_commit_summary")
+    commit = called(sent(flow, AIMessage("  The user is Ada.\n")), "memory_commit_summary")
     assert (commit["p_content"], commit["p_characters"], commit["p_model"]) == ("The user is Ada.", 16, "test-model")
     assert (commit["p_through"], commit["p_to"], commit["p_message_ids"]) == (-1, 1, ["a", "b"])
     result = finish(flow, {"committed": True, "number": 1, "through_sequence": 1})
@@ -438,14 +439,14 @@ def test_patience_is_kept_unless_a_person_asks() -> None:
     assert finish(flow, pending(HumanMessage("hello"), waiting=True)) == SummaryResult(-1, waiting=True)
     flow = summaries.summarise(KEY, WHOLE, patient=False)
     next(flow)
-    assert "hello" in asked(flow.send(pending(HumanMessage("hello"), waiting=True)))
+    assert "hello" in asked(sent(flow, pending(HumanMessage("hello"), waiting=True)))
 
 
 def test_a_lost_race_commits_nothing_and_says_so() -> None:
     flow = summaries.summarise(KEY, WHOLE)
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
-    called(flow.send(AIMessage("A greeting.")), "memory_commit_summary")
+    sent(flow, pending(HumanMessage("hello")))
+    called(sent(flow, AIMessage("A greeting.")), "memory_commit_summary")
     result = finish(flow, {"committed": False, "through_sequence": 7})
     assert result == SummaryResult(7, [], 1, overtaken=True)
 
@@ -494,10 +495,10 @@ NO_SUMMARY: list[tuple[Any, str]] = [
 def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception, reason: str) -> None:
     flow = summaries.summarise(KEY, replace(WHOLE, attempts=3))
     next(flow)
-    step = flow.send(pending(HumanMessage("hello"), previous="The old summary."))
+    step = sent(flow, pending(HumanMessage("hello"), previous="The old summary."))
     for _ in range(3):
         assert "The old summary." in asked(step)
-        step = flow.throw(answer) if isinstance(answer, Exception) else flow.send(answer)
+        step = flow.throw(answer) if isinstance(answer, Exception) else sent(flow, answer)
     arguments = called(step, "memory_fail_summary")
     assert arguments["p_error"] == reason
     assert finish(flow, {"retry_at": "later"}) == SummaryResult(-1, [], 3, failed=reason)
@@ -518,23 +519,23 @@ def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception
 def test_what_is_a_summary_is_taken_for_one(text: str) -> None:
     flow = summaries.summarise(KEY, WHOLE)
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
-    assert called(flow.send(AIMessage(text)), "memory_commit_summary")["p_content"] == text.strip()
+    sent(flow, pending(HumanMessage("hello")))
+    assert called(sent(flow, AIMessage(text)), "memory_commit_summary")["p_content"] == text.strip()
 
 
 def test_a_long_answer_of_marks_is_judged_quickly() -> None:
     flow = summaries.summarise(KEY, replace(WHOLE, max_characters=500_000))
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
-    called(flow.send(AIMessage("-" * 200_000 + "x")), "memory_commit_summary")
+    sent(flow, pending(HumanMessage("hello")))
+    called(sent(flow, AIMessage("-" * 200_000 + "x")), "memory_commit_summary")
 
 
 def test_a_second_try_may_succeed() -> None:
     flow = summaries.summarise(KEY, replace(WHOLE, attempts=2))
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
+    sent(flow, pending(HumanMessage("hello")))
     asked(flow.throw(ConnectionError()))
-    commit = called(flow.send(AIMessage("A greeting.")), "memory_commit_summary")
+    commit = called(sent(flow, AIMessage("A greeting.")), "memory_commit_summary")
     assert commit["p_content"] == "A greeting."
     assert finish(flow, {"committed": True, "number": 1, "through_sequence": 0}).model_calls == 2
 
@@ -542,7 +543,7 @@ def test_a_second_try_may_succeed() -> None:
 def test_a_failure_that_cannot_be_noted_is_a_failure_all_the_same() -> None:
     flow = summaries.summarise(KEY, WHOLE)
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
+    sent(flow, pending(HumanMessage("hello")))
     called(flow.throw(ConnectionError()), "memory_fail_summary")
     with pytest.raises(StopIteration) as stopped:
         flow.throw(UnavailableError())
@@ -553,7 +554,7 @@ def test_a_message_longer_than_the_models_input_is_read_in_pieces_each_with_the_
     flow = summaries.summarise(KEY, WHOLE)
     next(flow)
     words = " ".join(f"word{number}" for number in range(390))
-    step = flow.send(pending(HumanMessage(words, id="m"), previous="before"))
+    step = sent(flow, pending(HumanMessage(words, id="m"), previous="before"))
     shown, so_far = "", "before"
     for number in itertools.count():
         if isinstance(step, Call):
@@ -564,7 +565,7 @@ def test_a_message_longer_than_the_models_input_is_read_in_pieces_each_with_the_
         (part,) = re.findall('<message number="0" role="user" part="[0-9]+ of 5">\n(.*)\n</message>', prompt)
         shown += part
         so_far = f"summary {number}"
-        step = flow.send(AIMessage(so_far))
+        step = sent(flow, AIMessage(so_far))
     assert shown == words
     assert called(step, "memory_commit_summary")["p_content"] == so_far
 
@@ -576,9 +577,9 @@ def asked_for(messages: str) -> str:
 def test_a_failure_in_a_later_piece_commits_nothing_of_the_earlier() -> None:
     flow = summaries.summarise(KEY, WHOLE)
     next(flow)
-    asked(flow.send(pending(HumanMessage("long " * 400))))
-    asked(flow.send(AIMessage("The first piece.")))
-    called(flow.send(AIMessage("")), "memory_fail_summary")
+    asked(sent(flow, pending(HumanMessage("long " * 400))))
+    asked(sent(flow, AIMessage("The first piece.")))
+    called(sent(flow, AIMessage("")), "memory_fail_summary")
 
 
 def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
@@ -586,18 +587,18 @@ def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
     long = "The user is Ada. " * 10
     flow = summaries.summarise(KEY, policy)
     next(flow)
-    assert "at most 60" in asked(flow.send(pending(HumanMessage("hello"))))
-    prompt = asked(flow.send(AIMessage(long)))
+    assert "at most 60" in asked(sent(flow, pending(HumanMessage("hello"))))
+    prompt = asked(sent(flow, AIMessage(long)))
     assert "too long" in prompt
     assert long.strip() in prompt
-    commit = called(flow.send(AIMessage("The user is Ada.")), "memory_commit_summary")
+    commit = called(sent(flow, AIMessage("The user is Ada.")), "memory_commit_summary")
     assert (commit["p_content"], commit["p_clipped"]) == ("The user is Ada.", False)
 
     flow = summaries.summarise(KEY, policy)
     next(flow)
-    flow.send(pending(HumanMessage("hello")))
-    flow.send(AIMessage(long))
-    commit = called(flow.send(AIMessage(long)), "memory_commit_summary")
+    sent(flow, pending(HumanMessage("hello")))
+    sent(flow, AIMessage(long))
+    commit = called(sent(flow, AIMessage(long)), "memory_commit_summary")
     assert commit["p_content"] == "The user is Ada. The user is Ada. The user is Ada. […]"
     assert commit["p_clipped"] is True
     assert commit["p_characters"] <= 60
@@ -620,7 +621,7 @@ def test_a_prompt_of_ones_own_is_used() -> None:
 
     flow = summaries.summarise(KEY, replace(WHOLE, prompt=mine, max_characters=99))
     next(flow)
-    prompt = asked(flow.send(pending(HumanMessage("hallo"), previous="vorher")))
+    prompt = asked(sent(flow, pending(HumanMessage("hallo"), previous="vorher")))
     assert prompt.startswith("Bitte: <message number=")
     assert [(previous, characters) for previous, _, characters in seen] == [("vorher", 99)]
 

@@ -778,8 +778,11 @@ def test_what_is_there_before_the_queue_is_looked_at_once(cluster: Cluster) -> N
     address = cluster.conn_string(name)
     migrate(address, dimensions=8)
     # As it was in the release before.
-    change(address, "drop table memory_private.work cascade; drop table memory_private.chores")
-    change(address, "drop trigger conversations_mark on memory.conversations")
+    change(address, "drop table memory_private.work, memory_private.drafts, memory_private.chores")
+    change(
+        address,
+        "drop trigger conversations_mark on memory.conversations; drop trigger conversations_undraft on memory.conversations",
+    )
     change(
         address,
         "alter table memory.conversations drop priority, drop requested_at, drop served_at, drop archived_at cascade",

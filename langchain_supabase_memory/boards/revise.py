@@ -19,7 +19,7 @@ from langchain_supabase_memory.flow import Flow, Material, call
 from langchain_supabase_memory.messages import codec, content
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.models import BoardResult
-from langchain_supabase_memory.quality import quality
+from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.tokens import count_tokens
 from langchain_supabase_memory.writing import NoAnswerError, answered, is_nothing, shortened_to_tokens
 
@@ -83,7 +83,7 @@ def revise(
             found = yield from _revision(pending, shown, times, policy, calls)
         except NoAnswerError as reason:
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
-        score = quality(prompts.lines(shown, times), found.summary, before=pending["summary"] or None).score
+        score = yield from scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
         commit = yield from call(
             "memory_commit_board",
             {

@@ -9,11 +9,13 @@ from langchain_supabase_memory.boards.board import BoardItem, edit
 from langchain_supabase_memory.boards.reading import LONGEST_TEXT
 from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.messages.sanitiser import clean
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.boards.answer import Kind
     from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.models import BoardResult, ConversationKey
     from langchain_supabase_memory.settings import BoardPolicy
 
@@ -28,6 +30,7 @@ class Runner(Protocol):
 
     model: Any
     board_policy: BoardPolicy
+    redactor: Redactor | None
 
     def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
         """The conversation that ids name."""
@@ -237,7 +240,7 @@ class Boards:
             NotFoundError: There is no such conversation.
         """
         key = self._memory.key(thread_id, user_id, agent_id)
-        self._memory.run(edit(key, "summary", by=_name(by), text=_summary(text)))
+        self._memory.run(edit(key, "summary", by=_name(by), text=_summary(text, self._memory.redactor)))
 
     async def aedit_summary(
         self,
@@ -250,7 +253,7 @@ class Boards:
     ) -> None:
         """The async twin of `edit_summary`."""
         key = self._memory.key(thread_id, user_id, agent_id)
-        await self._memory.arun(edit(key, "summary", by=_name(by), text=_summary(text)))
+        await self._memory.arun(edit(key, "summary", by=_name(by), text=_summary(text, self._memory.redactor)))
 
     def regenerate(
         self, *, thread_id: str, by: str, user_id: str | None = None, agent_id: str | None = None
@@ -288,7 +291,15 @@ class Boards:
         if state is not None and state not in states:
             raise InvalidInputError(f"That is no state of a {kind}.", hint=f"States are {', '.join(states)}.")
         first = state or states[0]
-        written = edit(key, "add", by=_name(by), kind=kind, entity_type=entity_type, text=_text(text), state=first)
+        written = edit(
+            key,
+            "add",
+            by=_name(by),
+            kind=kind,
+            entity_type=entity_type,
+            text=_text(text, self._memory.redactor),
+            state=first,
+        )
         return str((yield from written))
 
     def _edit(
@@ -299,7 +310,12 @@ class Boards:
         if state is not None and not any(state in states for states in STATES.values()):
             raise InvalidInputError("That is no state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
         return edit(
-            key, "edit", by=_name(by), item_id=_id(item), text=None if text is None else _text(text), state=state
+            key,
+            "edit",
+            by=_name(by),
+            item_id=_id(item),
+            text=None if text is None else _text(text, self._memory.redactor),
+            state=state,
         )
 
 
@@ -316,18 +332,18 @@ def _name(by: str) -> str:
     return clean(by).strip()[:200]
 
 
-def _text(text: str) -> str:
-    words = " ".join(clean(text).split()) if isinstance(text, str) else ""
+def _text(text: str, redactor: Redactor | None) -> str:
+    words = redacted_value(" ".join(clean(text).split()), redactor) if isinstance(text, str) else ""
     if not words or len(words) > LONGEST_TEXT:
         raise InvalidInputError(
             f"An item is a text of 1 to {LONGEST_TEXT} characters.", hint="Write it shorter, or as several items."
         )
-    return words
+    return str(words)
 
 
-def _summary(text: str) -> str:
+def _summary(text: str, redactor: Redactor | None) -> str:
     if not isinstance(text, str) or len(text) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="An empty one takes it back."
         )
-    return clean(text).strip()
+    return str(redacted_value(clean(text).strip(), redactor))

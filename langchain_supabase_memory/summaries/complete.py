@@ -13,7 +13,7 @@ from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.flow import Flow, Line, Material, call
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import ConversationKey, SummaryResult
-from langchain_supabase_memory.quality import quality
+from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.summaries.rolling import LONGEST, committed, fitting, segments, written
 from langchain_supabase_memory.tokens import count_tokens
 from langchain_supabase_memory.writing import NoAnswerError
@@ -69,7 +69,7 @@ def complete(key: ConversationKey, policy: SummaryPolicy, *, model: str | None =
             )
         except NoAnswerError as reason:
             return SummaryResult(through, made, calls[0], failed=str(reason), tokens=tokens)
-        score = quality(prompts.lines(said), content).score
+        score = yield from scored(prompts.lines(said), content)
         commit = yield from call("memory_commit_summary", committed(key, pending, content, clipped, score, model, 1))
         through = commit["through_sequence"]
         if not commit["committed"]:
@@ -140,7 +140,7 @@ def _level(
                 "p_tokens": count_tokens(content),
                 "p_model": model,
                 "p_clipped": clipped,
-                "p_quality": quality(source, content).score,
+                "p_quality": (yield from scored(source, content)),
             },
         )
         if not commit["committed"]:

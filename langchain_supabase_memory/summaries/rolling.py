@@ -16,7 +16,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, Material, call
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import ConversationKey, Segment, SummaryResult
-from langchain_supabase_memory.quality import quality
+from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.tokens import count_tokens
 from langchain_supabase_memory.writing import NoAnswerError, answered, shortened
 
@@ -100,7 +100,7 @@ def summarise(
         except NoAnswerError as reason:
             yield from _failed(key, str(reason))
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, failed=str(reason))
-        score = quality(prompts.lines(said), content, before=(pending["previous"] or {}).get("content")).score
+        score = yield from scored(prompts.lines(said), content, before=(pending["previous"] or {}).get("content"))
         commit = yield from call("memory_commit_summary", committed(key, pending, content, clipped, score, model))
         through = commit["through_sequence"]
         if not commit["committed"]:

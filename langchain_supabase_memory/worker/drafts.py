@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.flow import Ask, Flow
+from langchain_supabase_memory.flow import Ask
 from langchain_supabase_memory.messages import sanitiser
 from langchain_supabase_memory.work import keep_draft
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.work import Lease
 
 T = TypeVar("T")
@@ -34,6 +36,13 @@ def drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
     Returns:
         What the flow returns.
     """
+    kept = _drafted(flow, lease, model)
+    if isinstance(kept, GeneratorType) and isinstance(flow, GeneratorType):
+        kept.__qualname__ = flow.__qualname__  # a span has the name of the operation
+    return kept
+
+
+def _drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
     asked = ""  # the digest of the question before
     said: str | None = None  # what the model answered it; `None` for a draft
     try:

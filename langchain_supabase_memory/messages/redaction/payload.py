@@ -53,13 +53,13 @@ def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     return made
 
 
-def redacted_value(value: Any, redactor: Redactor) -> Any:
-    """Any JSON without what the rules find.
+def redacted_value(value: Any, redactor: Redactor | None) -> Any:
+    """Any JSON without what the rules find; as it is where there are none.
 
     Raises:
         ConfigurationError: A rule failed.
     """
-    return _Walk(Redaction(redactor)).value(value)
+    return value if redactor is None else _Walk(Redaction(redactor)).value(value)
 
 
 class _Walk:
