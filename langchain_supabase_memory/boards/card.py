@@ -1,11 +1,18 @@
-"""A board as a card: HTML for a notebook, in which nothing that was said can be markup."""
+"""A board as a card: HTML for a notebook, in which nothing that was said can be markup.
+
+It takes the colours of the page it stands in, shows all evidence without a pointer, and is as wide as there is room.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
     from langchain_supabase_memory.boards.answer import Kind
     from langchain_supabase_memory.boards.board import Board, BoardItem
 
@@ -18,12 +25,23 @@ _HEADINGS: Final[tuple[tuple[Kind, str], ...]] = (
 )
 _SHORT: Final[frozenset[Kind]] = frozenset({"entity", "topic"})
 _CARD: Final = (
-    "border:1px solid #8884;border-radius:8px;padding:12px 16px;max-width:760px;"
-    "font-family:system-ui,sans-serif;font-size:14px;line-height:1.45"
+    "border:1px solid #8884;border-radius:8px;padding:12px 16px;max-width:min(760px,100%);box-sizing:border-box;"
+    "overflow-wrap:anywhere;font-family:system-ui,sans-serif;font-size:14px;line-height:1.45"
 )
-_DIM: Final = "color:#888;font-size:12px"
-_HEADING: Final = "margin:12px 0 4px;font-size:12px;letter-spacing:.04em;text-transform:uppercase;color:#888"
-_CHIP: Final = "display:inline-block;border:1px solid #8886;border-radius:10px;padding:0 8px;margin:2px 4px 2px 0"
+# The page's own colour, dimmed: it can be read on white as on black, which no fixed grey of its own can.
+_DIM: Final = "opacity:.8;font-size:12px"
+_TITLE: Final = "font-weight:bold;display:inline"
+_HEADING: Final = f"margin:12px 0 4px;letter-spacing:.04em;text-transform:uppercase;{_DIM}"
+_LIST: Final = "margin:0;padding-inline-start:20px"
+_ENTRY: Final = "margin:0 0 4px"
+_CHIPS: Final = "margin:0;padding:0;list-style:none"
+_CHIP: Final = (
+    "display:inline-block;box-sizing:border-box;max-width:100%;border:1px solid #8886;border-radius:10px;padding:0 8px;"
+    "margin:2px 4px 2px 0"
+)
+# Each line has the direction of its own letters.
+_PARAGRAPH: Final = "margin:8px 0;unicode-bidi:plaintext"
+_MOST_NUMBERS: Final = 8
 
 
 def card(board: Board) -> str:
@@ -35,22 +53,26 @@ def card(board: Board) -> str:
     Returns:
         The card; every word of the conversation in it is escaped.
     """
-    parts = [f'<div style="{_CARD}">', _head(board)]
-    if board.is_empty:
-        parts.append(f'<p style="{_DIM}">Nothing is on the board yet.</p>')
+    parts = [f'<section style="{_CARD}" aria-label="Board of {escape(board.thread_id)}">', _head(board)]
+    if board.is_empty and not board.unlisted:
+        parts.append(_remark("Nothing is on the board yet."))
     if board.edited_summary:
-        who = f"written by {escape(board.edited_by or 'a person')}"
-        parts.append(f'<p>{_words(board.edited_summary)} <span style="{_DIM}">({who})</span></p>')
+        when = f", {_time(board.edited_at)}" if board.edited_at else ""
+        parts.append(_paragraph(board.edited_summary))
+        parts.append(_remark(f"written by {_name(board.edited_by or 'a person')}{when}"))
     if board.summary:
-        parts.append(f"<p>{_words(board.summary)}</p>")
+        parts.append(_paragraph(board.summary))
     if board.context_notes:
-        parts.append(f'<p style="{_DIM}">{_words(board.context_notes)}</p>')
+        parts.append(_paragraph(board.context_notes, _DIM))
     for kind, heading in _HEADINGS:
         items = board.of(kind, open_only=False)
         if items:
-            parts.append(f'<div style="{_HEADING}">{heading}</div>')
-            parts.append(_chips(items) if kind in _SHORT else _list(items))
-    return "\n".join([*parts, "</div>"])
+            parts.append(f'<div role="heading" aria-level="4" style="{_HEADING}">{heading}</div>')
+            parts.append(_list(kind, items, board))
+    if board.unlisted:
+        more = "1 more item is" if board.unlisted == 1 else f"{board.unlisted:,} more items are"
+        parts.append(_remark(f"{more} on the board and not listed here: read it with a higher limit."))
+    return "\n".join([*parts, "</section>"])
 
 
 def _head(board: Board) -> str:
@@ -60,36 +82,85 @@ def _head(board: Board) -> str:
     if board.quality is not None:
         facts.append(f"quality {board.quality:.0%}")
     if board.model:
-        facts.append(escape(board.model))
-    return f'<div><b>{escape(board.thread_id)}</b> <span style="{_DIM}">{" · ".join(facts)}</span></div>'
+        facts.append(_name(board.model))
+    if board.items or board.edited_at:
+        facts.append("times in UTC")
+    title = f'<div role="heading" aria-level="3" style="{_TITLE}">{_name(board.thread_id)}</div>'
+    return f"<div>{title} {_dim(facts)}</div>"
 
 
-def _list(items: list[BoardItem]) -> str:
-    return f'<ul style="margin:0;padding-left:20px">{"".join(map(_entry, items))}</ul>'
+def _list(kind: Kind, items: list[BoardItem], board: Board) -> str:
+    is_short = kind in _SHORT
+    listed = "".join(f'<li style="{_CHIP if is_short else _ENTRY}">{_entry(item, board)}</li>' for item in items)
+    # A list without bullets has to say that it is one: some readers go by the bullets.
+    return f'<ul role="list" style="{_CHIPS if is_short else _LIST}">{listed}</ul>'
 
 
-def _entry(item: BoardItem) -> str:
-    text = _words(item.text)
-    if not item.is_open:
-        text = f"<s>{text}</s>"
-    marks = ["pinned"] * item.pinned + [item.state] * (item.state not in ("current", "open"))
+def _entry(item: BoardItem, board: Board) -> str:
+    """An item with its evidence, as a chip beside it and in a list below it."""
+    gap = " " if item.kind in _SHORT else "<br>"
+    return f'<span dir="auto">{_held(item)}</span>{gap}{_dim(_evidence(item, board))}'
+
+
+def _held(item: BoardItem) -> str:
+    """The words of an item, crossed out where it is no longer open."""
+    return _words(item.text) if item.is_open else f"<s>{_words(item.text)}</s>"
+
+
+def _evidence(item: BoardItem, board: Board) -> Iterator[str]:
+    """What is known of an item beside its words: its state, whose it is, where and when it was said."""
+    if item.type and item.type != "other":
+        yield escape(item.type)
+    if item.pinned:
+        yield "pinned"
+    if item.state not in ("current", "open"):
+        yield escape(item.state)
     if item.superseded_at is not None:
-        marks.append(f"until {item.superseded_at:%Y-%m-%d}")
+        yield f"superseded, held until {_time(item.superseded_at)}"
+    if item.author not in (board.model, item.edited_by):
+        yield f"by {_name(item.author)}"
     if item.edited_by:
-        marks.append(f"by {escape(item.edited_by)}")
+        when = f" {_time(item.edited_at)}" if item.edited_at else ""
+        yield f"{'by' if item.author == item.edited_by else 'edited by'} {_name(item.edited_by)}{when}"
     if item.sequences:
-        marks.append(f"message {item.sequences[0]}")
-    title = f' title="{escape(item.quote)}"' if item.quote else ""
-    return f'<li{title}>{text} <span style="{_DIM}">{" · ".join(marks)}</span></li>'
+        yield _numbers(item.sequences)
+        first, last = _time(item.first_seen_at), _time(item.last_seen_at)
+        yield first if item.first_seen_at == item.last_seen_at else f"first {first}, last {last}"
+    if item.quote and item.quote not in item.text:
+        yield f'“<span dir="auto">{_words(item.quote)}</span>”'
 
 
-def _chips(items: list[BoardItem]) -> str:
-    chips = []
-    for item in items:
-        kind = f' <span style="{_DIM}">{escape(item.type)}</span>' if item.type and item.type != "other" else ""
-        text = _words(item.text) if item.is_open else f"<s>{_words(item.text)}</s>"
-        chips.append(f'<span style="{_CHIP}">{text}{kind}</span>')
-    return f"<div>{''.join(chips)}</div>"
+def _numbers(sequences: Sequence[int]) -> str:
+    """The messages that an item is from."""
+    shown = [str(each) for each in sequences[:_MOST_NUMBERS]]
+    left = len(sequences) - len(shown)
+    if len(sequences) == 1:
+        return f"message {shown[0]}"
+    last = f"{left} more" if left else shown.pop()
+    return f"messages {', '.join(shown)} and {last}"
+
+
+def _time(time: datetime) -> str:
+    return f'<time style="white-space:nowrap">{time.astimezone(UTC):%Y-%m-%d %H:%M}</time>'
+
+
+def _dim(parts: Iterable[str]) -> str:
+    """Beside what it belongs to, in smaller letters."""
+    return f'<span style="{_DIM}">{" · ".join(parts)}</span>'
+
+
+def _remark(html: str) -> str:
+    """A line of the card's own."""
+    return f'<div style="margin:4px 0;{_DIM}">{html}</div>'
+
+
+def _paragraph(text: str, style: str = "") -> str:
+    return f'<div dir="auto" style="{_PARAGRAPH}{style and ";"}{style}">{_words(text)}</div>'
+
+
+def _name(name: str) -> str:
+    """What somebody or something is called, in the direction of its own letters."""
+    return f'<span dir="auto">{escape(name)}</span>'
 
 
 def _words(text: str) -> str:
