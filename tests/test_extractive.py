@@ -434,11 +434,38 @@ TASKS = [
     ("user", "I'll send you the contract tomorrow"), ("user", "we need to book the venue"),
     ("user", "please order fifteen bags of clay"), ("user", "don't forget to water the plants"),
     ("assistant", "I'll send you the itinerary tomorrow."), ("user", "can you remind me to buy milk?"),
+    ("assistant", "I'll find out when the boat leaves."), ("assistant", "Te enviaré el contrato mañana."),
+    ("assistant", "Ich werde dir morgen die Liste schicken."), ("assistant", "Ipapadala ko ang listahan bukas."),
+    ("user", "Actually, I'll call the florist tomorrow at 5"), ("user", "Please, book the hall for the 12th of May"),
 ]  # fmt: skip
 NO_TASKS = [
-    ("user", "please tell me a joke about cats"), ("user", "let me know what you think"), ("assistant", "Please water the plants."),
-    ("assistant", "We'll see about that."), ("user", "yes pls"), ("user", "if I have to pay the rent I cry"),
-    ("user", "remind me how the oven works"), ("user", "what do I need to file?"), ("user", "I love the rent party"),
+    ("user", "please tell me a joke about cats"),
+    ("user", "let me know what you think"),
+    ("assistant", "Please water the plants."),
+    ("assistant", "We'll see about that."),
+    ("user", "yes pls"),
+    ("user", "if I have to pay the rent I cry"),
+    ("user", "remind me how the oven works"),
+    ("user", "what do I need to file?"),
+    ("user", "I love the rent party"),
+    ("user", "ok I'll wait"),
+    ("user", "the oven is at 95, I'll open after"),
+    ("user", "guest list pls, they keep asking"),
+]
+ACKNOWLEDGEMENTS = [
+    "I'll use the new date from here on.",
+    "I will: the passport is on the list.",
+    "I'll make a note of it for the 12th of May.",
+    "Got it. I'll count with 12 from now on.",
+    "I'll flag it for every menu while she's here.",
+    "I'll walk you through a reset.",
+    "Voy a tenerlo en cuenta para el viernes.",
+    "Ich werde mir das merken.",
+    "Great, I'll stay on the line.",
+]
+CHANGES = [
+    "Actually I'll make 70 total in case", "I'm going to bring 40 cupcakes instead", "En realidad voy a preparar 70 platos",
+    "Gagawin ko na lang 70 lahat",
 ]  # fmt: skip
 
 
@@ -453,6 +480,33 @@ def test_tasks(role: str, text: str) -> None:
 @pytest.mark.parametrize(("role", "text"), NO_TASKS)
 def test_what_asks_for_nothing_that_waits(role: str, text: str) -> None:
     assert revise(said((role, text)))["action_items"] == []
+
+
+@pytest.mark.parametrize("text", ACKNOWLEDGEMENTS)
+def test_what_an_assistant_acknowledges_is_no_task(text: str) -> None:
+    assert revise(said(("assistant", text)))["action_items"] == []
+
+
+@pytest.mark.parametrize("text", CHANGES)
+def test_a_change_of_a_quantity_is_a_fact_and_no_task(text: str) -> None:
+    made = revise(said(text))
+    assert (made["action_items"], [each["quote"] for each in made["facts"]]) == ([], [text])
+
+
+def test_a_chatty_conversation_leaves_only_what_waits() -> None:
+    talk = [
+        ("user", "planning the party now. I'll be late today btw"), ("assistant", "No worries, I'll keep that in mind."),
+        ("user", "actually I'll bring 12 chairs"), ("assistant", "I'll adjust the table plan."),
+        ("user", "remind me to pay the caterer by Friday"), ("assistant", "I'll remember."),
+        ("user", "I'll email Tomas the guest list tonight"), ("assistant", "Good. I'll use the short version of the list then."),
+        ("user", "cake is in the oven, I'll check"), ("assistant", "I'll send you the address of the bakery tomorrow."),
+        ("user", "I emailed Tomas the guest list"), ("assistant", "I'll put you down for 30 people."),
+    ]  # fmt: skip
+    assert [(each["quote"], each["state"]) for each in revise(said(*talk))["action_items"]] == [
+        ("remind me to pay the caterer by Friday", "open"),
+        ("I'll email Tomas the guest list tonight", "done"),
+        ("I'll send you the address of the bakery tomorrow.", "open"),
+    ]
 
 
 def test_a_task_that_is_called_off_is_cancelled() -> None:

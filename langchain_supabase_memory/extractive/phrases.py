@@ -50,6 +50,7 @@ KINDS: Final = {
     "heads_task": "heads what is to be done, where a colon follows: todo",
     "opens_task": "asks for something where it begins a sentence: need to",
     "promises": "before what the speaker is going to do: I'll",
+    "delivers": "of what an assistant promises, what it then still owes: send, find out",
     "idles": "looks like one of the two and asks for nothing: let me know",
     "finishes": "says that something is done: paid, sent",
     "cancels": "says that something need not be done: never mind",

@@ -14,12 +14,14 @@ from langchain_supabase_memory.extractive.terms import stems
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from langchain_supabase_memory.extractive.phrases import Found, Reading
     from langchain_supabase_memory.extractive.said import Sentence
     from langchain_supabase_memory.flow import Line
 
 _CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
 _ASKED_FOR: Final = 5  # stems of a task that say which it is
 _ASKING: Final = ("asks_to", "heads_task", "opens_task", "promises")
+_NEAR: Final = 3  # words between "I'll" and what is going to be done
 _AT_ONCE: Final = 1  # words before a phrase with which a sentence begins
 _FIRST_REPLIES: Final = 2  # lines in which the last question of a board is answered without its words
 
@@ -27,7 +29,8 @@ _FIRST_REPLIES: Final = 2  # lines in which the last question of a board is answ
 def task(sentence: Sentence) -> frozenset[str] | None:
     """The stems of what is to be done, if a sentence says so.
 
-    The user says it by asking or by promising, the assistant by promising.
+    The user says it by asking or by promising, the assistant by promising what it still owes: to send or to find out
+    something, not to keep it in mind.
 
     Args:
         sentence: A sentence.
@@ -38,22 +41,30 @@ def task(sentence: Sentence) -> frozenset[str] | None:
         return None
     idle = {each.first for each in reading.all("idles")}
     supposed = [each.first for each in reading.all("supposes")]
+    delivers = reading.all("delivers")
     for each in reading.all(*kinds):
         if each.first in idle or any(each.first - 3 <= at < each.first for at in supposed):
             continue
-        if sentence.line.role != "user" and each.first > 1:  # "tell me when, and I'll"
+        promises = "promises" in each.kinds
+        if promises and _is_change(sentence):
+            continue
+        owes = sentence.line.role == "user" or any(_is_of(verb, each, reading) for verb in delivers)
+        if not owes or (sentence.line.role != "user" and each.first > 1):  # "tell me when, and I'll"
             continue
         after = reading.text[reading.ends[each.end - 1] :]
         heads = "heads_task" in each.kinds and after.startswith(":")
         opens = "opens_task" in each.kinds and each.first == 0
         if not heads and not opens and each.kinds.isdisjoint({"asks_to", "promises"}):
             continue
-        # A word alone ("please") asks for little; what is asked as a question is answered at once.
-        is_weak = each.end - each.first == 1 and "heads_task" not in each.kinds
         if sentence.marks.is_question and "reminds" not in each.kinds:
             continue
+        is_word = each.end - each.first == 1 and "heads_task" not in each.kinds
+        if is_word and each.first > 0 and _CLAUSE.match(after):  # "the list pls, I need it" asks for what is before
+            continue
+        # A word alone ("please") asks for little, and who promises in a word ("I'll wait") owes nothing.
+        is_weak = not any(verb.first == each.first for verb in delivers) if promises else is_word
         found = _object(after)
-        if len(found) > (is_weak or sentence.line.role != "user"):
+        if len(found) > is_weak:
             return found
     return None
 
@@ -131,6 +142,17 @@ def _first(text: str) -> frozenset[str]:
     known = lexicon().entries
     words = [word for word in keys(WORD.findall(text)) if not (word in known and known[word].says_time)]
     return frozenset(list(dict.fromkeys(stems(" ".join(words))))[:_ASKED_FOR])
+
+
+def _is_change(sentence: Sentence) -> bool:
+    """Whether a sentence says how many it is going to be instead, and not when: that is settled once it is said."""
+    said = sentence.marks
+    return said.has_number and not said.has_time and sentence.reading.has("corrects")
+
+
+def _is_of(verb: Found, promise: Found, reading: Reading) -> bool:
+    """Whether a verb is that of a promise: it follows soon, or ends the sentence, as in German."""
+    return promise.first <= verb.first < promise.end + _NEAR or promise.end < verb.end == len(reading.words)
 
 
 def _is_supposed(sentence: Sentence) -> bool:
