@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -826,6 +827,73 @@ def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
     assert (items[0].kind, items[0].text) not in texts
     assert (items[1].kind, items[1].text) not in texts
     assert (items[1].kind, "As I say it") in texts
+
+
+SEATS = "I prefer window seats."
+
+
+@pytest.mark.parametrize("writer", ["extractive", "model"])
+def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, writer: str) -> None:
+    """At once, and after a regeneration: no writer of boards is shown its words again."""
+    shown: list[str] = []
+
+    def repeating(prompt: Any) -> str:
+        """As a model would that puts into the summary whatever it reads."""
+        said = re.findall(r'<message number="(\d+)"[^>]*>\n(.*?)\n</message>', str(prompt[-1].content), re.DOTALL)
+        shown.extend(text for _, text in said)
+        noted = [fact(text, int(at), text) for at, text in said]
+        return json.dumps({"summary": " ".join(text for _, text in said), "facts": noted})
+
+    model: Any = ExtractiveSummariser() if writer == "extractive" else repeating
+    them = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
+    said = [f"My name is Ada Lovelace. {SEATS} Call me at noon.", "Our budget is 3,500 euros.", "I live in Riga."]
+    say(them, *said)
+    them.boards.revise(**WHERE)
+    (item,) = [each for each in them.board(**WHERE).facts if "window" in each.text]
+    assert "window" in them.board(**WHERE).summary
+    quoted = item.quote
+    assert quoted is not None
+    them.boards.delete(item, by="ana", **WHERE)
+    board = them.board(**WHERE)
+    assert "window" not in f"{board.summary} {board.context_notes}"
+    assert "Riga" in board.summary, "nothing else goes"
+    shown.clear()
+    assert them.boards.regenerate(by="ana", **WHERE).failed is None
+    board = them.board(**WHERE)
+    assert "window" not in f"{board.summary} {[each.text for each in board.items]}"
+    assert "Riga" in board.summary
+    assert quoted not in "".join(shown)
+    # A person who writes it anew takes that back.
+    them.boards.add("fact", item.text, by="ana", thread_id="t")
+    them.boards.regenerate(by="ana", **WHERE)
+    assert "window" in them.board(**WHERE).summary
+    # The message itself stays as it was said.
+    assert [each.text for each in them.read(thread_id="t", columns=["text"])] == said
+
+
+def test_what_was_deleted_while_a_model_wrote_is_cut_from_its_summary(memory: SupabaseMemory) -> None:
+    say(memory, SEATS, "tea")
+    memory.boards.revise(**WHERE)
+    say(memory, "I live in Oslo", first=2)
+
+    def meanwhile(material: Material) -> dict[str, Any]:
+        memory.boards.delete(one(memory, SEATS), by="ana", **WHERE)
+        return noted(fact("I live in Oslo", 2), summary=f"They speak. {SEATS} They live in Oslo.")
+
+    assert told(memory, meanwhile).boards.revise(**WHERE).failed is None
+    assert memory.board(**WHERE).summary == "They speak. They live in Oslo."
+
+
+def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) -> None:
+    """It stands in sentences about other things, too."""
+    say(memory, "Ada lives in Riga.")
+    told(
+        memory,
+        lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
+    ).boards.revise(**WHERE)
+    (item,) = memory.board(**WHERE).entities
+    memory.boards.delete(item, by="ana", **WHERE)
+    assert memory.board(**WHERE).summary == "Ada lives in Riga."
 
 
 def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None:

@@ -78,7 +78,7 @@ def revise(
         if not rows or (only_due and not revisions and not due):
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
-        shown, times = _shown(rows), {row["sequence"]: row["created_at"] for row in rows}
+        shown, times = _shown(rows, pending.get("hidden") or ()), {row["sequence"]: row["created_at"] for row in rows}
         try:
             found = yield from _revision(pending, shown, times, policy, calls)
         except NoAnswerError as reason:
@@ -114,9 +114,17 @@ def revise(
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score)
 
 
-def _shown(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, BaseMessage]]:
-    """What a writer reads: what was said, and not what the memory itself had recalled."""
-    return [(at, each) for at, each in codec.numbered(rows) if content.was_said(each) and not is_recalled(each)]
+def _shown(rows: Sequence[Mapping[str, Any]], hidden: Sequence[Mapping[str, Any]]) -> list[tuple[int, BaseMessage]]:
+    """What a writer reads: what was said, and neither what the memory itself had recalled nor what a person deleted."""
+    texts: dict[int, list[str]] = {}
+    for each in hidden:
+        texts.setdefault(each["sequence"], []).append(each["words"])
+    said = [
+        (at, content.without(each, texts.get(at, ())))
+        for at, each in codec.numbered(rows)
+        if content.was_said(each) and not is_recalled(each)
+    ]
+    return [(at, each) for at, each in said if at not in texts or content.shown(each).strip() != content.HIDDEN]
 
 
 def _revision(

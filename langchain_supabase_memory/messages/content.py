@@ -18,7 +18,7 @@ from langchain_core.messages import (
 from langchain_supabase_memory.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from langchain_supabase_memory.models import Role
 
@@ -57,6 +57,9 @@ _THOUGHTS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinkin
 _DEEPEST: Final = 32
 LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 """Who speaks, for a reader."""
+
+HIDDEN: Final = "[…]"
+"""What stands in the place of words that are not to be read."""
 
 _LONGEST_NAME: Final = 64
 
@@ -167,6 +170,25 @@ def line(message: BaseMessage) -> str:
 def indented(text: str) -> str:
     """The text with every line but the first set in by two spaces, whatever character breaks the line."""
     return "\n  ".join(text.splitlines())
+
+
+def without(message: BaseMessage, texts: Collection[str]) -> BaseMessage:
+    """The message with a mark in the place of some texts; the message itself where it holds none of them."""
+
+    def cut(text: str) -> str:
+        for each in texts:
+            text = text.replace(each, HIDDEN)
+        return text
+
+    def cut_block(block: Any) -> Any:
+        if isinstance(block, str):
+            return cut(block)
+        has_text = isinstance(block, dict) and isinstance(block.get("text"), str)
+        return {**block, "text": cut(block["text"])} if has_text else block
+
+    content = message.content
+    made: Any = cut(content) if isinstance(content, str) else [cut_block(each) for each in content]
+    return message if made == content else message.model_copy(update={"content": made})
 
 
 def marked(message: BaseMessage) -> BaseMessage:

@@ -141,6 +141,18 @@ as $function$
         limit p_limit) r
 $function$;
 
+-- The words of messages that stood on the board as evidence of what a person deleted there.
+create or replace function memory_private.deleted(p_user_id text, p_conversation_id uuid)
+returns table (sequence bigint, words text)
+language sql stable security invoker set search_path = ''
+as $function$
+  select m.sequence, substr(m.text, i.quote_at, i.quote_length)
+  from memory.conversation_board_items i
+  join memory.conversation_messages m
+    on m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = i.sequences[1]
+  where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null and i.quote_at > 0
+$function$;
+
 create function public.memory_pending_board(
   p_thread_id  text,
   p_user_id    text    default null,
@@ -187,6 +199,9 @@ begin
     'edited_summary', v_b.edited_summary,
     'items', memory_private.board_items(v_user, v_c.id, false, p_items),
     'messages', coalesce(v_rows, '[]'),
+    'hidden', (
+      select json_agg(d) from memory_private.deleted(v_user, v_c.id) d
+      where d.sequence > coalesce(v_b.through_sequence, -1)), -- what a person deleted from the board
     'behind', v_c.next_sequence - 1 - coalesce(v_b.through_sequence, -1),
     'behind_characters', v_c.total_characters - coalesce((
       select m.cumulative_characters from memory.conversation_messages m
@@ -234,6 +249,7 @@ declare
   v_added   integer := 0;
   v_changed integer := 0;
   v_topics  text[];
+  v_said    text[];
 begin
   perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
@@ -244,8 +260,10 @@ begin
   end if;
   -- Whatever its writer was told: nothing mentions a topic that is not to be remembered.
   v_topics := memory_private.topics(v_user, v_c.id);
-  p_summary := memory_private.unmentioned(p_summary, v_topics, v_c.language);
-  p_context_notes := memory_private.unmentioned(p_context_notes, v_topics, v_c.language);
+  -- Nor repeats what a person deleted, also where that was done while the writer was at it.
+  v_said := memory_private.telling(array(select d.words from memory_private.deleted(v_user, v_c.id) d));
+  p_summary := memory_private.unsaid(memory_private.unmentioned(p_summary, v_topics, v_c.language), v_said);
+  p_context_notes := memory_private.unsaid(memory_private.unmentioned(p_context_notes, v_topics, v_c.language), v_said);
   insert into memory.conversation_summary_boards (user_id, conversation_id) values (v_user, v_c.id)
   on conflict (user_id, conversation_id) do nothing;
   select b.* into v_b from memory.conversation_summary_boards b
@@ -451,6 +469,7 @@ declare
   v_before  text;
   v_segment memory.conversation_summaries;
   v_c       memory.conversations;
+  v_said    text[];
 begin
   perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
@@ -500,7 +519,7 @@ begin
     end if;
     if found then
       update memory.conversation_board_items i
-         set deleted_at = null, text = p_text, type = p_type, state = p_state, edited_by = p_by, author = p_by,
+         set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state, edited_by = p_by, author = p_by,
              edited_at = clock_timestamp(), last_seen_at = clock_timestamp(), version = i.version + 1
        where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       v_item := v_old.id;
@@ -550,7 +569,17 @@ begin
        set pinned = p_action = 'pin', version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
   when 'delete' then
-    -- Its words go, those of its history too, and those of the complete summaries' facts and topics.
+    -- Its words go, those of its history too, and those of the complete summaries' facts and topics; of the board's
+    -- summary the sentences that say the same. A name or a topic stands in sentences about other things, too.
+    if v_old.kind in ('fact', 'action', 'question') then
+      v_said := memory_private.telling(array[v_old.text, v_old.quote]);
+      update memory.conversation_summary_boards b
+         set (summary, context_notes, tokens) = (
+           select t.summary, t.notes, ceil(b.tokens * length(t.summary)::float8 / greatest(length(b.summary), 1))
+           from (select memory_private.unsaid(b.summary, v_said) as summary,
+                        memory_private.unsaid(b.context_notes, v_said) as notes) t)
+       where b.user_id = v_user and b.conversation_id = v_id;
+    end if;
     update memory.conversation_summaries s
        set topics = array_remove(s.topics, v_old.text),
            key_facts = (select jsonb_agg(f order by n) from jsonb_array_elements(s.key_facts) with ordinality as e (f, n)
@@ -558,7 +587,12 @@ begin
      where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
        and (v_old.text = any (s.topics) or s.key_facts @> jsonb_build_array(jsonb_build_object('text', v_old.text)));
     update memory.conversation_board_items i
-       set text = '', quote = null, type = null, deleted_at = clock_timestamp(), edited_by = p_by, pinned = false,
+       set text = '', quote = null, type = null,
+           quote_length = length(v_old.quote),
+           quote_at = case when v_old.kind in ('fact', 'action', 'question') then (
+             select strpos(m.text, v_old.quote) from memory.conversation_messages m
+             where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_old.sequences[1]) end,
+           deleted_at = clock_timestamp(), edited_by = p_by, pinned = false,
            -- It is to keep its like from coming back, which what was superseded does not do.
            superseded_at = case when exists (
              select from memory.conversation_board_items o

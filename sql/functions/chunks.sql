@@ -63,6 +63,7 @@ declare
   v_rows     tid[];
   v_words    bigint;
   v_gone     bigint;
+  v_speakers text[]; -- who said what goes
 begin
   select coalesce(c.language, 'simple') into v_language from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id;
@@ -99,10 +100,18 @@ begin
          and t.place = k.place and t.part = k.part offset 0) t
      where k.ctid = any (v_rows)));
   with gone as (
-    delete from memory.working_memory_chunks k where k.ctid = any (v_rows) returning k.stale)
-  select count(*) filter (where not gone.stale) into v_gone from gone;
+    delete from memory.working_memory_chunks k where k.ctid = any (v_rows) returning k.stale, k.speaker)
+  select count(*) filter (where not gone.stale), array_agg(distinct gone.speaker) into v_gone, v_speakers from gone;
   update memory.conversations c
      set chunk_count = c.chunk_count - v_gone,
+         -- Of whom nothing is left speaks here no more.
+         speakers = case when c.speakers && v_speakers then array(
+           select s from unnest(c.speakers) s
+           where s <> all (array_remove(v_speakers, null)) or (
+             select k.place from memory.working_memory_chunks k
+             where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.speaker = s
+               and left(k.speaker, 100) between left(s, 100) and left(s, 100)
+             order by left(k.speaker, 100) limit 1) is not null) else c.speakers end,
          has_stale = c.has_stale and exists (
            select from memory.working_memory_chunks k
            where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.stale)

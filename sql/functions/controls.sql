@@ -72,6 +72,14 @@ begin
 end
 $function$;
 
+-- The sentences of a text, each with what parts it from the next.
+create or replace function memory_private.sentences(p_text text) returns text[]
+language sql immutable security invoker set search_path = ''
+as $function$
+  select string_to_array(regexp_replace(
+    translate(p_text, chr(31), ' '), '([.!?…]+["''”’)»\]]*\s+|[。！？]+[」』”’]*\s*|\n+)', '\1' || chr(31), 'g'), chr(31))
+$function$;
+
 -- A text without the sentences that mention a topic.
 create or replace function memory_private.unmentioned(p_text text, p_topics text[], p_language text default null)
 returns text
@@ -86,9 +94,7 @@ begin
   if not memory_private.mentions(p_text, p_topics, p_language) then
     return p_text;
   end if;
-  foreach v_part in array string_to_array(regexp_replace(
-    translate(p_text, chr(31), ' '), '([.!?…]+["''”’)»\]]*\s+|[。！？]+[」』”’]*\s*|\n+)', '\1' || chr(31), 'g'), chr(31))
-  loop
+  foreach v_part in array memory_private.sentences(p_text) loop
     continue when memory_private.mentions(v_part, p_topics, p_language);
     v_last := cardinality(v_kept);
     -- Nor what mentions it across the end of a sentence.
@@ -101,6 +107,28 @@ begin
   v_left := btrim(array_to_string(v_kept, ''), E' \n\t\r');
   return case when memory_private.mentions(v_left, p_topics, p_language) then '' else v_left end;
 end
+$function$;
+
+-- A text without the sentences that hold one of some folded phrases, word for word.
+create or replace function memory_private.unsaid(p_text text, p_said text[]) returns text
+language sql stable security invoker set search_path = ''
+as $function$
+  select case when cardinality(p_said) = 0 then p_text else (
+    select btrim(coalesce(string_agg(e.part, '' order by e.place), ''), E' \n\t\r')
+    from unnest(memory_private.sentences(p_text)) with ordinality as e (part, place)
+    cross join lateral (select ' ' || memory_private.folded(e.part) || ' ' as folded offset 0) f
+    where not exists (select from unnest(p_said) s where strpos(f.folded, ' ' || s || ' ') > 0)) end
+$function$;
+
+-- The sentences of phrases, folded, that say something by themselves: a word or two do not.
+create or replace function memory_private.telling(p_phrases text[]) returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select f.folded from unnest(p_phrases) e (phrase)
+    cross join lateral unnest(memory_private.sentences(e.phrase)) s (part)
+    cross join lateral (select memory_private.folded(s.part) as folded offset 0) f
+    where f.folded ~ ' .* ' or length(f.folded) > 8 and f.folded ~ '[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]')
 $function$;
 
 -- The topics that are not to be remembered of a conversation, folded.

@@ -97,6 +97,9 @@ create index working_memory_chunks_expires_at_idx
   on memory.working_memory_chunks (user_id, conversation_id, expires_at) where expires_at is not null;
 create index working_memory_chunks_stale_idx
   on memory.working_memory_chunks (user_id, conversation_id, place) where stale;
+-- Of a name its beginning, for a row of an index has an end.
+create index working_memory_chunks_speaker_idx
+  on memory.working_memory_chunks (user_id, conversation_id, left(speaker, 100)) where speaker is not null;
 
 comment on table memory.working_memory_chunks is
   'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';

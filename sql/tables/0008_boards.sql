@@ -48,6 +48,8 @@ create table memory.conversation_board_items (
   edited_by       text,
   edited_at       timestamptz,
   deleted_at      timestamptz,
+  quote_at        integer,
+  quote_length    integer,
   primary key (user_id, conversation_id, id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
 );
@@ -67,6 +69,8 @@ comment on column memory.conversation_board_items.superseded_at is
   'When something else was said that contradicts it; superseded_by says what.';
 comment on column memory.conversation_board_items.deleted_at is
   'When a person deleted it: its text is gone, and its digest keeps it from coming back.';
+comment on column memory.conversation_board_items.quote_at is
+  'Where in its source, from 1, and how long the quote of a deleted item was: no writer of boards is shown that any more.';
 
 -- Every change of a board: who, when, what. The words before a change go with the item.
 create table memory.conversation_board_changes (
