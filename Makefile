@@ -8,8 +8,9 @@ RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieva
 demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
+# Many processes import the same: what one has compiled the others read, whatever the environment says.
 test: .venv/ready tests/services/node_modules/ready
-	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(RUN) ruff format --check .
@@ -30,7 +31,7 @@ clean:
 	rm -rf .venv .tools .demo dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 .venv/ready: $(UV) pyproject.toml uv.lock
-	$(UV) sync --frozen --all-extras
+	$(UV) sync --frozen --all-extras --compile-bytecode
 	@touch $@
 
 # In an environment of its own, as torch is large. Its build without CUDA is a tenth of the other, which stands in for it
