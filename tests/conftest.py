@@ -5,9 +5,13 @@ A part that is missing is an error with a message, never a skip.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +25,18 @@ _users = count()
 
 _LONG = ("test_worker_load", "test_notebooks", "test_cli", "test_worker_processes", "test_package", "test_supabase_cli")
 """The files whose few tests take longest: they come first, so that the short ones fill the time beside them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each process of several first imports its share, so that no file is compiled by all of them at once."""
+    worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if not worker or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
+        return
+    share = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
+    for path in sorted(Path(__file__).parent.glob("test_*.py"))[share]:
+        with suppress(Exception):  # it is raised again, and reported, where the file is collected
+            import_module(f"tests.{path.stem}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
