@@ -23,8 +23,12 @@ from tests.services.postgres import Cluster
 
 _users = count()
 
-_LONG = ("test_worker_load", "test_notebooks", "test_cli", "test_worker_processes", "test_package", "test_supabase_cli")
-"""The files whose few tests take longest: they come first, so that the short ones fill the time beside them."""
+_LONG = (
+    "test_worker_load", "test_notebooks", "test_cli", "test_worker_processes", "test_package", "test_supabase_cli",
+    "test_row_security", "test_redaction", "test_summaries", "test_extractive", "test_work", "test_rollout",
+    "test_retention", "test_vector_index", "test_worker",
+)  # fmt: skip
+"""The files that take longest: they come first, so that the short ones fill the time beside them."""
 
 
 @pytest.hookimpl(tryfirst=True)
