@@ -19,8 +19,9 @@ TABLES = ("working_memory_chunks", "chunk_lexemes", "chunk_embeddings")
 FILL = """
 with conversation as (
   insert into memory.conversations (user_id, thread_id, next_sequence, message_count, total_characters, indexed_through,
-    chunk_count, language)
-  select 'u', t, size, size, size * 12, size - 1, size, 'english'
+    chunk_count, speakers, language)
+  select 'u', t, size, size, size * 12, size - 1, size, array(select 's' || n * 100 from generate_series(1, 49) n) || array['Ana'],
+         'english'
   from (values ('long', 5000), ('short', 100)) as t (t, size) returning user_id, id, next_sequence as size),
 message as (
   insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
@@ -29,9 +30,9 @@ message as (
   from conversation, generate_series(0, size - 1) n),
 chunk as (
   insert into memory.working_memory_chunks (user_id, conversation_id, place, part, id, from_sequence, to_sequence,
-    message_ids, segment, type, role, said_at, content, characters, tokens, lexemes, terms, importance, expires_at)
+    message_ids, segment, type, role, speaker, said_at, content, characters, tokens, lexemes, terms, importance, expires_at)
   select user_id, id, n, 1, gen_random_uuid(), n, n, array['m' || n], n / 20 * 20, 'dialogue', 'user',
-         '2026-03-02', 'number n' || n, 10, 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
+         case when n % 100 = 0 then 's' || n else 'Ana' end, '2026-03-02', 'number n' || n, 10, 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
   from conversation, generate_series(0, size - 1) n),
 lexeme as (
   insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
@@ -88,6 +89,16 @@ def test_an_edit_touches_its_chunk(connection: psycopg.Connection) -> None:
 def test_forgetting_a_message_touches_its_chunk(connection: psycopg.Connection) -> None:
     forget = "select public.memory_forget_message('long', %s, 'u')"
     assert most_touched(connection, forget, lambda n: [f"m{2000 + n}"], TABLES) <= 80
+
+
+def test_forgetting_all_of_a_speaker_touches_their_chunk(connection: psycopg.Connection) -> None:
+    forget = "select public.memory_forget_message('long', %s, 'u')"
+    assert most_touched(connection, forget, lambda n: [f"m{3000 + n * 100}"], TABLES) <= 80
+    row = connection.execute("select speakers from memory.conversations where thread_id = 'long'").fetchone()
+    assert row is not None
+    assert "s2900" in row[0]
+    assert "s3000" not in row[0]
+    assert "Ana" in row[0]
 
 
 def test_retention_touches_what_goes(connection: psycopg.Connection) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from uuid import uuid4
 
+import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory, SupabaseStore
+from langchain_supabase_memory import (
+    ChunkPolicy,
+    ContextBudget,
+    Retention,
+    SummaryPolicy,
+    SupabaseMemory,
+    SupabaseStore,
+)
 from langchain_supabase_memory.models import Receipt
 from langchain_supabase_memory.schema.migrate import migrate
 from tests.conftest import Door
@@ -206,6 +214,81 @@ def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
     assert canary not in dump(cluster, own)
     left(memory, 2)
     assert memory.coverage(thread_id="t").complete
+
+
+def speakers(cluster: Cluster, own: str, user_id: str) -> list[str]:
+    with psycopg.connect(cluster.conn_string(own)) as connection:
+        rows = connection.execute("select unnest(speakers) from memory.conversations where user_id = %s", [user_id])
+        return [row[0] for row in rows.fetchall()]
+
+
+def said_by(name: str) -> list[BaseMessage]:
+    return [
+        HumanMessage("The kettle is on.", id="a", name="Ana"),
+        HumanMessage("My knee hurts when it rains.", id="z", name=name),
+        HumanMessage("Then stay in, and drink tea.", id="b", name="Ana"),
+    ]
+
+
+def forget_it(memory: SupabaseMemory) -> None:
+    memory.forget_message("z", thread_id="t")
+
+
+def edit_it(memory: SupabaseMemory) -> None:
+    memory.append([HumanMessage("My knee hurts when it rains.", id="z", name="Ben")], thread_id="t")
+
+
+def drop_its_topic(memory: SupabaseMemory) -> None:
+    memory.controls.opt_out(topic="knee", by="ana")
+
+
+@pytest.mark.parametrize(
+    ("takes", "left"),
+    [(forget_it, ["Ana"]), (edit_it, ["Ana", "Ben"]), (drop_its_topic, ["Ana"])],
+    ids=["forgotten", "edited", "topic"],
+)
+def test_a_speaker_of_whom_nothing_is_left_is_known_no_more(
+    memory: SupabaseMemory,
+    cluster: Cluster,
+    own: str,
+    canary: str,
+    takes: Callable[[SupabaseMemory], None],
+    left: list[str],
+) -> None:
+    name = f"Zorba{canary}" + "x" * 3000
+    memory.append(said_by(name), thread_id="t")
+    memory.append([HumanMessage("I am somebody else's Zorba.", name="Zorba")], thread_id="other")
+    memory.index(thread_id="t")
+    memory.index(thread_id="other")
+    assert sorted(speakers(cluster, own, str(memory.user_id))) == ["Ana", "Zorba", name]
+    takes(memory)
+    assert sorted(speakers(cluster, own, str(memory.user_id))) == ["Ana", "Zorba"], "at once"
+    memory.index(thread_id="t")
+    assert sorted(speakers(cluster, own, str(memory.user_id))) == sorted([*left, "Zorba"])
+    if takes is not drop_its_topic:
+        assert canary not in dump(cluster, own)
+
+
+def test_a_speaker_of_whom_something_is_left_stays_known(memory: SupabaseMemory, cluster: Cluster, own: str) -> None:
+    memory.append(said_by("Zorba"), thread_id="t")
+    memory.index(thread_id="t")
+    memory.forget_message("a", thread_id="t")
+    assert speakers(cluster, own, str(memory.user_id)) == ["Ana", "Zorba"]
+    memory.forget_message("b", thread_id="t")
+    assert speakers(cluster, own, str(memory.user_id)) == ["Zorba"]
+
+
+@pytest.mark.parametrize("age", ["chunks", "messages"])
+def test_nor_is_one_whose_words_expired(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str, age: str
+) -> None:
+    moment = timedelta(microseconds=1)
+    memory.append(said_by(canary), thread_id="t")
+    memory.index(thread_id="t", chunking=ChunkPolicy(max_age=moment if age == "chunks" else None))
+    memory.forget_expired(retention=Retention(max_age=moment) if age == "messages" else Retention())
+    assert speakers(cluster, own, str(memory.user_id)) == []
+    memory.forget_message("z", thread_id="t")
+    assert canary not in dump(cluster, own)
 
 
 def test_a_summary_under_way_does_not_bring_it_back(
