@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_supabase_memory import BoardPolicy, ConversationKey, ExtractiveSummariser, Retention, SupabaseMemory
 from langchain_supabase_memory.boards.answer import SCHEMA
-from langchain_supabase_memory.boards.board import Board, BoardItem
+from langchain_supabase_memory.boards.board import Board, BoardItem, edit
 from langchain_supabase_memory.boards.reading import document, located, revision
 from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError
@@ -827,6 +828,74 @@ def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
     assert (items[0].kind, items[0].text) not in texts
     assert (items[1].kind, items[1].text) not in texts
     assert (items[1].kind, "As I say it") in texts
+
+
+def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) -> None:
+    """Also where the board has come back meanwhile to the place that the writer began at."""
+    pad = " and so on" * 100
+    say(memory, f"I live in Riga.{pad}")
+    policy: dict[str, Any] = {"input_characters": 1000, "update_frequency": 1}
+    told(memory, lambda _: noted(summary="Lives on Mars."), **policy).boards.revise(**WHERE)
+    say(memory, f"I have a cat.{pad}", first=1)
+
+    def meanwhile(_: Material) -> dict[str, Any]:
+        run = told(memory, lambda _: noted(summary="Lives in Riga."), **policy)
+        run.run(edit(run.key("t"), "regenerate", by="ana"))
+        assert run.run(revise(run.key("t"), run.board_policy, most_revisions=1)).through_sequence == 0
+        return noted(summary="Lives on Mars, with a cat.")
+
+    assert told(memory, meanwhile, **policy).boards.revise(**WHERE).overtaken
+    assert memory.board(**WHERE).summary == "Lives in Riga."
+
+
+def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: SupabaseMemory) -> None:
+    """Whichever goes first, what the others said holds."""
+    states = ["open", "done", "cancelled", "open"]
+    for order in itertools.permutations((1, 2, 3)):
+        memory.forget(**WHERE)
+        say(memory, "Book the hall.")
+        told(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])).boards.revise(**WHERE)
+        for number in (1, 2, 3):
+            say(memory, f"Now it is {states[number]}.", first=number)
+
+            def closing(material: Material, at: int = number) -> dict[str, Any]:
+                return noted(closed=[{"id": material.items[0]["id"], "state": states[at], "source": at}])
+
+            sure = {1: closing, 2: closing, 3: lambda _: noted(action_items=[fact("Book the hall.", 3, "Now it is open", state="open")])}  # fmt: skip
+            told(memory, sure[number]).boards.revise(**WHERE)
+        left = [0, 1, 2, 3]
+        for number in order:
+            left.remove(number)
+            memory.forget_message(f"m{number}", **WHERE)
+            (item,) = memory.board(**WHERE).of("action", open_only=False)
+            assert item.state == states[left[-1]], (order, left)
+            assert item.message_ids == [f"m{at}" for at in left]
+
+
+def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: SupabaseMemory) -> None:
+    """A later piece names the repeat by the id under which it was shown that."""
+    pad = " and so on" * 100
+    say(memory, "I live in Berlin.", "Call Ada.")
+    told(
+        memory,
+        lambda _: noted(fact("I live in Berlin.", 0), action_items=[fact("Call Ada.", 1, state="open")]),
+    ).boards.revise(**WHERE)
+    say(memory, f"As I said: I live in Berlin. Call Ada.{pad}", f"I live in Rome now, and called her.{pad}", first=2)
+
+    def piece(material: Material) -> dict[str, Any]:
+        if material.lines[0].number == 2:
+            again = fact("I live in Berlin.", 2)
+            return noted(again, action_items=[fact("Call Ada.", 2, state="open")])
+        last = {each["text"]: each["id"] for each in material.items}
+        return noted(
+            fact("I live in Rome.", 3, "I live in Rome", replaces=last["I live in Berlin."]),
+            closed=[{"id": last["Call Ada."], "state": "done", "source": 3}],
+        )
+
+    told(memory, piece, input_characters=1100).boards.revise(**WHERE)
+    board = memory.board(**WHERE)
+    assert facts(board) == ["I live in Rome."]
+    assert [each.state for each in board.of("action", open_only=False)] == ["done"]
 
 
 SEATS = "I prefer window seats."

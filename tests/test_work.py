@@ -618,6 +618,32 @@ async def test_what_was_written_behind_the_triggers_back_is_found(
     assert await claimed(door, user_id) == [], "what is leased stays so"
 
 
+async def test_what_was_given_up_is_tried_once_more_in_an_hour_in_which_something_was_said(
+    door: Door, user_id: str, conn_string: str
+) -> None:
+    async def is_given_up() -> bool:
+        failed = await do(door, work.finish(await one(door, user_id), error="TimeoutError", most_attempts=3))
+        change(conn_string, "update memory_private.work set run_after = now() where user_id = %s", user_id)
+        return failed == "dead"
+
+    await say(door, user_id, "m")
+    assert [await is_given_up() for _ in range(3)] == [False, False, True]
+    await do(door, work.rederive())
+    assert await claimed(door, user_id) == [], "nothing was said"
+    await say(door, user_id, "n")
+    await do(door, work.rederive())
+    assert await claimed(door, user_id) == [], "not yet"
+    back = "update memory_private.work set dead_at = dead_at - interval '2 hours' where user_id = %s"
+    change(conn_string, back, user_id)
+    await do(door, work.rederive())
+    assert await is_given_up(), "and only once"
+    change(conn_string, back, user_id)
+    earlier = "update memory.conversations set updated_at = updated_at - interval '3 hours' where user_id = %s"
+    change(conn_string, earlier, user_id)
+    await do(door, work.rederive())
+    assert await claimed(door, user_id) == [], "nothing was said since"
+
+
 async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, user_id: str, conn_string: str) -> None:
     """Else everything that is idle would be worked on for nothing, again and again."""
     await say(door, user_id, "a", "b", "c")
@@ -785,7 +811,7 @@ def test_what_is_there_before_the_queue_is_looked_at_once(cluster: Cluster) -> N
     )
     change(
         address,
-        "alter table memory.conversations drop priority, drop requested_at, drop served_at, drop archived_at cascade",
+        "alter table memory.conversations drop priority cascade, drop requested_at, drop served_at, drop archived_at cascade",
     )
     change(address, "insert into memory.conversations (user_id, thread_id, next_sequence) values ('u', 't', 1)")
     change(address, "insert into memory.conversations (user_id, thread_id) values ('u', 'empty')")
@@ -954,6 +980,23 @@ async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, co
         with pytest.raises(PermissionDeniedError):
             await do(door, work.archive(ConversationKey("t", user_id, "default"), 1), anonymous)
     assert [{**row, "wait": 0} for row in rows(conn_string, user_id)] == before
+
+
+def test_an_owner_pushes_in_before_nobody_by_sql_either(user_id: str, conn_string: str) -> None:
+    """As when the schema itself is exposed to the Data API."""
+    with psycopg.connect(conn_string) as connection:
+        append(connection, user_id, "m")
+        connection.execute("update memory.conversations set priority = 3 where user_id = %s", [user_id])
+        claims = json.dumps({"sub": user_id, "role": "authenticated"})
+        connection.execute("select set_config('request.jwt.claims', %s, true)", [claims])
+        connection.execute("set local role authenticated")
+        find = "select priority from memory.conversations where user_id = %s order by thread_id"
+        for wanted, got in ((9, 3), (-1, -1), (0, -1)):
+            connection.execute("update memory.conversations set priority = %s where user_id = %s", [wanted, user_id])
+            assert connection.execute(find.encode(), [user_id]).fetchall() == [(got,)]
+        make = "insert into memory.conversations (user_id, thread_id, priority) values (%s, 'u', 9)"
+        connection.execute(make.encode(), [user_id])
+        assert connection.execute(find.encode(), [user_id]).fetchall() == [(-1,), (0,)]
 
 
 @pytest.mark.parametrize("role", ["anon", "authenticated", "service_role"])

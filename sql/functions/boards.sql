@@ -24,6 +24,8 @@ declare
   v_freed  uuid[];
   v_item   record;
   v_before text;
+  v_change record;
+  v_next   record;
 begin
   v_gone := array(
     select i.id from memory.conversation_board_items i
@@ -69,10 +71,30 @@ begin
     where i.user_id = p_user_id and i.conversation_id = p_conversation_id
       and (p_sequence = any (i.sequences) and p_forgotten is null or p_forgotten = any (i.message_ids))
   loop
-    select h.before into v_before from memory.conversation_board_changes h
-     where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = v_item.id
-       and h.sequence = v_item.sequences[v_item.place]
-     order by h.version, h.place limit 1;
+    -- The state that it gave is undone: where another message gave one since, that one holds, and what was before it is
+    -- what was before this one.
+    v_before := null;
+    for v_change in
+      select h.version, h.place, h.before from memory.conversation_board_changes h
+      where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = v_item.id
+        and h.sequence = v_item.sequences[v_item.place]
+      order by h.version desc, h.place desc
+    loop
+      select h.version, h.place into v_next from memory.conversation_board_changes h
+       where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = v_item.id
+         and h.sequence is not null and (h.version, h.place) > (v_change.version, v_change.place)
+       order by h.version, h.place limit 1;
+      if found then
+        update memory.conversation_board_changes h set before = v_change.before
+         where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.version = v_next.version
+           and h.place = v_next.place;
+      else
+        v_before := v_change.before;
+      end if;
+      delete from memory.conversation_board_changes h
+       where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.version = v_change.version
+         and h.place = v_change.place;
+    end loop;
     update memory.conversation_board_items i
        set state = case when v_item.edited then i.state else coalesce(v_before, i.state) end,
            quote = case when v_item.place > 1 then i.quote end,
@@ -250,6 +272,7 @@ declare
   v_changed integer := 0;
   v_topics  text[];
   v_said    text[];
+  v_stands  jsonb := '{}'; -- for the id of a repeat, that of the item which was there
 begin
   perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
@@ -309,6 +332,7 @@ begin
                               then i.sequences else (i.sequences || v_source.sequence)[:20] end
        where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
       v_id := v_old.id;
+      v_stands := v_stands || jsonb_build_object(coalesce(v_item.id, v_id), v_id);
       -- A task that is named again may be done by now, or to be done once more.
       if v_old.kind in ('action', 'question') and v_item.state <> v_old.state and v_old.deleted_at is null
          and not v_old.pinned and v_source.sequence > all (v_old.sequences)
@@ -338,10 +362,11 @@ begin
         user_id, conversation_id, version, place, item_id, action, changed_by)
       values (v_user, v_c.id, v_b.version + 1, v_place, v_id, 'add', p_author);
     end if;
+    v_old.id := coalesce((v_stands ->> v_item.replaces::text)::uuid, v_item.replaces);
     -- What it contradicts is kept, with both dates; but not what a person pinned, nor what one wrote after it was said.
     update memory.conversation_board_items i
        set superseded_by = v_id, superseded_at = v_source.created_at, version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_item.replaces and i.id <> v_id
+     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id and i.id <> v_id
        and i.kind = v_item.kind and i.superseded_at is null and i.deleted_at is null and not i.pinned
        and v_source.created_at >= coalesce(i.edited_at, '-infinity');
     if found then
@@ -349,7 +374,7 @@ begin
       v_place := v_place + 1;
       insert into memory.conversation_board_changes (
         user_id, conversation_id, version, place, item_id, action, changed_by)
-      values (v_user, v_c.id, v_b.version + 1, v_place, v_item.replaces, 'supersede', p_author);
+      values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, 'supersede', p_author);
     end if;
   end loop;
 
@@ -360,7 +385,8 @@ begin
        and m.sequence > p_through and m.sequence <= p_to;
     continue when not found;
     select i.* into v_old from memory.conversation_board_items i
-     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_item.id and i.deleted_at is null
+     where i.user_id = v_user and i.conversation_id = v_c.id
+       and i.id = coalesce((v_stands ->> v_item.id::text)::uuid, v_item.id) and i.deleted_at is null
        and i.state <> v_item.state and i.superseded_at is null and not i.pinned
        and v_source.created_at >= coalesce(i.edited_at, '-infinity')
        and ((i.kind = 'action' and v_item.state in ('open', 'done', 'cancelled'))
@@ -633,6 +659,8 @@ begin
        set summary = coalesce(v_segment.content, ''), context_notes = '', quality = null,
            tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1)
      where b.user_id = v_user and b.conversation_id = v_id;
+    -- What a writer is at comes too late, though the board may stand again where it began.
+    update memory.conversations c set revision = c.revision + 1 where c.user_id = v_user and c.id = v_id;
   else
     raise exception 'unknown action' using errcode = 'PT400';
   end case;

@@ -51,6 +51,24 @@ create or replace trigger conversations_undraft after update on memory.conversat
   when (new.revision <> old.revision or new.expired_through > old.expired_through)
   execute function memory_private.undraft();
 
+-- Nobody may push in before others: by whatever way, a signed-in user's conversations go behind at most.
+create or replace function memory_private.hold_priority() returns trigger
+language plpgsql security invoker set search_path = ''
+as $function$
+begin
+  if (auth.jwt() ->> 'role') = 'authenticated' then
+    new.priority := case when tg_op = 'INSERT' then 0 else least(new.priority, old.priority) end;
+  end if;
+  return new;
+end
+$function$;
+create or replace trigger conversations_hold_priority before update of priority on memory.conversations
+  for each row when (new.priority > old.priority)
+  execute function memory_private.hold_priority();
+create or replace trigger conversations_hold_new_priority before insert on memory.conversations
+  for each row when (new.priority > 0)
+  execute function memory_private.hold_priority();
+
 create function public.memory_request(
   p_thread_id text,
   p_user_id   text    default null,
@@ -65,9 +83,7 @@ declare
 begin
   update memory.conversations c
      set requested_at = clock_timestamp(),
-         -- Nobody may push in before others: a signed-in user's conversations go behind at most.
-         priority = coalesce(case when (auth.jwt() ->> 'role') = 'authenticated' then least(p_priority, c.priority)
-                                  else p_priority end::smallint, c.priority)
+         priority = coalesce(p_priority::smallint, c.priority)
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
   returning c.requested_at into v_at;
   return jsonb_build_object('requested_at', v_at);
@@ -335,7 +351,8 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
-  v_page record;
+  v_page  record;
+  v_again bigint := 0;
 begin
   -- Conversations that moved on and are not marked: by hand, from a dump, under a trigger that was off. What is being
   -- forgotten is passed by, so that nobody waits for anybody here.
@@ -372,10 +389,22 @@ begin
          (array_agg(p.user_id order by p.user_id desc, p.id desc))[1] as last_user,
          (array_agg(p.id order by p.user_id desc, p.id desc))[1] as last
     into v_page from page p;
-  if v_page.marked > 0 then
+  -- What was given up is tried once more in an hour in which something was said.
+  if p_after_user is null then
+    update memory_private.work w
+       set dead_at = null, attempts = greatest(w.attempts - 1, 0), run_after = clock_timestamp()
+     where w.ctid = any (array(
+       select d.ctid from memory_private.work d
+       cross join lateral (
+         select c.updated_at from memory.conversations c where c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
+       where d.dead_at < clock_timestamp() - interval '1 hour' and c.updated_at > d.dead_at
+       limit 1000 for update of d skip locked));
+    get diagnostics v_again = row_count;
+  end if;
+  if v_page.marked + v_again > 0 then
     perform pg_notify('memory_work', '');
   end if;
-  return jsonb_build_object('marked', v_page.marked, 'after', case when v_page.seen = least(p_limit, 1000) then
+  return jsonb_build_object('marked', v_page.marked + v_again, 'after', case when v_page.seen = least(p_limit, 1000) then
     jsonb_build_object('user', v_page.last_user, 'id', v_page.last) end);
 end
 $function$;
