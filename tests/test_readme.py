@@ -31,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 _FENCES = [
-    (found[1], found[2], README.rindex("#", 0, found.start()))
+    (found[1], found[2], max(each.start() for each in re.finditer("^#+ ", README[: found.start()], re.MULTILINE)))
     for found in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 ]
 
@@ -277,24 +277,25 @@ returns uuid language sql as
 
 
 def test_what_cron_sends_is_what_the_endpoint_takes(myapp: Path, fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (text,) = fenced("sql")
-    statements = re.findall(r"(?:\$\$.*?\$\$|--[^\n]*|[^;$])+;", text, re.DOTALL)
+    begin, end = ([*re.findall(r"(?:\$\$.*?\$\$|--[^\n]*|[^;$])+;", text, re.DOTALL)] for text in fenced("sql"))
     with psycopg.connect(fresh, autocommit=True) as connection:
         connection.execute(CRON.encode())
-        for statement in statements:
+        for statement in begin:
             if "create extension" in statement:
                 with pytest.raises(psycopg.errors.FeatureNotSupported):  # it is well written, and not installed here
                     connection.execute(statement.encode())
                 continue
-            if "cron.unschedule" in statement:
-                jobs = connection.execute("select name, schedule from cron.job").fetchall()
-                assert jobs == [("memory", "* * * * *")]
+            last = connection.execute(statement.encode())
+        secret = last.fetchone()
+        jobs = connection.execute("select name, schedule from cron.job").fetchall()
+        assert jobs == [("memory", "* * * * *")]
+        for statement in end:
             connection.execute(statement.encode())
         assert connection.execute("select count(*) from cron.job").fetchone() == (0,)
         sent = connection.execute("select url, headers, timeout_milliseconds from net.sent").fetchone()
-        secret = connection.execute("select decrypted_secret from vault.decrypted_secrets").fetchone()
     assert sent is not None
     assert secret is not None
+    assert len(secret[0]) == 72
     url, headers, timeout = sent
 
     module = types.ModuleType("fastapi")
