@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+LITTLE: Final = 1000
+"""The characters that text is read of in about three milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +187,18 @@ def embed(texts: Sequence[str], *, is_query: bool = False) -> Flow[list[list[flo
     return vectors
 
 
-def compute(function: Callable[[], T]) -> Flow[T]:
-    """The fourth innermost verb: a value that takes the processor milliseconds.
+def compute(function: Callable[[], T], characters: int) -> Flow[T]:
+    """The fourth innermost verb: a value that takes the processor long, if what it is made from is long.
 
     Args:
         function: What to call; it needs nothing from outside and changes nothing.
+        characters: About how many it reads. Of few it is computed at once: a thread would take longer.
 
     Returns:
         What it returns.
     """
+    if characters < LITTLE:
+        return function()
     value: T = yield Compute(function)
     return value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import datetime
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,8 @@ from langchain_supabase_memory.chunks.segments import APART, Before, Placed, pla
 from langchain_supabase_memory.chunks.units import Said, Unit, texts, units
 from langchain_supabase_memory.conversations import PAGE, keys, named
 from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, call, embed
+from langchain_supabase_memory.flow import Flow, call, compute, embed
+from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult
 
 if TYPE_CHECKING:
@@ -71,13 +73,15 @@ def index(
         if patient and pending["waiting"] and (said or stale):
             return IndexResult(through, made, waiting=True)
         before = pending["before"]
-        fresh, taken = units(
+        make = partial(
+            units,
             said,
             most_tokens=policy.max_tokens,
             more=pending["more"],
             after_question=before is not None and before["is_question"],
             importance=policy.importance,
         )
+        fresh, taken = yield from compute(make, sum(content.characters(each.message) for each in said))
         if not taken and not stale:
             return IndexResult(through, made)  # nothing, or calls that wait for their results
         anew = [(_again(row, policy), Placed(row["place"], row["segment"], None)) for row in stale]

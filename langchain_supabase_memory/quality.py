@@ -138,7 +138,8 @@ def scored(source: Sequence[Line], summary: str, *, before: str | None = None) -
 
     Arguments as for `quality`.
     """
-    return (yield from compute(lambda: quality(source, summary, before=before).score))
+    characters = sum(len(line.text) for line in source)
+    return (yield from compute(lambda: quality(source, summary, before=before).score, characters))
 
 
 def _score(kept: Mapping[str, int], present: Mapping[str, int]) -> float:

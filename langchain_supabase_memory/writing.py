@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, ask
+from langchain_supabase_memory.flow import Flow, ask, compute
 from langchain_supabase_memory.messages import sanitiser
 from langchain_supabase_memory.tokens import count_tokens
 
@@ -36,7 +37,9 @@ _REFUSED: Final = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "blocklist", "prohibited_content", "recitation"}
     | {"guardrail_intervened"}
 )
-_CUT_OFF: Final = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})
+_CUT_OFF: Final = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
 _LONGEST_REFUSAL: Final = 300
 _SENTENCE_END: Final = re.compile(r"[.!?。！？…]['\")\]”’]*\s|\n")
 
@@ -84,7 +87,7 @@ def answered(
         text = sanitiser.clean(str(answer.text)).strip()
         reason = _defect(answer, text) or ""
         if not reason:
-            found = read(text)
+            found = yield from compute(partial(read, text), len(text))
             if found is not None:
                 return found
             reason = "malformed"
@@ -111,6 +114,8 @@ def _defect(answer: BaseMessage, text: str) -> str | None:
         return "refused"
     said = answer.response_metadata
     finish = {str(said.get(key)).lower() for key in ("finish_reason", "stop_reason", "stopReason")}
+    if isinstance(details := said.get("incomplete_details"), dict):  # of the Responses API
+        finish.add(str(details.get("reason")).lower())
     if finish & _REFUSED:
         return "refused"
     if finish & _CUT_OFF or said.get("status") == "incomplete":

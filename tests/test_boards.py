@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import BoardPolicy, ConversationKey, ExtractiveSummariser, Retention, SupabaseMemory
 from langchain_supabase_memory.boards.answer import SCHEMA
 from langchain_supabase_memory.boards.board import Board, BoardItem, edit
-from langchain_supabase_memory.boards.reading import document, located, revision
+from langchain_supabase_memory.boards.reading import Folding, document, revision
 from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError
 from langchain_supabase_memory.flow import Ask, Call, Line, Material
@@ -167,12 +167,12 @@ def test_whatever_is_answered_what_is_kept_has_its_evidence(answer: dict[str, An
     ],
 )
 def test_a_quote_is_found_however_it_was_copied(quote: str, part: str | None) -> None:
-    assert located(quote, TEXTS[0]) == part
+    assert Folding(TEXTS[0]).located(Folding(quote.strip())) == part
 
 
 def test_an_accent_is_the_same_composed_or_not() -> None:
-    assert located("Café", "im Cafe\u0301 um acht") == "Cafe\u0301"
-    assert located("Straße", "in der STRASSE") == "STRASSE"
+    assert Folding("im Cafe\u0301 um acht").located(Folding("Café")) == "Cafe\u0301"
+    assert Folding("in der STRASSE").located(Folding("Straße")) == "STRASSE"
 
 
 @pytest.mark.parametrize("source", [1, 99, -1, None, "x", True, 10**30, 0.5])

@@ -90,10 +90,11 @@ async def test_both_drivers_run_one_flow_alike() -> None:
 
 async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(conn_string: str) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        assert await memory.arun(compute(threading.get_ident)) != threading.get_ident()
-        assert memory.run(compute(threading.get_ident)) == threading.get_ident()
+        assert await memory.arun(compute(threading.get_ident, 1000)) != threading.get_ident()
+        assert memory.run(compute(threading.get_ident, 1000)) == threading.get_ident()
+        assert await memory.arun(compute(threading.get_ident, 10)) == threading.get_ident(), "not what is done at once"
         with pytest.raises(ZeroDivisionError):
-            await memory.arun(compute(lambda: 1 // 0))
+            await memory.arun(compute(lambda: 1 // 0, 1000))
 
 
 def test_a_computation_does_not_show_what_it_holds() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -139,9 +140,10 @@ def revision(answer: Mapping[str, Any], lines: Sequence[Line], ids: Mapping[str,
     Returns:
         What has evidence.
     """
-    texts: dict[int, str] = {}
+    parts: dict[int, str] = {}
     for line in lines:
-        texts[line.number] = texts.get(line.number, "") + line.text
+        parts[line.number] = parts.get(line.number, "") + line.text
+    texts = {number: Folding(text) for number, text in parts.items()}
     items: list[NewItem] = []
     refused = 0
     for name, kind in LISTS.items():
@@ -171,17 +173,31 @@ def revision(answer: Mapping[str, Any], lines: Sequence[Line], ids: Mapping[str,
     )
 
 
-def located(quote: str, text: str) -> str | None:
-    """The part of a text that a quote means: but for spaces, capitals, what is unseen and the form of marks."""
-    quote = quote.strip()
-    if not quote:
-        return None
-    if quote in text:
-        return quote
-    folded, places = _folded(text)
-    wanted = _folded(quote)[0]
-    start = folded.find(wanted) if wanted else -1
-    return None if start < 0 else text[places[start] : places[start + len(wanted) - 1] + 1]
+class Folding:
+    """A text that is folded when that is needed, and then once.
+
+    Args:
+        text: Any text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def folded(self) -> tuple[str, list[int]]:
+        """It without what does not matter, and where each character of that stands."""
+        return _folded(self.text)
+
+    def located(self, quote: Folding) -> str | None:
+        """The part of this text that a quote means: but for spaces, capitals, what is unseen and the form of marks."""
+        if not quote.text:
+            return None
+        if quote.text in self.text:
+            return quote.text
+        folded, places = self.folded
+        wanted = quote.folded[0]
+        start = folded.find(wanted) if wanted else -1
+        return None if start < 0 else self.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -196,18 +212,19 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(letters), places
 
 
-def _item(kind: Kind, given: Any, texts: Mapping[int, str], ids: Mapping[str, tuple[str, Kind]]) -> NewItem | None:
+def _item(kind: Kind, given: Any, texts: Mapping[int, Folding], ids: Mapping[str, tuple[str, Kind]]) -> NewItem | None:
     if not isinstance(given, dict):
         return None
     text = _words(given.get("text"))[:LONGEST_TEXT].rstrip()
-    quote = given.get("quote")
-    if not text or not isinstance(quote, str):
+    words = given.get("quote")
+    if not text or not isinstance(words, str):
         return None
     number = _number(given.get("source"))
-    found = None if number is None else located(clean(quote), texts.get(number, ""))
+    quote = Folding(clean(words[: 2 * LONGEST_QUOTE]).strip())  # of a longer one the beginning is evidence enough
+    found = texts[number].located(quote) if number is not None and number in texts else None
     if found is None:
         # A wrong number is forgiven where only one message has the words.
-        elsewhere = [(at, part) for at, said in texts.items() if (part := located(clean(quote), said)) is not None]
+        elsewhere = [(at, part) for at, said in texts.items() if (part := said.located(quote)) is not None]
         if len(elsewhere) != 1 or len(elsewhere[0][1]) < _TELLING:
             return None
         number, found = elsewhere[0]

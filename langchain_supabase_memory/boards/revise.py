@@ -7,6 +7,7 @@ as it was.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import cues, prompts
@@ -15,7 +16,7 @@ from langchain_supabase_memory.boards.reading import Closed, NewItem, Revision, 
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.units import is_recalled
 from langchain_supabase_memory.conversations import named
-from langchain_supabase_memory.flow import Flow, Material, call
+from langchain_supabase_memory.flow import Flow, Material, call, compute
 from langchain_supabase_memory.messages import codec, content
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.models import BoardResult
@@ -158,7 +159,7 @@ def _revision(
             material=Material("board", summary, piece.lines, characters, given),
             schema=SCHEMA,
         )
-        found = revision(document_of, piece.lines, ids)
+        found = yield from compute(partial(revision, document_of, piece.lines, dict(ids)), len(piece.text))
         for item in found.items:  # the next piece may contradict or close what this one says
             listed.append({"id": f"{item.kind[0]}{len(listed) + 1}", "item_id": item.id, "kind": item.kind})
             listed[-1] |= {"text": item.text, "state": item.state, "quote": item.quote}

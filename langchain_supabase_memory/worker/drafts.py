@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.flow import Ask
+from langchain_supabase_memory.flow import Ask, Compute
 from langchain_supabase_memory.messages import sanitiser
 from langchain_supabase_memory.work import keep_draft
 
@@ -58,6 +58,9 @@ def _drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
             except Exception as error:
                 asked, said = digest, None
                 step = flow.throw(error)
+                continue
+            if isinstance(step, Compute):  # of the answer: whether it can be used
+                step = flow.send(answer)
                 continue
             said = None
             if digest and (is_again or digest not in lease.drafts):
