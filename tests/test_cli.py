@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import pty
+import re
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -24,12 +31,48 @@ from langchain_supabase_memory.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages import fence
 from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.worker import WorkerPolicy
 from tests.services.postgres import Cluster
+
+NOWHERE = {"SUPABASE_DB_URL": "", "SUPABASE_URL": "", "SUPABASE_KEY": ""}
+"""What the environment says of a database: nothing."""
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    result = CliRunner().invoke(commands, arguments, env={"SUPABASE_DB_URL": "", **(environment or {})})
+    result = CliRunner().invoke(commands, arguments, env={**NOWHERE, **(environment or {})})
     return result.exit_code, result.output
+
+
+def refused(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What the command line says to something that it does not do; it is no traceback."""
+    code, output = run(*arguments, environment=environment)
+    assert code in (1, 2), output
+    assert "Traceback" not in output
+    return " ".join(output.split())
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command in a process of its own, in a folder that Python does not look into by itself."""
+    program = [sys.executable, "-P", "-c", "from langchain_supabase_memory.cli import main; main()", *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SUPABASE"))}
+    with subprocess.Popen(program, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heard(process: subprocess.Popen[str], pattern: str) -> tuple[str, re.Match[str]]:
+    """The first line of its standard error stream that matches, after those before it."""
+    assert process.stderr is not None
+    before: list[str] = []
+    for line in process.stderr:
+        found = re.search(pattern, line)
+        if found:
+            return "".join(before), found
+        before.append(line)
+    raise AssertionError(f"never said: {pattern}\n{''.join(before)}")
 
 
 def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
@@ -47,10 +90,43 @@ def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
 
 
 def test_no_database_named_says_what_to_pass() -> None:
-    code, output = run("migrate")
-    assert code == 1
-    assert "--database-url" in output
-    assert "SUPABASE_DB_URL" in output
+    for command in ("migrate", "check", "cleanup", "worker", "status", "retry"):
+        said = refused(command)
+        assert "No database is named. Pass --database-url" in said
+        assert "SUPABASE_DB_URL" in said
+        assert ("--url and --key" in said) == (command != "migrate")
+
+
+def test_half_a_project_says_which_half_is_missing() -> None:
+    url = "https://abc.supabase.co"
+    direct = {"SUPABASE_DB_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    for environment in ({}, direct):
+        said = refused("status", "--url", url, environment=environment)
+        assert "The project's key is missing. Pass --key" in said
+        said = refused("status", "--key", "sb_secret_mine", environment=environment)
+        assert "The project's url is missing. Pass --url" in said
+        assert "mine" not in said
+    assert "key is missing" in refused("status", environment={"SUPABASE_URL": url})
+
+
+def test_two_databases_on_the_command_line_are_one_too_many(tmp_path: Path) -> None:
+    doors = {"--database-url": "postgresql://a", "--embedded": str(tmp_path), "--url": "https://abc.supabase.co"}
+    for first, second in combinations(doors, 2):
+        said = refused("status", first, doors[first], second, doors[second])
+        assert f"{first} and {second} exclude each other" in said
+    said = refused("migrate", "--embedded", str(tmp_path), "--database-url", "postgresql://a")
+    assert "--database-url and --embedded exclude each other" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_typed_goes_before_the_environment(conn_string: str) -> None:
+    away = ("http://127.0.0.1:1", "sb_secret_none")
+    api = dict(zip(("SUPABASE_URL", "SUPABASE_KEY"), away, strict=True))
+    assert run("check", "--database-url", conn_string, environment=api)[0] == 0
+    assert run("check", environment={**api, "SUPABASE_DB_URL": conn_string})[0] == 0, "the direct connection first"
+    typed = ("--url", away[0], "--key", away[1])
+    assert "The Data API could not be reached" in refused("check", *typed, environment={"SUPABASE_DB_URL": conn_string})
+    assert "unless $SUPABASE_DB_URL is set" in " ".join(run("check", "--help")[1].split())
 
 
 def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
@@ -233,9 +309,9 @@ def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, m
         (row,) = memory.status(thread_id="canary-31 [bold]trip")
         assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
         assert memory.board(thread_id="canary-31 [bold]trip").model == "extractive"
-    code, output = run("status", *door, *mine, environment={"COLUMNS": "200"})
+    code, output = run("status", *door, *mine)
     assert code == 0
-    assert "canary-31" in output
+    assert "canary-31 [bold]trip" in output
     code, output = run("status", *door, *mine, "--json")
     (found,) = json.loads(output)["conversations"]
     assert found["board_through"] == 11
@@ -250,7 +326,6 @@ def test_a_worker_of_an_application(
         "from langchain_supabase_memory import ExtractiveSummariser, SupabaseMemory, Worker\n"
         f"memory = SupabaseMemory.from_conn_string({conn_string!r}, model=ExtractiveSummariser())\n"
         "def made(): return Worker(memory)\n"
-        "nothing = 5\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
@@ -259,11 +334,175 @@ def test_a_worker_of_an_application(
         assert run("worker", "--app", "my_memory:made", "--drain")[0] == 0
         assert memory.board(thread_id="t").through_sequence == 1
         memory.add_turn("I am from Cebu.", "Noted.", thread_id="t")
-        assert run("worker", "--app", "my_memory:memory", "--drain")[0] == 0
+        assert run("worker", "--app", "my_memory:memory", "--drain", "--seconds", "60")[0] == 0
         assert memory.status(thread_id="t")[0].indexed_through == 3
-    for name, said in (("my_memory:nothing", "gives a int"), ("my_memory:none", "not found"), ("nowhere", "not found")):
-        code, output = run("worker", "--app", name, "--drain")
-        assert (code, said in output, "Traceback" in output) == (1, True, False), output
+
+
+LONG = "thread-" + "0123456789abcdef" * 6
+
+
+def test_ids_are_shown_whole_and_a_cut_is_said(conn_string: str, user_id: str) -> None:
+    door, mine = ("--database-url", conn_string), ("--user", user_id)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for thread_id in (LONG, ":smile: [red]"):
+            memory.append([HumanMessage("Hello")], thread_id=thread_id)
+    for columns in ("20", "200"):
+        code, output = run("status", *door, *mine, environment={"COLUMNS": columns})
+        assert code == 0
+        (line,) = [line for line in output.splitlines() if LONG in line]
+        assert line.split()[:3] == [user_id, "default", LONG]
+        assert ":smile: [red]" in output
+        assert len(max(output.splitlines(), key=len)) < 300
+        assert "more than" not in output
+    output = run("status", *door, *mine, "--limit", "1")[1]
+    assert "There are more than these 1. --limit shows more; --user, --thread and --state narrow it." in output
+    assert output.count(user_id) == 1
+    for limit, more in (("1", True), ("2", False)):
+        found = json.loads(run("status", *door, *mine, "--limit", limit, "--json")[1])
+        assert (len(found["conversations"]), found["more"]) == (int(limit), more)
+    assert "--limit" in refused("status", *door, "--limit", "0")
+
+
+def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str) -> None:
+    """A terminal of 100 columns, as a pseudo-terminal of the system."""
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.append([HumanMessage("Hello")], thread_id=LONG)
+    program = "from langchain_supabase_memory.cli import main; main()"
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb"}
+    command = [sys.executable, "-c", program, "status", "--database-url", conn_string, "--user", user_id]
+    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while part := _part(ours):
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    lines = shown.decode().splitlines()
+    assert max(map(len, lines)) <= 100
+    heading = next(line for line in lines if "thread" in line)
+    start, end = heading.index("thread"), heading.index("state")
+    rows = lines[lines.index(heading) + 1 :]
+    assert "".join(line[start:end].strip() for line in rows) == LONG
+
+
+def _part(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # what Linux says at the end
+        return b""
+
+
+def test_options_that_cannot_apply_are_refused(
+    conn_string: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "refusing.py").write_text(
+        "from langchain_supabase_memory import SupabaseMemory, Worker\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+        "worker = Worker(memory)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    of_any = {"--database-url": "x", "--embedded": "x", "--url": "x", "--key": "x", "--model": "x", "--embeddings": "x"}
+    for option, value in of_any.items():
+        for name in ("memory", "worker"):
+            said = refused("worker", "--drain", "--app", f"refusing:{name}", option, value)
+            assert f"{option} cannot apply. With --app, the application brings its own" in said
+    of_a_worker = {"--concurrency": "4", "--calls-per-minute": "1000", "--archive-after": "1000"}
+    for option, value in of_a_worker.items():
+        said = refused("worker", "--drain", "--app", "refusing:worker", option, value)
+        assert f"{option} cannot apply. The application gives a Worker" in said
+    settings = [each for pair in of_a_worker.items() for each in pair]
+    assert run("worker", "--drain", "--app", "refusing:memory", *settings)[0] == 0
+    environment = dict.fromkeys(("SUPABASE_DB_URL", "SUPABASE_URL", "SUPABASE_KEY", "OPENAI_MODEL"), "x")
+    assert run("worker", "--drain", "--app", "refusing:worker", environment=environment)[0] == 0, "ignored quietly"
+    assert "--seconds cannot apply. It goes with --drain." in refused("worker", "--seconds", "5")
+    said = " ".join(run("worker", "--help")[1].split())
+    assert "is refused" in said
+    assert f"has {WorkerPolicy().grace_seconds:.0f} more" in said
+
+
+def test_an_application_that_is_not_there_says_what_is_missing(
+    conn_string: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "needy.py").write_text("import shop.gone\n")
+    (package / "needier.py").write_text("from nowhere_at_all.deep import thing\n")
+    (package / "older.py").write_text("from langchain_supabase_memory.models import NoSuchThing\n")
+    (package / "bare.py").write_text(
+        "from langchain_supabase_memory.errors import MissingDependencyError\nraise MissingDependencyError('It', 'otel')\n"
+    )
+    (package / "made.py").write_text(
+        "from langchain_supabase_memory import SupabaseMemory, Worker\n"
+        "def needs(settings, *, region, size=3, **more): raise AssertionError('never called')\n"
+        "nothing = 5\n"
+        f"def free(size=3, *more): return SupabaseMemory.from_conn_string({conn_string!r})\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name, said in {
+        "nowhere:worker": "The application's module nowhere was not found. Run it in the folder that holds it",
+        "shop.nowhere:worker": "The application's module shop.nowhere was not found",
+        "nowhere.shop:worker": "The application's module nowhere.shop was not found",
+        "shop/made.py:free": "was not found",
+        "shop.needy:worker": "The application needs the module shop.gone, which is not installed",
+        "shop.needier:worker": "The application needs the module nowhere_at_all, which is not installed",
+        "shop.older:worker": "needs the module langchain_supabase_memory.models, which lacks what is imported from it",
+        "shop.bare:worker": "pip install 'langchain-supabase-memory[otel]'",
+        "shop.made:none": "none was not found in the application's module shop.made",
+        "shop.made:nothing": "gives a int",
+        "shop.made:needs": "The function shop.made:needs needs arguments (settings, region)",
+        "shop.made:Worker": "needs arguments (memory)",
+        "shop.made": "--app shop.made is no module:name",
+        ".made:free": "is no module:name",
+        ":free": "is no module:name",
+    }.items():
+        assert said in refused("worker", "--app", name, "--drain"), name
+    assert run("worker", "--app", "shop.made:free", "--drain")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["memory", "worker", "counted"])
+def test_the_metrics_of_an_application_are_served(conn_string: str, user_id: str, tmp_path: Path, name: str) -> None:
+    (tmp_path / "observed.py").write_text(
+        "from prometheus_client import CollectorRegistry, Counter\n"
+        "from langchain_supabase_memory import Metrics, SupabaseMemory, Worker\n"
+        "registry = CollectorRegistry()\n"
+        "Counter('of_the_application', 'Its own.', registry=registry)\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+        "worker = Worker(memory)\n"
+        f"def counted(): return SupabaseMemory.from_conn_string({conn_string!r}, metrics=Metrics(registry))\n"
+    )
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.add_turn("I am Maya.", "Hello Maya.", thread_id="t")
+    with started(tmp_path, "worker", "--app", f"observed:{name}", "--metrics-port", "0") as process:
+        before, found = heard(process, r"Metrics on http://127\.0\.0\.1:(\d+)/metrics")
+        logged, line = heard(process, r"INFO +\S+: A piece of work is done outcome=done (.*)")
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
+        connection.request("GET", "/metrics")
+        body = connection.getresponse().read().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert 'memory_pieces_total{outcome="done"}' in body
+    assert "memory_queue_depth" in body
+    assert ("of_the_application_total" in body) == (name == "counted")
+    assert "A worker has started worker=" in before + logged
+    assert "thread_id=" in line[1]
+    assert "Maya" not in before + logged + line[0]
+
+
+def test_a_worker_logs_as_its_application_does(conn_string: str, tmp_path: Path) -> None:
+    (tmp_path / "telling.py").write_text(
+        "import logging\n"
+        "from langchain_supabase_memory import SupabaseMemory\n"
+        "logging.basicConfig(format='mine: %(message)s', level=logging.INFO)\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+    )
+    with started(tmp_path, "worker", "--app", "telling:memory", "--drain", "--seconds", "30") as process:
+        heard(process, r"^mine: A worker has started$")
+        assert process.wait(60) == 0
+    with started(tmp_path, "--log-format", "json", "worker", "--app", "telling:memory", "--drain") as process:
+        heard(process, r'^\{.*"message": "A worker has started"')
+        assert process.wait(60) == 0
 
 
 def test_a_worker_without_a_database_or_a_schema_says_what_to_do(cluster: Cluster) -> None:

@@ -6,12 +6,13 @@ import asyncio
 import http.client
 import json
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import psycopg
 import pytest
@@ -46,7 +47,9 @@ from langchain_supabase_memory.flow import Call, Flow, call, embed
 from langchain_supabase_memory.guard import Guard, Task
 from langchain_supabase_memory.models import Health
 from langchain_supabase_memory.telemetry import logs, tracing, watch
+from langchain_supabase_memory.telemetry.alerts import Alert, alert, of_quality
 from langchain_supabase_memory.telemetry.metrics import NO_METRICS, NoMetrics
+from langchain_supabase_memory.work import Outcome
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 
@@ -429,7 +432,77 @@ def test_the_command_line_logs_as_it_is_told() -> None:
         if form == "json":
             assert json.loads(line)["memory_messages"] == 3
         else:
-            assert line.endswith("INFO    langchain_supabase_memory.x: done")
+            assert line.endswith("INFO    langchain_supabase_memory.x: done messages=3")
+
+
+def test_a_line_for_people_says_what_matters_first_and_stays_one_line() -> None:
+    key = ConversationKey('th"1\u2028INFO forged', "Maya Cruz", "a=b")
+    record = logging.makeLogRecord(
+        {
+            "name": "langchain_supabase_memory.worker.worker",
+            "levelno": logging.INFO,
+            "levelname": "INFO",
+            "msg": "A piece of work is done",
+            "said": CANARY,
+            **logs.about(key, UnavailableError(code="57P01")),
+            "memory_empty": "",
+            "memory_object": object(),
+            "memory_count": 3,
+            "memory_attempts": 2,
+            "memory_outcome": "retry",
+            "memory_stage": None,
+        }
+    )
+    line = logs.PlainFormatter().format(record)
+    assert line.partition("done ")[2] == (
+        'outcome=retry error=UnavailableError code=57P01 attempts=2 thread_id="th\\"1\\u2028INFO forged"'
+        ' user_id="Maya Cruz" agent_id="a=b" empty="" object="<object>" count=3'
+    )
+    assert CANARY not in line
+    assert len(line.splitlines()) == 1
+
+
+def test_of_an_exception_people_see_the_class_and_the_place_too() -> None:
+    try:
+        raise RuntimeError(CANARY)
+    except RuntimeError:
+        record = logging.makeLogRecord({"msg": "failed", "exc_info": sys.exc_info()})
+    line = logs.PlainFormatter().format(record)
+    assert "failed exception=RuntimeError raised_at=" in line
+    assert CANARY not in line
+
+
+ALERTS: list[tuple[Alert, dict[str, Any], str]] = [
+    (
+        "quality",
+        of_quality(ConversationKey("t", "u"), 0.2071),
+        "quality 0.207 of thread 't' (user 'u', agent 'default')",
+    ),
+    (
+        "dead",
+        {**logs.about(ConversationKey("t", "u")), "memory_attempts": 8, "memory_error": "ValueError"},
+        "dead after 8 attempts (ValueError): thread 't' (user 'u', agent 'default')",
+    ),
+    ("lag", {"memory_lag_seconds": 3600, "memory_depth": 12}, "lag of 3600 s, 12 due"),
+]
+
+
+@pytest.mark.parametrize(("kind", "facts", "said"), ALERTS, ids=[kind for kind, *_ in ALERTS])
+def test_an_alert_names_its_kind_and_its_number_by_itself(
+    metrics: Metrics, caplog: pytest.LogCaptureFixture, kind: Alert, facts: dict[str, Any], said: str
+) -> None:
+    alert(metrics, kind, facts)
+    (record,) = caplog.records
+    assert record.getMessage() == f"Memory needs a look: {said}"
+    assert facts.items() <= vars(record).items()
+    assert numbers(metrics)[f"memory_alerts_total/{kind}"] == 1
+
+
+def test_the_words_of_alerts_and_of_pieces_are_those_that_there_are() -> None:
+    assert {kind for kind, *_ in ALERTS} == set(get_args(Alert))
+    counted = {*get_args(Alert), "rollout"}
+    for method, words in ((NoMetrics.piece, get_args(Outcome)), (NoMetrics.alert, counted)):
+        assert set(re.findall(r"`(\w+)`", method.__doc__ or "")) == set(words)
 
 
 def test_the_option_is_one_of_all_commands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -623,6 +623,77 @@ async def test_who_is_stopped_gives_back_what_takes_too_long(place: Place, kept:
     assert [row[1:4] for row in place.queue] == [(None, 0, None)]
 
 
+@BOTH
+async def test_a_time_to_drain_ends_with_grace_and_gives_back(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b", "c")
+    model = Model(seconds=1.5)
+    memory = kept(place.memory(model, kind=kind))
+    patient = WorkerPolicy(concurrency=2, duties=("summarise",), grace_seconds=30)
+    tally = await asyncio.wait_for(Worker(memory, policy=patient).drain(seconds=0.7), SOON)
+    assert tally.outcomes == {"done": 2}, "what has begun comes to its end, and nothing more is begun"
+    assert place.leases == 0
+    model.seconds = 600
+    hasty = WorkerPolicy(concurrency=2, duties=("summarise",), grace_seconds=0.3)
+    start = time.monotonic()
+    tally = await asyncio.wait_for(Worker(memory, policy=hasty).drain(seconds=1), SOON)
+    assert 1.3 <= time.monotonic() - start < 6
+    assert (tally.outcomes, model.cancelled) == ({}, 1)
+    assert place.leases == 0
+    assert [row[1:4] for row in place.queue] == [(None, 0, None)], "and it counts as no try"
+    model.seconds = 0
+    start = time.monotonic()
+    tally = await Worker(memory, policy=patient).drain(seconds=600)
+    assert (tally.outcomes, place.queue) == ({"done": 1}, [])
+    assert time.monotonic() - start < SOON, "it is the longest time, not the shortest"
+
+
+async def test_a_time_to_drain_ends_the_chores_too(place: Place, kept: Keep) -> None:
+    place.say("t")
+    place.execute("update memory.conversations set updated_at = now() - interval '2 days'")
+    place.execute("delete from memory_private.work")
+    model = Model(seconds=600)
+    policy = WorkerPolicy(archive_after=timedelta(hours=24), grace_seconds=0.2)
+    start = time.monotonic()
+    tally = await asyncio.wait_for(Worker(kept(place.memory(model)), policy=policy).drain(seconds=1), SOON)
+    assert 1.2 <= time.monotonic() - start < 6
+    assert (tally.outcomes, len(model.shown), model.cancelled) == ({}, 1, 1)
+    assert place.leases == 0
+
+
+@BOTH
+async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b")
+    model = Model()
+    memory = kept(place.memory(model, kind=kind))
+    inner, entered = memory.transport.aperform, asyncio.Event()
+
+    async def slow(call: Any) -> Any:
+        answer = await inner(call)
+        if call.function == "memory_claim":
+            entered.set()
+            await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
+        return answer
+
+    memory.transport.aperform = slow  # type: ignore[method-assign]
+    for policy in (WorkerPolicy(settle_seconds=0), WorkerPolicy(settle_seconds=0, grace_seconds=0)):
+        entered.clear()
+        worker = Worker(memory, policy=policy)
+        task = asyncio.create_task(worker.run())
+        await asyncio.wait_for(entered.wait(), SOON)
+        assert place.leases == 2
+        worker.stop()
+        await asyncio.wait_for(task, 5)
+        assert (place.leases, worker.tally.outcomes, model.shown) == (0, {}, [])
+
+
+async def test_no_time_to_drain_is_refused(place: Place, kept: Keep) -> None:
+    worker = Worker(kept(place.memory()))
+    for seconds in (0, -1):
+        with pytest.raises(ConfigurationError, match="seconds must be above 0"):
+            await worker.drain(seconds)
+    assert (await worker.drain(seconds=5)).outcomes == {}
+
+
 # --- Leases
 
 

@@ -46,7 +46,8 @@ _vector_index = click.option(
     "--log-format",
     type=click.Choice(["plain", "json"]),
     envvar="SUPABASE_MEMORY_LOG_FORMAT",
-    help="Log to the standard error stream: lines for people, or one JSON object a line.",
+    help="Log to the standard error stream: lines for people, which a worker writes by default, or one JSON object a "
+    "line.",
 )
 def commands(log_format: LogFormat | None) -> None:
     """Memory for LangChain and LangGraph agents on Supabase."""
@@ -113,8 +114,8 @@ def check(database_url: str | None, embedded: Path | None, url: str | None, key:
 @commands.command()
 @database_url_option
 @embedded_option
-@click.option("--url", envvar="SUPABASE_URL", help="The project's url instead; by default $SUPABASE_URL.")
-@click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
+@url_option
+@key_option
 @click.option("--max-age", type=float, help="The oldest that a message may be, in hours.")
 @click.option("--max-turns", type=int, help="The most complete turns of a conversation.")
 @click.option("--max-messages", type=int, help="The most messages of a conversation.")

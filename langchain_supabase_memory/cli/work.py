@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import logging
 import os
 import signal
+import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import timedelta
@@ -20,23 +23,33 @@ from langchain_supabase_memory.cli.options import (
     key_option,
     opened,
     plainly,
+    refuse,
     url_option,
 )
-from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, SupabaseMemoryError
+from langchain_supabase_memory.telemetry.logs import PACKAGE, configure
 from langchain_supabase_memory.work import WorkState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.work import ConversationStatus
     from langchain_supabase_memory.worker import Worker
 
+_ANY_WIDTH = 1_000_000
+"""Of a line that goes into a file or a pipe, in columns."""
+
+_OF_A_MEMORY = ("database_url", "embedded", "url", "key", "model", "embeddings")
+_OF_A_POLICY = ("concurrency", "calls_per_minute", "archive_after")
+
 
 @click.command()
 @click.option(
     "--app",
-    help="Where your application makes it: module:name of a Worker, a SupabaseMemory, or a function that gives one.",
+    help="Where your application makes it: module:name of a Worker, a SupabaseMemory, or a function without arguments "
+    "that gives one. It brings its own database, model and embedder, and a Worker its own pace.",
 )
 @database_url_option
 @embedded_option
@@ -58,6 +71,12 @@ if TYPE_CHECKING:
     "--metrics-host", default="127.0.0.1", show_default=True, help="The address for that; 0.0.0.0 in a container."
 )
 @click.option("--drain", is_flag=True, help="Do what is due and end: for a scheduled task.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="With --drain: begin nothing more after so many seconds. What has begun then has 30 more to come to its end, "
+    "or the grace_seconds of the application's Worker.",
+)
 @plainly
 def worker(
     app: str | None,
@@ -73,18 +92,32 @@ def worker(
     metrics_port: int | None,
     metrics_host: str,
     drain: bool,
+    seconds: float | None,
 ) -> None:
-    """Keep every conversation's index, summary and board up to date. Run as many as you like; SIGTERM ends one."""
+    """Keep every conversation's index, summary and board up to date. Run as many as you like; SIGTERM ends one.
+
+    With --app, an option that names a database, a model or an embedder is refused, and so is one of --concurrency,
+    --calls-per-minute and --archive-after if the application gives a Worker. Of them what the environment says is
+    ignored.
+    """
+    from langchain_supabase_memory.telemetry.metrics import NO_METRICS, Metrics
     from langchain_supabase_memory.telemetry.server import MetricsServer
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
-    metrics = _metrics() if metrics_port is not None else None
+    if not drain:
+        refuse(["seconds"], "It goes with --drain.")
+    if app is not None:
+        refuse(_OF_A_MEMORY, "With --app, the application brings its own database, model and embedder.")
     with ExitStack() as stack:
         made = None if app is None else _from_app(app)
-        if not isinstance(made, Worker):
+        if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application says how
+            configure("plain")
+        if isinstance(made, Worker):
+            refuse(_OF_A_POLICY, "The application gives a Worker, which has a policy of its own.")
+        else:
             if made is None:
                 writer, embedder = _writer(model), _embedder(embeddings)
-                settings = {"model": writer, "embeddings": embedder, "metrics": metrics}
+                settings = {"model": writer, "embeddings": embedder}
                 made = stack.enter_context(opened(database_url, embedded, url, key, **settings))
             policy = WorkerPolicy(
                 concurrency=concurrency,
@@ -93,10 +126,12 @@ def worker(
             )
             made = Worker(made, policy=policy)
         if metrics_port is not None:
+            if made.metrics is NO_METRICS:
+                made.memory.metrics = Metrics()
             server = MetricsServer(made.metrics, made.health, host=metrics_host, port=metrics_port)
             stack.enter_context(server)
             click.echo(f"Metrics on http://{metrics_host}:{server.port}/metrics", err=True)
-        asyncio.run(_run(made, drain=drain))
+        asyncio.run(_run(made, drain=drain, seconds=seconds))
     tally = made.tally
     ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
     click.echo(
@@ -112,7 +147,7 @@ def worker(
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 @click.option("--state", type=click.Choice(get_args(WorkState)), help="Only those in this state.")
-@click.option("--limit", type=int, default=50, show_default=True, help="The most conversations.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most conversations.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @plainly
 def status(
@@ -129,15 +164,18 @@ def status(
     """See what is due, running, waiting and dead, and how far each conversation is covered."""
     with opened(database_url, embedded, url, key) as memory:
         queue = memory.queue()
-        rows = memory.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit)
+        rows = memory.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit + 1)
+    rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
-        found = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows]}
+        found = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": is_cut}
         click.echo(json.dumps(found, default=str, ensure_ascii=False))
         return
     lag = f", the oldest for {queue.lag_seconds:.0f} s" if queue.depth else ""
     click.echo(f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead.")
     if rows:
         _table(rows)
+    if is_cut:
+        click.echo(f"There are more than these {limit}. --limit shows more; --user, --thread and --state narrow it.")
 
 
 @click.command()
@@ -161,7 +199,7 @@ def retry(
         click.echo(f"{memory.revive(user_id=user_id, thread_id=thread_id)} conversations are due again.")
 
 
-async def _run(worker: Worker, *, drain: bool) -> None:
+async def _run(worker: Worker, *, drain: bool, seconds: float | None) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         try:
@@ -170,7 +208,7 @@ async def _run(worker: Worker, *, drain: bool) -> None:
             break
     try:
         if drain:
-            await worker.drain()
+            await worker.drain(seconds)
         else:
             await worker.run()
     finally:
@@ -181,14 +219,16 @@ def _table(rows: list[ConversationStatus]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    headings = ("user", "agent", "thread", "state", "said", "summary", "index", "board", "tokens saved", "error")
-    table = Table(*headings, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("user", "agent", "thread", "state", "said", "summary", "index", "board", "tokens saved", "error"):
+        table.add_column(heading, overflow="fold")  # what is cut could not be passed to --user or --thread
     for row in rows:
         covered = (row.summarised_through, row.indexed_through, row.board_through)
         shown = ["–" if through < 0 else f"to {through}" for through in covered]
         ids = (row.key.user_id or "", row.key.agent_id, row.key.thread_id)
         table.add_row(*ids, row.state, str(row.messages), *shown, f"{row.tokens_saved:,}", row.error or "")
-    Console().print(table)
+    width = None if sys.stdout.isatty() else _ANY_WIDTH
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
 def _from_app(name: str) -> Worker | SupabaseMemory:
@@ -200,21 +240,68 @@ def _from_app(name: str) -> Worker | SupabaseMemory:
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.worker import Worker
 
-    module, _, attribute = name.partition(":")
-    try:
-        found: Any = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            f"The application was not found ({type(error).__name__}).",
-            hint="Pass --app module:name, and run it where Python finds the module (PYTHONPATH).",
-        ) from None
+    found = _imported(name)
     if not isinstance(found, (Worker, SupabaseMemory)) and callable(found):
+        needed = _arguments(found)
+        if needed:
+            raise ConfigurationError(
+                f"The function {name} needs arguments ({', '.join(needed)}).",
+                hint="Nobody can pass them here: name a function without, or what it gives.",
+            )
         found = found()
     if not isinstance(found, (Worker, SupabaseMemory)):
         raise ConfigurationError(
             f"The application gives a {type(found).__name__}.", hint="It has to give a Worker or a SupabaseMemory."
         )
     return found
+
+
+def _imported(name: str) -> Any:
+    """What is called so in a module, which is looked for in the working directory first.
+
+    Raises:
+        ConfigurationError: There is no such thing, or it needs what is not there.
+    """
+    module, _, attribute = name.partition(":")
+    if not module or module.startswith(".") or not attribute:
+        raise ConfigurationError(
+            f"--app {name} is no module:name.", hint="Pass a module and a name in it, such as myapp.memory:worker."
+        )
+    if sys.path[:1] != [os.getcwd()]:
+        sys.path.insert(0, os.getcwd())
+    try:
+        loaded = import_module(module)
+    except SupabaseMemoryError:
+        raise
+    except ImportError as error:
+        if error.name is None:  # the application's own words
+            raise
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigurationError(
+                f"The application's module {module} was not found.",
+                hint="Run it in the folder that holds it, or name that folder in PYTHONPATH.",
+            ) from None
+        lacks = "is not installed" if isinstance(error, ModuleNotFoundError) else "lacks what is imported from it"
+        raise ConfigurationError(
+            f"The application needs the module {error.name}, which {lacks}.",
+            hint="Install what the application needs where this command runs.",
+        ) from None
+    try:
+        return getattr(loaded, attribute)
+    except AttributeError:
+        raise ConfigurationError(
+            f"{attribute} was not found in the application's module {module}.", hint="Pass --app module:name."
+        ) from None
+
+
+def _arguments(function: Callable[..., Any]) -> list[str]:
+    """The arguments that a function cannot do without."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # of some that are written in C nobody knows
+        return []
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [each.name for each in parameters if each.default is each.empty and each.kind not in optional]
 
 
 def _writer(model: str | None) -> Any:
@@ -238,9 +325,3 @@ def _embedder(name: str | None) -> Any:
     except ImportError:
         raise MissingDependencyError("An embedder of OpenAI", "openai") from None
     return OpenAIEmbeddings(model=name)
-
-
-def _metrics() -> Any:
-    from langchain_supabase_memory.telemetry.metrics import Metrics
-
-    return Metrics()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from langchain_supabase_memory.telemetry.logs import about
 
@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 Alert: TypeAlias = Literal["quality", "dead", "lag"]
-"""What is wrong: a poor summary, a conversation that was given up, work that has been due for too long."""
+"""What is wrong with the work: a poor summary, a conversation that was given up, work that has been due for too long.
+A worker's `on_alert` hears these."""
+
+CountedAlert: TypeAlias = Alert | Literal["rollout"]
+"""What `memory_alerts_total` counts: these, and a rollout whose stage could not be read. That is noticed and logged
+where the agent runs, and no worker hears of it."""
+
+_OF_THREAD: Final = "thread {memory_thread_id!r} (user {memory_user_id!r}, agent {memory_agent_id!r})"
+_SAID: Final[dict[Alert, str]] = {
+    "quality": "quality {memory_quality} of " + _OF_THREAD,
+    "dead": "dead after {memory_attempts} attempts ({memory_error}): " + _OF_THREAD,
+    "lag": "lag of {memory_lag_seconds} s, {memory_depth} due",
+}
 
 
 def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
@@ -28,7 +40,7 @@ def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
         facts: Ids and counts about it.
     """
     metrics.alert(kind)
-    _logger.warning("Memory needs a look: %s", kind, extra=dict(facts))
+    _logger.warning("Memory needs a look: %s", _SAID[kind].format_map(facts), extra=dict(facts))
 
 
 def is_poor(quality: float | None, least: float | None) -> bool:

@@ -1,9 +1,10 @@
-"""Log lines as JSON. The package's own records carry ids and counts as fields whose names begin with `memory_`."""
+"""Log lines, for people or as JSON. The package's own records carry ids and counts, in fields named `memory_…`."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,6 +17,14 @@ PACKAGE: Final = "langchain_supabase_memory"
 """The logger above all of this package's."""
 
 LogFormat = Literal["plain", "json"]
+
+_FIELDS: Final = "memory_"
+"""What the names of the package's own fields begin with."""
+
+_FIRST: Final = ("outcome", "error", "code", "attempts", "quality", "lag_seconds", "thread_id", "user_id", "agent_id")
+"""The fields that a line for people shows before the others, by what follows `memory_`."""
+
+_NO_WORD: Final = re.compile(r'[\s"=]|^$')
 
 _OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -36,14 +45,31 @@ class JsonFormatter(logging.Formatter):
         }
         fields = {name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}
         shown = {**shown, **{name: value for name, value in fields.items() if name not in shown}}
-        if record.exc_info and record.exc_info[0] is not None:
-            shown["exception"] = record.exc_info[0].__name__
-            trace = record.exc_info[2]
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            if trace is not None:
-                shown["raised_at"] = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        return json.dumps(shown, default=_by_class, skipkeys=True)
+        return json.dumps({**shown, **_raised(record)}, default=_by_class, skipkeys=True)
+
+
+class PlainFormatter(logging.Formatter):
+    """A line for people: time, level, logger and message, then the `memory_` fields as `key=value` without that word.
+
+    What became of something and why comes first, then whose it is, then the rest. Of an exception it says what
+    `JsonFormatter` does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as one line; a message with line breaks keeps them."""
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record, self.datefmt)
+        fields = {
+            name.removeprefix(_FIELDS): value
+            for name, value in vars(record).items()
+            if name.startswith(_FIELDS) and value is not None
+        }
+        names = sorted(fields, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+        shown = {**{name: fields[name] for name in names}, **_raised(record)}
+        return " ".join([self.formatMessage(record), *(f"{name}={_word(value)}" for name, value in shown.items())])
 
 
 def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
@@ -53,9 +79,8 @@ def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
         log_format: `json` for one object a line, `plain` for people.
         level: The least level of the package's own records.
     """
-    plain = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter() if log_format == "json" else plain)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(PACKAGE).setLevel(level)
 
@@ -72,6 +97,25 @@ def about_error(error: BaseException) -> dict[str, Any]:
         "memory_error": type(error).__name__,
         "memory_code": error.code if isinstance(error, SupabaseMemoryError) else None,
     }
+
+
+def _raised(record: logging.LogRecord) -> dict[str, str]:
+    """Of the exception of a record its class and where it was raised."""
+    if not record.exc_info or record.exc_info[0] is None:
+        return {}
+    shown, trace = {"exception": record.exc_info[0].__name__}, record.exc_info[2]
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None:
+        shown["raised_at"] = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    return shown
+
+
+def _word(value: object) -> str:
+    """A value that stays one word of one line: as it is, or else as JSON."""
+    if isinstance(value, str) and value.isprintable() and not _NO_WORD.search(value):
+        return value
+    return json.dumps(value, default=_by_class, skipkeys=True)
 
 
 def _by_class(value: object) -> str:

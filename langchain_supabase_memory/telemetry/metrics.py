@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
+    from langchain_supabase_memory.telemetry.alerts import CountedAlert
+    from langchain_supabase_memory.work import Outcome
+
 CONTENT_TYPE: Final = "text/plain; version=1.0.0; charset=utf-8"
 """The media type of an answer without numbers."""
 
@@ -87,18 +90,19 @@ class NoMetrics:
     def retried(self) -> None:
         """A piece of work failed and will be tried again."""
 
-    def piece(self, outcome: str) -> None:
+    def piece(self, outcome: Outcome) -> None:
         """A piece of work ended.
 
         Args:
-            outcome: One of a few words, such as `done`, `failed` or `overtaken`; never an id.
+            outcome: `done`; `again` if there is more to do or somebody else was at it, too; `retry` and `dead` if it
+                failed; `lost` if somebody else has it or it could not be given back; `gone` if its conversation is.
         """
 
-    def alert(self, kind: str) -> None:
+    def alert(self, kind: CountedAlert) -> None:
         """Somebody was alerted.
 
         Args:
-            kind: One of a few words; never an id.
+            kind: What is wrong: `quality`, `dead`, `lag` or `rollout`.
         """
 
     def index_size(self, megabytes: float) -> None:
@@ -222,11 +226,11 @@ class Metrics(NoMetrics):
         """See `NoMetrics`."""
         self._retries.inc()
 
-    def piece(self, outcome: str) -> None:
+    def piece(self, outcome: Outcome) -> None:
         """See `NoMetrics`."""
         self._pieces.labels(outcome).inc()
 
-    def alert(self, kind: str) -> None:
+    def alert(self, kind: CountedAlert) -> None:
         """See `NoMetrics`."""
         self._alerts.labels(kind).inc()
 

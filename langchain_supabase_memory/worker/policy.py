@@ -33,7 +33,8 @@ class WorkerPolicy:
         poll_seconds: How often to look for work, in seconds give or take a quarter, where no notification comes.
         most_attempts: After so many failures in a row a conversation is given up, until it is revived.
         retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
-        grace_seconds: How long a worker that is stopped lets what has begun come to an end, in seconds.
+        grace_seconds: How long a worker that is stopped, or whose time to drain is up, lets what has begun come to an
+            end, in seconds.
         archive_after: Conversations without a message for so long are summarised completely and archived; `None` means
             never.
         sweep_every: How often what has expired is removed, and what is idle looked for.

@@ -9,6 +9,7 @@ import os
 import random
 import socket
 import threading
+import time
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -80,7 +81,8 @@ class Worker:
         long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
             move.
         name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
-        on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content.
+        on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content. A
+            `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
 
     Raises:
         ConfigurationError: The memory acts as a user.
@@ -101,7 +103,7 @@ class Worker:
         policy: WorkerPolicy = DEFAULT_WORK,
         long_term: Callable[[str], LongTerm] | None = None,
         name: str | None = None,
-        on_alert: Callable[[str, Mapping[str, Any]], None] | None = None,
+        on_alert: Callable[[Alert, Mapping[str, Any]], None] | None = None,
     ) -> None:
         if memory.transport.acts_as_user:
             raise ConfigurationError(
@@ -125,6 +127,8 @@ class Worker:
         self._has_begun = False
         self._ending: set[str] = set()
         self._claiming: asyncio.Task[list[Lease]] | None = None
+        self._unbegun: list[Lease] = []
+        self._stopped_at = 0.0
 
     @property
     def memory(self) -> SupabaseMemory:
@@ -148,23 +152,32 @@ class Worker:
         """
         await self._work(drain=False)
 
-    async def drain(self) -> Tally:
+    async def drain(self, seconds: float | None = None) -> Tally:
         """Work until nothing can be done now, and return: what a scheduled task calls, such as one of `pg_cron`.
 
         The chores whose time has come are done first.
+
+        Args:
+            seconds: Begin nothing more after so many seconds. What has begun then has the policy's `grace_seconds` to
+                come to its end, as in a worker that is stopped, and is given back after that. Allow some seconds more
+                for giving back.
 
         Returns:
             What was done.
 
         Raises:
+            ConfigurationError: It is running already, or there is no time.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        await self._work(drain=True)
+        if seconds is not None and seconds <= 0:
+            raise ConfigurationError("seconds must be above 0.", hint="Pass seconds=45, for example, or None.")
+        await self._work(drain=True, seconds=seconds)
         return self.tally
 
     def stop(self) -> None:
         """Take nothing more, finish what has begun, and return from `run`. Call it from the worker's event loop."""
-        if self._stop is not None:
+        if self._stop is not None and not self._stop.is_set():
+            self._stopped_at = time.monotonic()
             self._stop.set()
         if self._wake is not None:
             self._wake.ring()
@@ -227,9 +240,10 @@ class Worker:
         if self._stop is not None:
             raise ConfigurationError("This worker is running already.", hint="Make another Worker for the same memory.")
 
-    async def _work(self, *, drain: bool) -> None:
+    async def _work(self, *, drain: bool, seconds: float | None = None) -> None:
         self._refuse_twice()
         self._stop = asyncio.Event()
+        time_is_up = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.stop)
         self._has_begun = False
         self._memory, self._model = self._limited()
         tasks: list[asyncio.Task[None]] = []
@@ -238,13 +252,17 @@ class Worker:
                 self._wake = wake
                 tasks.append(asyncio.create_task(self._hold()))
                 if drain:
-                    await sweep(self._memory, self.policy, self._model)
+                    tasks.append(asyncio.create_task(sweep(self._memory, self.policy, self._model)))
+                    if await self._has_ended(tasks[-1]):
+                        await tasks[-1]
                 else:
                     tasks += [asyncio.create_task(self._sweep()), asyncio.create_task(self._gauge())]
                 _logger.info("A worker has started", extra={"memory_worker": self.name})
                 await self._take(wake, drain=drain)
                 await self._finish()
         finally:
+            if time_is_up is not None:
+                time_is_up.cancel()
             # Whoever cancels this is not kept waiting for longer than it takes to give the leases back.
             for task in tasks:
                 task.cancel()
@@ -301,7 +319,7 @@ class Worker:
                 await wake.wait()
 
     async def _claimed(self, limit: int, settle_seconds: float) -> list[Lease]:
-        """Take leases. If this is cancelled meanwhile, what the database gave is still known, and given back."""
+        """Take leases. If this is cancelled or stopped meanwhile, what the database gave is known, and given back."""
         self._claiming = asyncio.create_task(
             self._memory.arun(
                 work.claim(
@@ -309,13 +327,37 @@ class Worker:
                 )
             )
         )
-        try:
-            leases = await asyncio.shield(self._claiming)
-        except SupabaseMemoryError:
-            self._claiming = None
-            raise
-        self._claiming = None
+        if not await self._has_ended(self._claiming):
+            return []
+        claimed, self._claiming = self._claiming, None
+        leases = await claimed
+        if self._is_stopped:
+            self._unbegun, leases = leases, []
         return leases
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._stop is not None and self._stop.is_set()
+
+    async def _has_ended(self, task: asyncio.Task[Any]) -> bool:
+        """Wait for a task, and once this is stopped only as long as what has begun may take.
+
+        Returns:
+            Whether it came to its end.
+        """
+        assert self._stop is not None
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task}, timeout=self._grace_left)
+        finally:
+            stopped.cancel()
+        return task.done()
+
+    @property
+    def _grace_left(self) -> float:
+        """How long what has begun may take after this was stopped, in seconds from now."""
+        return max(0.0, self._stopped_at + self.policy.grace_seconds - time.monotonic())
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         lease = self._running.pop(task, None)
@@ -432,7 +474,7 @@ class Worker:
     async def _finish(self) -> None:
         """Let what has begun come to an end, for a while."""
         if self._running:
-            await asyncio.wait([*self._running], timeout=self.policy.grace_seconds)
+            await asyncio.wait([*self._running], timeout=self._grace_left)
 
     async def _give_back(self) -> None:
         """Stop what has not come to an end, and give its leases back."""
@@ -440,7 +482,7 @@ class Worker:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        leases = [*left.values()]
+        leases, self._unbegun = [*left.values(), *self._unbegun], []
         with suppress(SupabaseMemoryError, TimeoutError):
             async with asyncio.timeout(_RELEASE_SECONDS):
                 if self._claiming is not None:
