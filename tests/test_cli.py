@@ -154,25 +154,27 @@ def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
         assert [each.text for each in memory.read(thread_id="t", columns=["text"])] == ["new"]
 
 
-def demo(folder: Path, *arguments: str) -> str:
+def demo(folder: Path, *arguments: str, columns: int = 200) -> str:
     command = [sys.executable, "-c", "from langchain_supabase_memory.cli import main; main()", "demo"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
     result = subprocess.run(
         [*command, "--path", str(folder / "postgres"), *arguments],
-        capture_output=True, text=True, check=False, timeout=500, env={**environment, "COLUMNS": "200"},
+        capture_output=True, text=True, check=False, timeout=500, env={**environment, "COLUMNS": str(columns)},
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
+    assert "needs a look" not in result.stdout + result.stderr, "no line of the log stands in the story"
     return result.stdout
 
 
 @pytest.mark.timeout(600)
-def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
-    output = demo(tmp_path)
+def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = demo(tmp_path, columns=80)
+    story, _, code = output.partition("To explore it, in Python:\n")
     assert "was killed (kill -9)" in output
     assert "All 692 messages are there" in output
     right = int(output.split("Right answers: ")[1].split(" of 12")[0])
     assert right >= 11
-    assert "no memory: 0 of 12" in output
+    assert "no memory: 0 of 12" in " ".join(output.split())
     assert "692 chunks" in output
     assert "to be recalled by words;" in " ".join(output.split())  # no key, no embedder, no network
     assert "from message 112 of 2026-10-02, one of" in output
@@ -182,6 +184,30 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path) -> None:
     assert "nothing omitted" in output
     assert "of 692 chunks recalled" in output
     assert int(output.split("│ characters")[1].split("%")[0].split()[-1]) >= 90
+    # What is told of one prompt, of every prompt and of all together fits, and is what was allowed.
+    sent = [int(each.replace(",", "")) for each in re.findall(r"([\d,]+) characters of the conversation sent", output)]
+    prompt = output.split("What was in that prompt")[1].split("nothing omitted")[0]
+    *parts, told, _ = [
+        int(each.replace(",", "")) for each in re.findall(r"^│ [a-z ]+ │ +([\d,]+) │ ", prompt, re.MULTILINE)
+    ]
+    assert sum(parts) == told == sent[0]
+    assert f"│ characters           │ {sum(sent):,} │" in output
+    assert int(output.split("No prompt held more than ")[1].split(" ")[0].replace(",", "")) <= 4_000
+    assert re.search(r"sent in 2 calls instead of [\d,]+; \d+ ms\n", output)
+    # The board is shown as one, and an alert is explained once.
+    board = output.split("The board: ")[1].split("Questions about")[0]
+    places = [
+        board.index(each) for each in ("Quotes from", "facts ", "to do ", "open questions ", "who, where", "topics ")
+    ]
+    assert places == sorted(places)
+    assert output.count("An alert: a summary just written has") == 1
+    assert "Assistant:" not in board
+    assert " …\n" in output.split("points at turn 358: ")[1]
+    assert max(map(len, story.replace(f"{tmp_path}/postgres", "").splitlines())) <= 80
+    ran: dict[str, SupabaseMemory] = {}
+    exec(code, ran)  # as it is copied
+    ran["memory"].close()
+    assert "E-47" in capsys.readouterr().out
     with SupabaseMemory.embedded(tmp_path / "postgres", user_id="maya") as memory:
         assert memory.count(thread_id="demo") == 692 + 11 * 2 + 4  # the last with a tool's call and its result
 

@@ -39,17 +39,24 @@ class Answer:
 
     Attributes:
         text: What the agent said.
-        characters: The characters of all prompts sent for it.
-        tokens: Their approximate tokens.
+        sent: The characters of the conversation in each prompt sent for it: from memory, asked now, found with a tool.
+        own: The characters of the agent's own instructions in each.
+        tokens: The approximate tokens of the conversation in all of them.
         recalled: How many messages were recalled into the prompt.
         source: The line of the last prompt that the answer is nearest to; `None` if there is none.
     """
 
     text: str
-    characters: int
+    sent: list[int]
+    own: int
     tokens: int
     recalled: int
     source: seen.Line | None
+
+    @property
+    def characters(self) -> int:
+        """The characters of the conversation in all prompts."""
+        return sum(self.sent)
 
 
 class DemoAgent:
@@ -89,22 +96,25 @@ class DemoAgent:
         said: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
         text = str(said[-1].text)
         recalled = {line.message for line in meter.seen if line.part == "recalled"}
-        return Answer(text, meter.characters, meter.tokens, len(recalled), _source(meter.seen, text))
+        return Answer(text, meter.sent, meter.own, meter.tokens, len(recalled), _source(meter.seen, text))
 
 
 class _Meter(BaseCallbackHandler):
     """Counts what is sent to the model, and keeps the lines of the last prompt."""
 
     def __init__(self) -> None:
-        self.characters = self.tokens = 0
+        self.sent: list[int] = []
+        self.own = self.tokens = 0
         self.seen: list[seen.Line] = []
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any) -> None:
-        sent = [message for batch in messages for message in batch]
-        self.characters += sum(map(content.characters, sent))
-        self.tokens += sum(map(content.tokens, sent))
-        last = max((place for place, message in enumerate(sent) if message.type == "human"), default=0)
-        self.seen = seen.lines([*sent[:last], *sent[last + 1 :]])
+        whole = [message for batch in messages for message in batch]
+        said = [message for message in whole if message.type != "system"]
+        self.sent.append(sum(map(content.characters, said)))
+        self.own = sum(map(content.characters, whole)) - self.sent[-1]
+        self.tokens += sum(map(content.tokens, said))
+        last = max((place for place, message in enumerate(whole) if message.type == "human"), default=0)
+        self.seen = seen.lines([*whole[:last], *whole[last + 1 :]])
 
 
 def _source(lines: list[seen.Line], answer: str) -> seen.Line | None:

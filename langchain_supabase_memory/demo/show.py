@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from langchain_supabase_memory.demo import replay, seen, transcript
 from langchain_supabase_memory.demo.agent import BUDGET, POLICY, Answer, DemoAgent
@@ -24,6 +27,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import SupabaseMemory
 from langchain_supabase_memory.recall.timeline import timeline
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
+from langchain_supabase_memory.telemetry import alerts
 from langchain_supabase_memory.transports.embedded import start_migrated
 from langchain_supabase_memory.worker import Worker
 
@@ -35,11 +39,20 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from rich.console import Console
 
+    from langchain_supabase_memory.context.report import ContextReport
     from langchain_supabase_memory.summary_model import Summariser
     from langchain_supabase_memory.worker import Tally
 
 _SHOWN = 3
 """How many items of each kind of the board are shown."""
+
+_NAMES = 12
+"""How many people, places and topics of it."""
+
+_SUMMARY = 280
+"""About how many characters of its summary."""
+
+_TYPES = ("person", "place", "organisation", "other", "date", None)
 
 
 def show(
@@ -66,6 +79,21 @@ def show(
     Raises:
         SupabaseMemoryError: The transcript is none, or the database cannot be started.
     """
+    with _Alerts() as told:
+        _show(console, folder, model, summariser, told, path=path, questions=questions, embeddings=embeddings)
+
+
+def _show(
+    console: Console,
+    folder: Path,
+    model: BaseChatModel,
+    summariser: Summariser,
+    told: _Alerts,
+    *,
+    path: Path | None,
+    questions: list[str] | None,
+    embeddings: Embeddings | None,
+) -> None:
     said = transcript.load(path)
     console.print(Panel.fit("An agent that remembers, on a Postgres of its own", style="bold"))
     with console.status("Starting the embedded Postgres and making the schema …"):
@@ -86,8 +114,11 @@ def show(
             console.print('Ask about it with: supabase-memory demo --transcript FILE --ask "…"')
             return
         _work(console, memory, len(said))
+        told.tell(console)
+        console.print()
+        _board(console, memory)
         whole = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
-        tally = _Tally(known, whole, _recent(memory))
+        tally = _Tally(known, whole, _recent(memory), told)
         agent, alone = DemoAgent(memory, THREAD, model), DemoAgent(memory, THREAD, model, recall=False)
         console.print(f"[bold]Questions about what was said long ago[/bold] (model: {model._llm_type})\n")
         for place, question in enumerate(asked):
@@ -95,7 +126,7 @@ def show(
                 pack = memory.context(question, thread_id=THREAD, query=question, budget=BUDGET)
                 drawn = timeline(memory.chunks(thread_id=THREAD), pack.recalled)
                 tally.ask(console, agent, question)
-                console.print(pack.report(), "")
+                _prompt(console, pack.report(), tally.answers[0].own)
                 console.print(f"{drawn}\n", markup=False, highlight=False, soft_wrap=True)
             elif place < len(asked) - 1:
                 tally.ask(console, agent, question)
@@ -104,11 +135,52 @@ def show(
                 tally.ask(console, alone, question)
         _point(console, memory)
     tally.show(console)
-    console.print(f"The database stays in {folder}. To explore it, in Python:", highlight=False)
-    console.print(f'  memory = SupabaseMemory.embedded("{folder}", user_id="{USER}")', highlight=False, soft_wrap=True)
-    console.print(
-        f'  memory.recall({_quoted(asked[0])}, thread_id="{THREAD}", limit=5)\n', markup=False, highlight=False
+    console.print(f"The database stays in {folder}. To explore it, in Python:\n", highlight=False, soft_wrap=True)
+    code = (
+        "from langchain_supabase_memory import SupabaseMemory",
+        f'memory = SupabaseMemory.embedded({json.dumps(str(folder), ensure_ascii=False)}, user_id="{USER}")',
+        f'for each in memory.recall({_quoted(asked[0])}, thread_id="{THREAD}", limit=5).chunks: print(each.content)',
     )
+    for line in code:  # as it can be copied: neither indented nor broken
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print()
+
+
+class _Alerts(logging.Filter):
+    """Keeps alerts about poor summaries out of the log, and explains them where they belong.
+
+    Attributes:
+        least: What share of its source the poorest summary so far holds; `None` if none was poor.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.least: float | None = None
+        self._told = False
+
+    def __enter__(self) -> _Alerts:
+        logging.getLogger(alerts.__name__).addFilter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger(alerts.__name__).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is about something else."""
+        quality = getattr(record, "memory_quality", None)
+        if quality is not None:
+            self.least = min(quality, self.least if self.least is not None else 1.0)
+        return quality is None
+
+    def tell(self, console: Console) -> None:
+        """Explain an alert once; the same can be said of every later one."""
+        if self.least is not None and not self._told:
+            self._told = True
+            console.print(
+                f"[dim]  An alert: a summary just written has {self.least:.0%} of the names, numbers, dates and "
+                "questions it covers. The others are still stored, and recalled when they are needed.[/dim]",
+                highlight=False,
+            )
 
 
 @dataclass
@@ -119,11 +191,13 @@ class _Tally:
         known: The right answers, where they are known.
         whole: Characters and tokens of the whole history.
         recent: What an agent sees that has the same budget, and no memory.
+        told: The alerts, to be told.
     """
 
     known: Mapping[str, transcript.Question]
     whole: tuple[int, int]
     recent: list[seen.Line]
+    told: _Alerts
     answers: list[Answer] = field(default_factory=list)
     judged: list[tuple[bool, bool]] = field(default_factory=list)
 
@@ -133,38 +207,47 @@ class _Tally:
         answer = agent.ask(question)
         seconds = time.perf_counter() - started
         self.answers.append(answer)
-        mark = ""
+        mark = Text()
         if question in self.known:
             wanted = self.known[question].expect
             self.judged.append((wanted in answer.text, wanted in quote(self.recent, question)))
-            mark = "[green]✓[/green] " if self.judged[-1][0] else "[red]✗[/red] "
+            mark = Text("✓ ", "green") if self.judged[-1][0] else Text("✗ ", "red")
         console.print(f"[cyan]{USER}:[/cyan] {escape(question)}", highlight=False)
-        console.print(f"{mark}[magenta]agent:[/magenta] ", end="", highlight=False)
-        console.print(answer.text, markup=False, highlight=False, style="default")
+        console.print(Text.assemble(mark, ("agent:", "magenta"), " ", answer.text), highlight=False)
         console.print(f"[dim]  {_origin(answer)}[/dim]", highlight=False)
+        calls = f" in {len(answer.sent)} calls" if len(answer.sent) > 1 else ""
         console.print(
-            f"[dim]  {answer.characters:,} characters sent, the whole history would be {self.whole[0]:,}; "
-            f"{seconds * 1000:.0f} ms[/dim]\n",
+            f"[dim]  {answer.characters:,} characters of the conversation sent{calls} instead of {self.whole[0]:,}; "
+            f"{seconds * 1000:.0f} ms[/dim]",
             highlight=False,
         )
+        self.told.tell(console)
+        console.print()
 
     def show(self, console: Console) -> None:
         """What all of them took."""
         asked = len(self.answers)
         table = Table(title=f"What {asked} question{'s' * (asked != 1)} took", title_justify="left")
-        for heading in ("", "sent", "with the whole history each time", "saved"):
-            table.add_column(heading, justify="left" if not heading else "right")
+        for heading in ("of the conversation", "sent", "with the whole history each time", "saved"):
+            table.add_column(heading, justify="right" if table.columns else "left")
         sent = sum(each.characters for each in self.answers), sum(each.tokens for each in self.answers)
         for name, used, history in zip(("characters", "tokens (approximate)"), sent, self.whole, strict=True):
             table.add_row(name, f"{used:,}", f"{history * asked:,}", f"{1 - used / (history * asked):.0%}")
         console.print(table)
+        most = max(size for each in self.answers for size in each.sent)
+        console.print(
+            f"No prompt held more than {most:,} characters of the conversation, of {BUDGET.about_characters:,} that "
+            f"were allowed. Beside it each held the agent's own instructions, {self.answers[0].own:,} characters.",
+            highlight=False,
+        )
         if self.judged:
             right, blind = (sum(each) for each in zip(*self.judged, strict=True))
             console.print(
                 f"Right answers: [bold]{right} of {len(self.judged)}[/bold]; with only the newest "
-                f"{BUDGET.about_characters:,} characters and no memory: {blind} of {len(self.judged)}.\n",
+                f"{BUDGET.about_characters:,} characters and no memory: {blind} of {len(self.judged)}.",
                 highlight=False,
             )
+        console.print()
 
 
 def _quoted(question: str) -> str:
@@ -211,7 +294,9 @@ def _point(console: Console, memory: SupabaseMemory) -> None:
     """Resolve what a user may point at."""
     for text in ("yung una nga ulit", "your previous answer", "give me a second"):
         found = memory.resolve(text, thread_id=THREAD)
-        meant = "no turn" if found is None else f"turn {found.turn.number}: {found.turn.user_query[:60]}"
+        meant = "no turn"
+        if found is not None:
+            meant = f"turn {found.turn.number}: {textwrap.shorten(found.turn.user_query, 60, placeholder=' …')}"
         console.print(f"“{text}” points at [cyan]{escape(meant)}[/cyan]", highlight=False)
     console.print()
 
@@ -242,10 +327,9 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     covered = memory.status(thread_id=THREAD)[0].summarised_through + 1
     console.print(
         f"Of {messages} messages {verbatim} are verbatim in the next prompt and {covered} are covered by the summary; "
-        f"{'nothing fell between' if coverage.complete else 'some are omitted'}.\n",
+        f"{'nothing fell between' if coverage.complete else 'some are omitted'}.",
         highlight=False,
     )
-    _board(console, memory)
 
 
 async def _drained(memory: SupabaseMemory) -> Tally:
@@ -256,20 +340,60 @@ async def _drained(memory: SupabaseMemory) -> Tally:
 
 
 def _board(console: Console, memory: SupabaseMemory) -> None:
-    """What stands on the board, a few of each kind, with the message that says so."""
+    """The board, shortened: its summary, then a few items of each kind with the message that says so."""
     board = memory.board(thread_id=THREAD)
-    table = Table(title="From the board", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.expand = True
+    if board.is_empty:
+        return
+    console.print("[bold]The board: what is known by now, in short[/bold]")
+    if board.summary:
+        console.print(_beginning(board.summary), markup=False, highlight=False, style="default")
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="dim", no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(ratio=1)
     table.add_column(style="dim", no_wrap=True, justify="right")
     for name, items in (
-        ("fact", board.facts),
+        ("facts", board.facts),
         ("to do", board.action_items),
-        ("open question", board.pending_questions),
-        ("who, where, when", board.entities),
+        ("open questions", board.pending_questions),
     ):
         for item in sorted(items, key=lambda each: -each.importance)[:_SHOWN]:
-            table.add_row(name, escape(item.text), f"message {item.sequences[0]}" if item.sequences else "")
-    if table.row_count:
-        console.print(table, "")
+            text = Text(item.text, no_wrap=True, overflow="ellipsis")
+            table.add_row(name, text, f"message {item.sequences[0]}" if item.sequences else "")
+            name = ""
+        if len(items) > _SHOWN:
+            table.add_row("", f"[dim]and {len(items) - _SHOWN} more[/dim]", "")
+        elif not items:
+            table.add_row(name, "[dim]none[/dim]", "")
+    named = sorted(board.entities, key=lambda each: (_TYPES.index(each.type), each.sequences))
+    for name, items in (("who, where, when", named), ("topics", board.topics)):
+        if items:
+            names = Text(", ".join(each.text for each in items[:_NAMES]))
+            table.add_row(name, names.append(f" and {len(items) - _NAMES} more" * (len(items) > _NAMES), "dim"))
+    console.print(table, "")
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a text, and "…" where there are more."""
+    lines = text.splitlines()
+    shown = [textwrap.shorten(lines[0], _SUMMARY, placeholder=" …")]
+    for line in lines[1:]:
+        if sum(map(len, shown)) + len(line) > _SUMMARY:
+            break
+        shown.append(line)
+    is_whole = len(shown) == len(lines)
+    return "\n".join(shown if is_whole else [*shown, "…"])
+
+
+def _prompt(console: Console, report: ContextReport, own: int) -> None:
+    """What a prompt was made of."""
+    caption = "" if report.omitted else "nothing omitted: what is not there word for word is covered by the summary"
+    table = Table(title="What was in that prompt", title_justify="left", caption=caption, caption_justify="left")
+    table.add_column("part")
+    table.add_column("characters", justify="right")
+    table.add_column("what it is")
+    for section in report.sections:
+        table.add_row(section.name, f"{section.characters:,}", section.covers)
+    table.add_section()
+    table.add_row("the conversation", f"{report.characters:,}", f"of at most {BUDGET.about_characters:,}")
+    table.add_row("instructions", f"{own:,}", "the agent's own")
+    console.print(table, "")
