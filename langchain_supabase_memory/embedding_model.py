@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_supabase_memory.deadline import in_thread, within
+from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class EmbeddingModel:
         for wanted, call in self._acalls(embed):
             for attempt in range(self._attempts):
                 try:
-                    async with asyncio.timeout(self._timeout_seconds):
-                        answer = await call()
+                    answer = await awithin(self._timeout_seconds, call())
                     break
                 except Exception as error:
                     if attempt + 1 == self._attempts:

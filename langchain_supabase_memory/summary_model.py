@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_supabase_memory.deadline import in_thread, within
+from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.messages.content import LC_SOURCE, OURS
 
@@ -74,6 +74,7 @@ class SummaryModel:
         self._model: Any = model
         self._is_structured = isinstance(model, BaseChatModel)
         self._is_strict = _is_strict(model)
+        self._blocks = _blocks(model)
         named = (getattr(model, name, None) for name in ("model_name", "model", "name"))
         self.name = next((name for name in named if isinstance(name, str)), type(model).__name__)
 
@@ -101,16 +102,22 @@ class SummaryModel:
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
         """The async twin of `answer`."""
+        try:
+            return await awithin(ask.timeout_seconds, self._asked_within(ask))
+        except Exception as error:
+            self._learn(error, ask)
+            raise
+
+    async def _asked_within(self, ask: Ask) -> BaseMessage:
         asked = self._asked(ask)
-        async with asyncio.timeout(ask.timeout_seconds):
-            if not isinstance(asked, Runnable):
-                answer = await in_thread(asked)
-                return _message(await answer if asyncio.iscoroutine(answer) else answer)
-            try:
-                return _message(await asked.ainvoke(list(ask.prompt), _CONFIG), self._needed(ask))
-            except Exception as error:
-                self._learn(error, ask)
-                raise
+        if not isinstance(asked, Runnable):
+            answer = await in_thread(asked)
+            return _message(await answer if asyncio.iscoroutine(answer) else answer)
+        if self._blocks:
+            answer = await in_thread(partial(asked.invoke, list(ask.prompt), _CONFIG))
+        else:
+            answer = await asked.ainvoke(list(ask.prompt), _CONFIG)
+        return _message(answer, self._needed(ask))
 
     def _asked(self, ask: Ask) -> Runnable[Any, Any] | Callable[[], Any]:
         """What is to be invoked with the prompt, or called."""
@@ -150,6 +157,16 @@ def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryM
             "There is no model to write summaries with.", hint="Pass model=ChatOpenAI(...) to the memory or the call."
         )
     return found
+
+
+def _blocks(model: object) -> bool:
+    """Whether it is a chat model without an async side.
+
+    LangChain's own default for those is a thread of the event loop's few, which the loop's end waits for.
+    """
+    return isinstance(model, BaseChatModel) and all(
+        getattr(type(model), name) is getattr(BaseChatModel, name) for name in ("_agenerate", "_astream")
+    )
 
 
 def _is_strict(model: object) -> bool:
