@@ -9,6 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -51,6 +52,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.messages.redaction.checksums import is_card, is_iban
+from langchain_supabase_memory.messages.redaction.looks import looks
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from tests.chat_models import calls, says
 from tests.conftest import Door
@@ -160,6 +162,163 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert ALL.redact(sentence) is sentence
 
 
+KEY = FOUND["api key"][1]
+OTHERWISE = {
+    "maya＠studio.org": "[redacted: email]",
+    "ｍａｙａ＠ｓｔｕｄｉｏ．ｏｒｇ": "[redacted: email]",
+    "４１１１１１１１１１１１１１１１": "[redacted: card]",
+    "４１１１ １１１１ １１１１ １１１１": "[redacted: card]",
+    "٤١١١ ١١١١ ١١١١ ١١١١": "[redacted: card]",
+    "4111\u20091111\u20091111\u20091111": "[redacted: card]",
+    "4111\u20111111\u20111111\u20111111": "[redacted: card]",
+    "4111\u00a01111\u00a01111\u00a01111": "[redacted: card]",
+    "DE89\u202f3704\u202f0044\u202f0532\u202f0130\u202f00": "[redacted: iban]",
+    "+63\u2011917\u2011123\u20114567": "[redacted: phone]",
+    "123–45–6789": "[redacted: ssn]",
+    "𝐬𝐤-proj-" + KEY[8:]: "[redacted: api key]",
+    KEY[:9] + "\u200b" + KEY[9:]: "[redacted: api key]",
+    KEY[:5] + "\u00ad" + KEY[5:]: "[redacted: api key]",
+    "\u2060".join(KEY): "[redacted: api key]",
+    "\u202e" + KEY[:20] + "\ufeff\u2069" + KEY[20:]: "\u202e[redacted: api key]",
+    "maya\u200b@studio.org": "[redacted: email]",
+    "note\u200b" + KEY: "note\u200b[redacted: api key]",
+    "é²" + KEY: "é²[redacted: api key]",
+    "see—123-45-6789": "see—[redacted: ssn]",
+    "ｐａｓｓｗｏｒｄ：hunter2": "ｐａｓｓｗｏｒｄ：[redacted: secret]",
+    r'Result: {"mail":"maya\u0040studio.org"} ok': 'Result: {"mail":"[redacted: email]"} ok',
+    r'{"a": "{\"mail\": \"maya\\u0040studio.org\"}"': r'{"a": "{\"mail\": \"[redacted: email]\"}"',
+    r"sk-proj\u002daB3_aB3_aB3_aB3_aB3_": "[redacted: api key]",
+    "4111111111111111.0": "[redacted: card].0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), OTHERWISE.items())
+def test_what_is_written_otherwise_is_found_and_the_rest_stays_as_it_is_written(text: str, expected: str) -> None:
+    assert ALL.redact(text) == expected
+    around = "Ünï – ４２\u200b: {}, \u00ad“é” \u0663"
+    assert ALL.redact(around.format(text)) == around.format(expected)
+    assert ALL.redact(expected) == expected
+
+
+@given(
+    st.text(alphabet=st.sampled_from("ab1 ４é\u200b\u00ad\u2009—\\u0040＠"), max_size=30).map(
+        lambda text: text + "\\u0041"
+    ),
+    st.data(),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_span_of_a_copy_is_where_the_same_stands_in_the_text(text: str, data: st.DataObject) -> None:
+    for look in looks(text):
+        start = data.draw(st.integers(0, len(look.text)))
+        end = data.draw(st.integers(start, len(look.text)))
+        first, last = look.span(start, end)
+        assert 0 <= first <= last <= len(text)
+        # What is left of the piece when it is looked at in the same way is the same.
+        made = [each.text for each in looks(text[first:last])]
+        assert look.text[start:end] in made
+
+
+def test_rules_of_others_are_shown_the_text_and_the_copies() -> None:
+    shown: list[str] = []
+
+    def look(text: str) -> list[tuple[int, int]]:
+        shown.append(text)
+        return []
+
+    redactor = Redactor([Broken(look)])
+    redactor.redact("plain \\ u0040")
+    redactor.redact("Café ＃４\u200b!")
+    redactor.redact("[redacted: broken] é")
+    filler = "\ufffc" * 18 + " é"
+    assert shown == ["plain \\ u0040", "Café ＃４\u200b!", "Café #4\u200b!", "Café #4!", filler]
+    assert Redactor([pattern_rule("ticket", "№—[0-9]+")]).redact("№—12, №—７") == "[redacted: ticket], №—７"
+    assert redacted_value({"ｐａｓｓｗｏｒｄ": "correct horse"}, ALL) == {"ｐａｓｓｗｏｒｄ": "[redacted: secret]"}
+
+
+def encoded(text: str, encoding: str = "utf-8") -> str:
+    return base64.b64encode(text.encode(encoding)).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"data:text/plain;base64, my key is {KEY} and more",
+        f"data:text/plain;base64,\nmy key\nis\n{KEY}",
+        f"data:;base64,{KEY}",
+        f"data:image/png;base64,{KEY}",
+        "data:text/plain;base64,AKIAIOSFODNN7EXAMPLE",
+        "data:image/png;base64,AKIAIOSFODNN7EXAMPLE",
+        "data:image/png;base64,\nAKIAIOSFODNN7EXAMPLE",
+    ],
+)
+def test_what_only_begins_like_a_data_url_is_looked_through(text: str) -> None:
+    for message in (HumanMessage(text), HumanMessage([{"type": "image_url", "image_url": {"url": text}}])):
+        row = json.dumps(codec.to_row(message, ALL))
+        assert "[redacted: api key]" in row
+        assert KEY not in row
+        assert "AKIA" not in row
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "",
+        "TEXT/HTML;charset=utf-8",
+        "application/json",
+        "image/svg+xml",
+        "image/png",
+        "x/y",
+        "application/pdf",
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", "![a]({}) and", '["{}", 1]', '{{"a": "{}"}}'])
+def test_the_text_in_a_data_url_is_looked_through(kind: str, around: str) -> None:
+    said = f"My key is {KEY}, and its name is Zoë."
+    made = redacted_value(around.format(f"data:{kind};base64,{encoded(said)}"), ALL)
+    assert made == around.format(f"data:{kind};base64,{encoded(said.replace(KEY, '[redacted: api key]'))}")
+    assert redacted_value(made, ALL) == made
+
+
+def test_text_in_a_file_is_looked_through_whatever_its_encoding() -> None:
+    said = f"My key is {KEY}; Zoë has it."
+    for encoding in ("utf-8", "latin-1", "utf-16"):
+        for data in (encoded(said, encoding), encoded(said, encoding).rstrip("=")):
+            assert redacted_value(f"data:text/plain;base64,{data}", ALL) != f"data:text/plain;base64,{data}"
+            (block,) = redacted_value([{"type": "file", "mime_type": "text/plain", "base64": data}], ALL)
+            assert base64.b64decode(block["base64"]).decode(encoding) == said.replace(KEY, "[redacted: api key]")
+    short = {"type": "file", "file_data": encoded("AKIAIOSFODNN7EXAMPLE"), "filename": "a"}
+    assert base64.b64decode(redacted_value(short, ALL)["file_data"]) == b"[redacted: api key]"
+    odd = Redactor([pattern_rule("odd", "odd")], lambda *_: "…")
+    assert redacted_value(f"data:text/plain;base64,{encoded('oddé', 'latin-1')}", odd).endswith(
+        encoded("?é", "latin-1")
+    )
+
+
+def test_media_stay_with_the_breaks_of_their_lines() -> None:
+    lines = base64.encodebytes(bytes(range(256)) * 4).decode().strip()
+    for value in (f"data:image/png;base64,{lines}", f"data:image/png;base64,{lines}\n", f"data:application/pdf;name=a.pdf;base64,{PNG}",
+                  {"type": "file", "mime_type": "text/plain", "base64": encoded("Nothing in it. " * 9)}):  # fmt: skip
+        assert redacted_value(value, ALL) == value
+
+
+def test_under_a_telling_key_media_go_too() -> None:
+    for data in (PNG, "hunter2", encoded("hunter2")):
+        made = redacted_value({"password": {"format": "raw", "data": data}}, ALL)
+        assert made == {"password": {"format": "[redacted: secret]", "data": "[redacted: secret]"}}
+
+
+def test_numbers_are_looked_at_however_they_are_written() -> None:
+    said = {"whole": 4111111111111111, "float": 4111111111111111.0, "decimal": Decimal("4111111111111111")}
+    message = HumanMessage("x", id="m", additional_kwargs={"numbers": said})
+    data = codec.to_row(message, ALL)["payload"]["data"]
+    assert data["additional_kwargs"]["numbers"] == dict.fromkeys(said, "[redacted: card]")
+    assert redacted_value('{"n": 4111111111111111.0}', ALL) == '{"n": "[redacted: card]"}'
+    left = {"a": 1.5, "b": 4111111111111112.0, "c": 1e300, "d": 123456.0, "e": Decimal("4111.5"), "f": float("inf")}
+    message = HumanMessage("x", id="m", additional_kwargs=left)
+    assert codec.to_row(message, ALL) == codec.to_row(message)
+
+
 def test_check_digits() -> None:
     assert is_card("4111111111111111")
     assert not is_card("4111111111111112")
@@ -248,7 +407,8 @@ def test_json_is_redacted_at_every_depth_and_only_once(value: Any) -> None:
     "unit",
     ["a", "@", "a@", "a.", "4", "4 ", "4444 ", "+1", "+" + "1" * 37 + "x ", "de89 ", "-eyJ", "eyJaaaaaaaaa.", "://a:", ":",
      "-----BEGIN PRIVATE KEY-----", "password:", 'password:"', "sk-", "a:", "1.", "-", " ", "\\", "012 ", "(", "f" * 60,
-     "maya@x.org ", "[redacted: email", '{"a":', "["],
+     "maya@x.org ", "[redacted: email", '{"a":', "[", "\u200b", "4\u200b", "４", "４\u2009", "a＠", "—", "\\u0040", "a\\u0040",
+     "\\\\u004", "data:", "data:text/plain;base64,", "data:a;a;base64,aGVsbG8g\n", "data:" + "a;" * 5],
 )  # fmt: skip
 def test_no_text_takes_for_ever(unit: str) -> None:
     text = unit * (300_000 // len(unit))

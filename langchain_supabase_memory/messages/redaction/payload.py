@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -21,10 +22,19 @@ _LEFT: Final = frozenset({"id", "type", "tool_call_id", "status", "usage_metadat
 # The same in a block, a call, and what a provider says of its response.
 _IDS: Final = frozenset({"id", "type", "index", "tool_call_id", "tool_use_id", "call_id", "status"})
 _MEDIA_KEYS: Final = frozenset({"data", "base64", "file_data"})
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/\r\n]{64,}={0,2}\s*")
-_DATA_URL: Final = re.compile(r"data:[\w.+/-]{0,100}(?:;[\w=.+-]{1,100}){0,5};base64,[A-Za-z0-9+/=_\s%-]*")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\r\n]*={0,2}\s*")
+_DATA_URL: Final = re.compile(
+    r"(?ai)data:(?P<type>[\w.+/-]{0,100})(?:;[\w=.+-]{1,100}){0,5};base64,"
+    r"(?P<data>(?:[a-z0-9+/]{60,}+\r?\n)*+[a-z0-9+/]*+={0,2})"
+)
+"""Without blanks; if its lines are broken, they are long."""
+
+_MEDIA_TYPE: Final = re.compile(r"(?ai)(?:image|audio|video|font|model|application)/[\w.+-]+")
 _NO_NAME: Final = re.compile(r"[^\w-]+")
 """What providers refuse in the name of a speaker."""
+
+_SHORTEST_MEDIA: Final = 64
+"""Shorter base64 may also be something that is looked for, as it is."""
 
 _FEWEST_DIGITS: Final = 7
 """Shorter whole numbers are no number of anything that is looked for."""
@@ -123,10 +133,12 @@ class _Walk:
             while shown in made:
                 copies += 1
                 shown = f"{label} ({copies})"
-            if is_media and key in _MEDIA_KEYS and isinstance(item, str) and _BASE64.fullmatch(item):
-                made[shown] = item
+            meant = name or self._redaction.covering(key)
+            is_data = meant is None and is_media and key in _MEDIA_KEYS and isinstance(item, str)
+            if is_data and _BASE64.fullmatch(item):
+                made[shown] = self._media(item, depth, is_text=_is_text(value))
             else:
-                made[shown] = self.value(item, name or self._redaction.covering(key), depth)
+                made[shown] = self.value(item, meant, depth)
         return made
 
     def _content(self, blocks: list[Any]) -> list[Any]:
@@ -146,11 +158,25 @@ class _Walk:
         return self._mapping(block, None, 0, _IDS) if isinstance(block, dict) else self.value(block)
 
     def _text(self, text: str, depth: int) -> str:
-        if _DATA_URL.fullmatch(text):
-            return text
-        if depth < _NESTED and text.lstrip()[:1] in ("{", "["):
-            text = self._json(text, depth)
+        if depth < _NESTED:
+            text = _DATA_URL.sub(lambda found: self._data_url(found, depth), text)
+            url = _DATA_URL.fullmatch(text.strip())
+            if url is not None and _MEDIA_TYPE.fullmatch(url["type"]):
+                return text
+            if text.lstrip()[:1] in ("{", "["):
+                text = self._json(text, depth)
         return self._redaction.text(text)
+
+    def _data_url(self, url: re.Match[str], depth: int) -> str:
+        data = self._media(url["data"], depth, is_text=_MEDIA_TYPE.fullmatch(url["type"]) is None)
+        return url[0].removesuffix(url["data"]) + data
+
+    def _media(self, encoded: str, depth: int, *, is_text: bool) -> str:
+        """The data of an image or a file. If it is text, what it says is looked through."""
+        made = _recoded(encoded, lambda text: self.value(text, None, depth + 1), is_text=is_text)
+        if made != encoded or (len(encoded) >= _SHORTEST_MEDIA and not is_text):
+            return made
+        return self._redaction.text(encoded)
 
     def _json(self, text: str, depth: int) -> str:
         """A text that is JSON, such as a call's arguments: what is behind its escapes is found, and it stays JSON."""
@@ -166,9 +192,12 @@ class _Walk:
     def _number(self, number: float, name: str | None) -> Any:
         if name is not None:
             return self._redaction.whole(name, str(number))
-        if isinstance(number, float) or abs(number) < 10 ** (_FEWEST_DIGITS - 1) or number.bit_length() > 256:
+        if isinstance(number, float) and not number.is_integer():
             return number
-        text = str(number)
+        whole = int(number)
+        if abs(whole) < 10 ** (_FEWEST_DIGITS - 1) or whole.bit_length() > 256:
+            return number
+        text = str(whole)
         made = self._redaction.text(text)
         return number if made == text else made
 
@@ -180,7 +209,11 @@ class _Walk:
             return {TAG: kind, "value": [self._pair(each, name, depth) for each in item]}
         if kind in ("bytes", "bytearray") and isinstance(item, str):
             return {TAG: kind, "value": _recoded(item, lambda text: self.value(text, name, depth))}
-        return dict(value) if name is None else self._redaction.whole(name, str(item))
+        text = str(item)
+        if name is None and kind == "decimal":
+            made = self._redaction.text(text)
+            return dict(value) if made == text else made
+        return dict(value) if name is None else self._redaction.whole(name, text)
 
     def _pair(self, pair: Any, name: str | None, depth: int) -> Any:
         if not (isinstance(pair, list) and len(pair) == 2):
@@ -217,11 +250,30 @@ def _is_deep(parsed: Any) -> bool:
     return True
 
 
-def _recoded(encoded: str, redact: Callable[[str], Any]) -> str:
-    """Bytes that are text, redacted; other bytes as they are."""
+def _is_text(block: Mapping[str, Any]) -> bool:
+    """Whether a mapping says that its data are text."""
+    kinds = (block.get(key) for key in ("mime_type", "media_type", "mimeType"))
+    return any(isinstance(kind, str) and kind.lower().startswith("text/") for kind in kinds)
+
+
+def _recoded(encoded: str, redact: Callable[[str], Any], *, is_text: bool = False) -> str:
+    """Bytes that are text, redacted; other bytes as they are.
+
+    Args:
+        encoded: The bytes, in base64.
+        redact: What is done to the text.
+        is_text: They are said to be text, in whatever encoding.
+    """
     try:
-        text = base64.b64decode(encoded).decode()
+        data = base64.b64decode(encoded + "==")  # which may be left out
     except (binascii.Error, ValueError):
         return encoded
-    made = redact(text)
-    return encoded if made == text else base64.b64encode(str(made).encode()).decode()
+    others = ["utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"] if is_text else []
+    for encoding in ["utf-8", *others]:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        made = redact(text)
+        return encoded if made == text else base64.b64encode(str(made).encode(encoding, "replace")).decode()
+    return encoded

@@ -20,9 +20,7 @@ _EMAIL: Final = re.compile(
 )
 _IN_URL: Final = re.compile(r"://[^\s/@]{0,128}:[^\s@]*\Z")
 
-_INTERNATIONAL: Final = re.compile(
-    r"(?<![\w+])(?:\+|00(?=[1-9]\d{0,2}[ .-]))[ ]?\(?\d(?:[ ().\-/\u00a0]{0,3}\d){7,14}(?!\d)"
-)
+_INTERNATIONAL: Final = re.compile(r"(?<![\w+])(?:\+|00(?=[1-9]\d{0,2}[ .-]))[ ]?\(?\d(?:[ ().\-/]{0,3}\d){7,14}(?!\d)")
 _NATIONAL: Final = re.compile(
     r"""(?<![\w#+.,/$€£₱-])(?<!\#\ )(?:
       (?:1[ .-])?(?:\([2-9]\d\d\)[ ]?|[2-9]\d\d(?P<us>[ .-]))[2-9]\d\d(?(us)(?P=us)|[ .-])\d{4}          # North America
@@ -42,14 +40,14 @@ _NAMED: Final = re.compile(
 _PHONE_KEYS: Final = re.compile(
     r"(?i)(?:[a-z]{1,20}[_-]?)?(?:tele)?phone(?:[_-]?(?:number|no))?|(?:mobile|cell|whatsapp)[_-]?(?:number|no)|msisdn|tel"
 )
-_CARD: Final = re.compile(r"(?<![A-Za-z0-9])(?<!\d[.,-])[2-6](?=\d{3}(?:[ \u00a0-]?\d){9})")
+_CARD: Final = re.compile(r"(?<![A-Za-z0-9])(?<!\d[.,-])[2-6](?=\d{3}(?:[ -]?\d){9})")
 _CARD_FORMS: Final = (
-    re.compile(r"\d{4}([ \u00a0-])(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{4,5})(?![A-Za-z0-9])"),
-    re.compile(r"\d(?:[ \u00a0-]?\d){12,18}(?![A-Za-z0-9]|-\w|\.\d)"),
+    re.compile(r"\d{4}([ -])(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{4,5})(?![A-Za-z0-9])"),
+    re.compile(r"\d(?:[ -]?\d){12,18}(?![A-Za-z0-9]|-\w|\.(?!0\b)\d)"),
 )
-_IBAN: Final = re.compile(r"(?i)(?<![a-z0-9])[a-z]{2}(?=\d{2}[ \u00a0-]?[a-z0-9]{4})")
+_IBAN: Final = re.compile(r"(?i)(?<![a-z0-9])[a-z]{2}(?=\d{2}[ -]?[a-z0-9]{4})")
 _NO_DIGIT: Final = re.compile(r"\D")
-_NO_LETTER: Final = re.compile(r"[ \u00a0-]")
+_NO_LETTER: Final = re.compile(r"[ -]")
 _SSN: Final = re.compile(
     r"(?<![\w.-])(?!000|666|9)\d{3}(?P<sign>[ -])(?!00)\d\d(?P=sign)(?!0000)\d{4}(?![\w-])(?!\.\d)"
 )
@@ -118,7 +116,7 @@ class _Ibans:
 
     name = "iban"
     _forms: ClassVar = {
-        length: re.compile(rf"[A-Za-z0-9](?:[ \u00a0-]?[A-Za-z0-9]){{{length - 1}}}(?![A-Za-z0-9])")
+        length: re.compile(rf"[A-Za-z0-9](?:[ -]?[A-Za-z0-9]){{{length - 1}}}(?![A-Za-z0-9])")
         for length in set(IBAN_LENGTHS.values())
     }
 

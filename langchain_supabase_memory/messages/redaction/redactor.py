@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.messages.redaction.looks import looks
 from langchain_supabase_memory.messages.redaction.rules import RedactionRule, checked_name
 from langchain_supabase_memory.messages.redaction.secrets import SECRETS
 
@@ -115,7 +116,7 @@ class Redaction:
         """The name of the first rule that means everything under a key of a mapping."""
         for rule in self._redactor.rules:
             covers = getattr(rule, "covers", None)
-            if covers is not None and _guarded(rule.name, covers, key):
+            if covers is not None and any(_guarded(rule.name, covers, look.text) for look in looks(key)):
                 return rule.name
         return None
 
@@ -123,10 +124,12 @@ class Redaction:
         """The spans that go, in order, each with its mark."""
         shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
         spans: list[tuple[int, int, str]] = []
-        for rule in self._redactor.rules:
-            for start, end in _guarded(rule.name, _spans, rule, shown):
-                if shown[start:end].replace(FILLER, "").strip():
-                    spans.append((start, end, rule.name))
+        for look in looks(shown):
+            for rule in self._redactor.rules:
+                for found in _guarded(rule.name, _spans, rule, look.text):
+                    start, end = look.span(*found)
+                    if shown[start:end].replace(FILLER, "").strip():
+                        spans.append((start, end, rule.name))
         if not spans:
             return []
         # A mark is never cut: what reaches into one takes all of it.

@@ -19,10 +19,15 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
 
 @runtime_checkable
 class RedactionRule(Protocol):
-    """Finds one kind of secret or personal data. `pattern_rule` makes one; any object with these two is one.
+    r"""Finds one kind of secret or personal data. `pattern_rule` makes one; any object with these two is one.
 
     A rule may have a third, `covers(key: str) -> bool`: whether everything that stands under this key of a mapping is
     meant, such as what is under `password` in the arguments of a tool call.
+
+    What a rule is shown is the text, and then copies of it, if they differ: one with each character in its common form
+    (Unicode's NFKC where that is one character; any decimal digit as 0 to 9, any dash as a hyphen, any space as a
+    space), and one that is also without what is not seen, such as a zero-width space, and has `@` for `\u0040`. What
+    stands there in the text itself goes, whichever of them it was found in.
 
     Attributes:
         name: What the mark says in its place: 1 to 40 lower case letters, digits, spaces, hyphens and underscores, the
@@ -37,7 +42,7 @@ class RedactionRule(Protocol):
         """Where it stands in a text, in any order. The same text must always give the same.
 
         Args:
-            text: A text, in which U+FFFC stands for every character of a mark that is there already.
+            text: A text or a copy of it. U+FFFC stands for every character of a mark that is there already.
         """
 
 
