@@ -389,13 +389,13 @@ def test_ids_are_shown_whole_and_a_cut_is_said(conn_string: str, user_id: str) -
     assert "--limit" in refused("status", *door, "--limit", "0")
 
 
-def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str) -> None:
-    """A terminal of 100 columns, as a pseudo-terminal of the system."""
+@pytest.mark.parametrize("columns", [40, 100])
+def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str, columns: int) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.append([HumanMessage("Hello")], thread_id=LONG)
     program = "from langchain_supabase_memory.cli import main; main()"
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
     command = [sys.executable, "-c", program, "status", "--database-url", conn_string, "--user", user_id]
     with subprocess.Popen(command, stdout=theirs, env=environment) as process:
         os.close(theirs)
@@ -404,8 +404,8 @@ def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str) -> None:
             shown += part
     os.close(ours)
     assert process.returncode == 0
-    lines = shown.decode().splitlines()
-    assert max(map(len, lines)) <= 100
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
+    assert max(map(len, lines)) <= max(columns, 80), "a narrow terminal breaks the lines itself"
     heading = next(line for line in lines if "thread" in line)
     start, end = heading.index("thread"), heading.index("state")
     rows = lines[lines.index(heading) + 1 :]

@@ -494,7 +494,8 @@ def test_an_alert_names_its_kind_and_its_number_by_itself(
     alert(metrics, kind, facts)
     (record,) = caplog.records
     assert record.getMessage() == f"Memory needs a look: {said}"
-    assert facts.items() <= vars(record).items()
+    assert {"memory_alert": kind, **facts}.items() <= vars(record).items()
+    assert f"{said} alert={kind} " in logs.PlainFormatter().format(record)
     assert numbers(metrics)[f"memory_alerts_total/{kind}"] == 1
 
 

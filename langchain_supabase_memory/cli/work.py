@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _ANY_WIDTH = 1_000_000
 """Of a line that goes into a file or a pipe, in columns."""
 
+_FEWEST_COLUMNS = 80
+"""What a table needs. A terminal that has less breaks the lines itself; rich would leave columns out."""
+
 _OF_A_MEMORY = ("database_url", "embedded", "url", "key", "model", "embeddings")
 _OF_A_POLICY = ("concurrency", "calls_per_minute", "archive_after")
 
@@ -221,13 +224,14 @@ def _table(rows: list[ConversationStatus]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in ("user", "agent", "thread", "state", "said", "summary", "index", "board", "tokens saved", "error"):
-        table.add_column(heading, overflow="fold")  # what is cut could not be passed to --user or --thread
+        # What is cut could not be passed to --user or --thread, so that folds; numbers and words of ours are short.
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("state", "said", "summary", "index", "board"))
     for row in rows:
         covered = (row.summarised_through, row.indexed_through, row.board_through)
         shown = ["–" if through < 0 else f"to {through}" for through in covered]
         ids = (row.key.user_id or "", row.key.agent_id, row.key.thread_id)
         table.add_row(*ids, row.state, str(row.messages), *shown, f"{row.tokens_saved:,}", row.error or "")
-    width = None if sys.stdout.isatty() else _ANY_WIDTH
+    width = max(Console().width, _FEWEST_COLUMNS) if sys.stdout.isatty() else _ANY_WIDTH
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 

@@ -40,7 +40,7 @@ def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
         facts: Ids and counts about it.
     """
     metrics.alert(kind)
-    _logger.warning("Memory needs a look: %s", _SAID[kind].format_map(facts), extra=dict(facts))
+    _logger.warning("Memory needs a look: %s", _SAID[kind].format_map(facts), extra={"memory_alert": kind, **facts})
 
 
 def is_poor(quality: float | None, least: float | None) -> bool:

@@ -21,7 +21,18 @@ LogFormat = Literal["plain", "json"]
 _FIELDS: Final = "memory_"
 """What the names of the package's own fields begin with."""
 
-_FIRST: Final = ("outcome", "error", "code", "attempts", "quality", "lag_seconds", "thread_id", "user_id", "agent_id")
+_FIRST: Final = (
+    "alert",
+    "outcome",
+    "error",
+    "code",
+    "attempts",
+    "quality",
+    "lag_seconds",
+    "thread_id",
+    "user_id",
+    "agent_id",
+)
 """The fields that a line for people shows before the others, by what follows `memory_`."""
 
 _NO_WORD: Final = re.compile(r'[\s"=]|^$')
