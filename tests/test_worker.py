@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -517,6 +517,60 @@ async def test_a_vector_that_was_missed_is_made_up_for(place: Place, kept: Keep)
     place.execute("update memory_private.work set run_after = clock_timestamp()")
     assert (await worker.drain()).outcomes == {"retry": 1, "done": 1}
     assert place.execute("select count(*) from memory.summary_embeddings") == [(1,)]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+async def test_what_ends_a_piece_and_is_no_error_is_a_failure_as_any(
+    place: Place, kept: Keep, caplog: pytest.LogCaptureFixture, error: type[BaseException]
+) -> None:
+    """In the model as in what the application gives; nothing vanishes, and nothing that it says is logged."""
+    place.say("model", "moved")
+
+    async def call(_: Any) -> Any:
+        raise error("a secret")
+
+    ending: Any = call
+    with caplog.at_level(logging.DEBUG):
+        memory = kept(place.memory(ending, chunking=ChunkPolicy()))
+        worker = Worker(memory, policy=replace(FAST, retry_seconds=60.0))
+        assert (await worker.drain()).outcomes == {"retry": 2}
+        calm = Worker(kept(place.memory(Model())), policy=replace(FAST, retry_seconds=60.0), long_term=ending)
+        place.execute("update memory_private.work set run_after = now()")
+        assert (await calm.drain()).outcomes == {"retry": 2}
+    assert place.leases == 0
+    assert "secret" not in caplog.text
+    assert "never retrieved" not in caplog.text
+
+
+async def test_a_model_that_swallows_its_cancellation_holds_up_nobody(place: Place, kept: Keep) -> None:
+    place.say("t")
+    over = asyncio.Event()
+
+    async def stubborn(_: Any) -> str:
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+        return ANSWER
+
+    worker = Worker(kept(place.memory(stubborn)), policy=replace(FAST, grace_seconds=0.1))
+    task = asyncio.create_task(worker.run())
+    await until(lambda: place.leases == 1)
+    worker.stop()
+    await asyncio.wait_for(task, 20)
+    assert place.leases == 0
+    over.set()
+
+
+async def test_a_worker_that_is_refused_says_so_at_once(
+    place: Place, kept: Keep, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Beside an application its task is looked at only at the end."""
+    memory = kept(SupabaseMemory.from_url(place.url, token("anon"), rest_path="", model=Model()))
+    with pytest.raises(PermissionDeniedError):
+        async with Worker(memory, policy=FAST) as worker:
+            await until(lambda: not worker.health()[0] and worker.health()[1]["error"] is not None)
+            assert worker.health()[1]["error"] == "PermissionDeniedError"
+            assert [each.levelname for each in caplog.records if "could not go on" in each.message] == ["ERROR"]
 
 
 async def test_a_model_that_hangs_is_not_waited_for(place: Place, kept: Keep) -> None:

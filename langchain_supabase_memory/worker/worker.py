@@ -260,6 +260,11 @@ class Worker:
                 _logger.info("A worker has started", extra={"memory_worker": self.name})
                 await self._take(wake, drain=drain)
                 await self._finish()
+        except SupabaseMemoryError as error:
+            # Beside an application nobody may look at the task before the end.
+            self._last_error = type(error).__name__
+            _logger.error("A worker could not go on", extra={"memory_worker": self.name, **about_error(error)})
+            raise
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
@@ -376,9 +381,11 @@ class Worker:
             else:
                 done = await do_work(self._memory, lease, self.policy.duties, self._model, self._long_term)
                 error = done.error
-        except asyncio.CancelledError:
+        except (KeyboardInterrupt, SystemExit):
             raise
-        except Exception as raised:  # nothing that a conversation holds may bring the worker down
+        except BaseException as raised:  # nothing that a conversation holds may bring the worker down
+            if _is_cancelled():
+                raise
             error = type(raised).__name__
             _logger.warning("A piece of work failed", extra={**about(lease.key), **about_error(raised)})
         self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
@@ -481,7 +488,8 @@ class Worker:
         left = dict(self._running)
         for task in left:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            await asyncio.wait(left, timeout=_RELEASE_SECONDS)  # what swallows its cancellation is left to itself
         leases, self._unbegun = [*left.values(), *self._unbegun], []
         with suppress(SupabaseMemoryError, TimeoutError):
             async with asyncio.timeout(_RELEASE_SECONDS):
@@ -491,3 +499,9 @@ class Worker:
                     self._claiming = None
                 if leases:
                     await self._memory.arun(work.release(leases))
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody asked this task to end; a model may end by a `CancelledError` that nobody here asked for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
