@@ -106,6 +106,8 @@ def test_half_a_project_says_which_half_is_missing() -> None:
         said = refused("status", "--key", "sb_secret_mine", environment=environment)
         assert "The project's url is missing. Pass --url" in said
         assert "mine" not in said
+        assert "url is missing" in refused("status", "--url", "", environment=environment), "an empty variable is none"
+    assert "No database is named" in refused("status", "--database-url", "", environment=direct)
     assert "key is missing" in refused("status", environment={"SUPABASE_URL": url})
 
 

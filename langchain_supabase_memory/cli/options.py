@@ -85,8 +85,9 @@ def opened(
     """
     from langchain_supabase_memory.memory import SupabaseMemory
 
-    is_direct = typed("database_url", "embedded") or (database_url and not typed("url", "key"))
-    if is_direct or not (url or key):
+    is_direct = database_url or typed("database_url", "embedded")
+    over_http = typed("url", "key") or (not is_direct and (url or key))
+    if not over_http:
         return SupabaseMemory.from_conn_string(conn_string(database_url, embedded), **settings)
     _refuse_two()
     if not (url and key):
