@@ -9,15 +9,17 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx import create_ssl_context
+from httpx._transports import default
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster
 
@@ -49,6 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _trust() -> Iterator[None]:
+    """All clients of a process share what they trust: httpx reads every certificate anew for each client it makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default, "create_ssl_context", cache(create_ssl_context))
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster()
@@ -61,9 +71,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def database(cluster: Cluster) -> str:
     """A migrated database that looks like a project on Supabase. Tests keep apart by their user."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=384)
-    return name
+    return cluster.migrated_database(dimensions=384)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import psycopg
 
+from langchain_supabase_memory.schema.migrate import migrate
+
 _HERE = Path(__file__).parent
 _numbers = count()
 
@@ -36,6 +38,7 @@ class Cluster:
 
     version: int = 18
     port: int = field(default_factory=free_port)
+    _templates: dict[int, str] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:
@@ -137,4 +140,17 @@ class Cluster:
             self.execute((_HERE / "supabase_base.sql").read_text(), database=name, superuser=True)
         if legacy_grants:
             self.execute((_HERE / "legacy_default_grants.sql").read_text(), database=name, superuser=True)
+        return name
+
+    def migrated_database(self, dimensions: int = 384) -> str:
+        """A fresh database like a project on Supabase, migrated, and its name.
+
+        It is a copy of one that is migrated once for each width, and that nobody connects to afterwards.
+        """
+        if dimensions not in self._templates:
+            template = self.create_database()
+            migrate(self.conn_string(template), dimensions=dimensions)
+            self._templates[dimensions] = template
+        name = f"test_{next(_numbers)}"
+        self.execute(f"create database {name} template {self._templates[dimensions]} owner postgres", superuser=True)
         return name
