@@ -5,6 +5,7 @@ A part that is missing is an error with a message, never a skip.
 
 from __future__ import annotations
 
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
@@ -16,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from httpx import create_ssl_context
-from httpx._transports import default
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.services.data_api import DataApi, token, verified
@@ -55,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _trust() -> Iterator[None]:
     """All clients of a process share what they trust: httpx reads every certificate anew for each client it makes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default, "create_ssl_context", cache(create_ssl_context))
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
 
 

@@ -6,7 +6,7 @@ import copy
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Cannot use method='json_schema'"),
     pytest.mark.filterwarnings("ignore:This model does not support OpenAI's structured output"),
 ]
+
+# So that the file needs one connection of the kind.
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 WHERE: dict[str, Any] = {"thread_id": "t"}
 SECRET = "tourmaline"
@@ -107,13 +110,19 @@ def slow_api() -> Iterator[OpenAiApi]:
     api.stop()
 
 
+@pytest.fixture(scope="module")
+def connected(conn_string: str) -> Iterator[SupabaseMemory]:
+    """One for the file: the first calls over a connection cost more than all that follow."""
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        yield memory
+
+
 @pytest.fixture
-async def memory(conn_string: str, user_id: str) -> AsyncIterator[SupabaseMemory]:
+def memory(connected: SupabaseMemory, user_id: str) -> SupabaseMemory:
     """A memory with a conversation, and without a model."""
-    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id)
+    memory = SupabaseMemory(connected.transport, user_id=user_id)
     memory.append([HumanMessage(text, id=f"m{number}") for number, text in enumerate(SAID)], **WHERE)
-    yield memory
-    await memory.aclose()
+    return memory
 
 
 def asking(memory: SupabaseMemory, model: BaseChatModel, **policy: Any) -> SupabaseMemory:
@@ -170,6 +179,7 @@ def texts(board: Board) -> list[str]:
 # --- What is sent
 
 
+@ONE_LOOP
 async def test_everything_is_written_with_requests_that_openai_accepts(
     memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str
 ) -> None:
@@ -295,7 +305,16 @@ BAD: dict[str, tuple[Answer, set[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD)
+# Every answer over every way, and by turns in either colour, so that each colour meets every answer and every way.
+CASES = [
+    pytest.param(WAYS[way], ("sync", "async")[(place + number) % 2], name, id=f"{way}-{name}")
+    for place, way in enumerate(WAYS)
+    for number, name in enumerate(BAD)
+]
+
+
+@ONE_LOOP
+@pytest.mark.parametrize(("way", "colour", "name"), CASES)
 async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
     memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -339,6 +358,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join([caplog.text, *(str(vars(record)) for record in caplog.records)])
 
 
+@ONE_LOOP
 async def test_a_server_without_structured_output_is_asked_plainly_from_then_on(
     memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str
 ) -> None:
@@ -369,6 +389,7 @@ def test_other_failures_do_not_end_structured_output(
     assert [request.schema is None for request in api.requests] == [False, False]
 
 
+@ONE_LOOP
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "Here it is:\n\n```\n{}\n```\nAnything else?", " \n{}\n"])
 async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAiApi, colour: str, around: str) -> None:
     """Servers that take a schema and do not hold to it."""
@@ -384,6 +405,7 @@ async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAi
 # --- Time
 
 
+@ONE_LOOP
 async def test_an_answer_that_does_not_come_is_not_waited_for(
     memory: SupabaseMemory, slow_api: OpenAiApi, way: Api, colour: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -405,6 +427,7 @@ async def test_an_answer_that_does_not_come_is_not_waited_for(
     assert SECRET not in logged(caplog)
 
 
+@ONE_LOOP
 @pytest.mark.parametrize("status", [429, 500])
 async def test_the_clients_own_repeats_are_within_one_call(
     memory: SupabaseMemory, api: OpenAiApi, colour: str, status: int, caplog: pytest.LogCaptureFixture
@@ -430,6 +453,7 @@ async def test_the_clients_own_repeats_are_within_one_call(
     assert SECRET not in logged(caplog)
 
 
+@ONE_LOOP
 async def test_a_long_retry_after_is_cut_by_the_timeout(memory: SupabaseMemory, slow_api: OpenAiApi) -> None:
     slow_api.script = in_turn(Answer("later", status=429, headers={"Retry-After": "60"}))
     begun = time.monotonic()
@@ -456,6 +480,7 @@ async def streamed(colour: str, graph: Any, given: Any) -> str:
     return "".join(str(chunk.text) for chunk, _ in events)
 
 
+@ONE_LOOP
 @pytest.mark.parametrize("name", IN_GRAPHS)
 async def test_a_summary_before_an_answer_is_not_streamed(
     memory: SupabaseMemory, api: OpenAiApi, colour: str, name: str
@@ -474,6 +499,7 @@ async def test_a_summary_before_an_answer_is_not_streamed(
     assert SECRET in memory.summaries(**WHERE)[-1].content
 
 
+@ONE_LOOP
 @pytest.mark.parametrize("name", IN_GRAPHS)
 async def test_a_board_in_a_node_is_not_streamed(
     memory: SupabaseMemory, api: OpenAiApi, colour: str, name: str

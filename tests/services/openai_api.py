@@ -33,6 +33,8 @@ _COMMON = {
 }
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
+_PIECE = 29  # characters
+
 # The keywords of JSON Schema that a strict schema may have.
 _KEYWORDS = {
     "type",
@@ -350,14 +352,14 @@ def _deltas(request: Request, answer: Answer) -> Iterator[dict[str, Any]]:
     name = _forced(request)
     if answer.refusal is not None:
         yield {"role": "assistant", "content": None}
-        yield from ({"refusal": word} for word in _words(answer.refusal))
+        yield from ({"refusal": piece} for piece in _pieces(answer.refusal))
     elif name is not None:
         yield {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **_call(name, "")}]}
-        for word in _words(answer.text):
-            yield {"tool_calls": [{"index": 0, "function": {"arguments": word}}]}
+        for piece in _pieces(answer.text):
+            yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
     else:
         yield {"role": "assistant", "content": ""}
-        yield from ({"content": word} for word in _words(answer.text))
+        yield from ({"content": piece} for piece in _pieces(answer.text))
 
 
 def _response_events(request: Request, answer: Answer) -> Iterator[dict[str, Any]]:
@@ -368,8 +370,8 @@ def _response_events(request: Request, answer: Answer) -> Iterator[dict[str, Any
     if item["type"] == "function_call":
         begun = {**item, "arguments": "", "status": "in_progress"}
         yield {"type": "response.output_item.added", "output_index": 0, "item": begun}
-        for word in _words(answer.text):
-            yield {"type": "response.function_call_arguments.delta", "delta": word, **within}
+        for piece in _pieces(answer.text):
+            yield {"type": "response.function_call_arguments.delta", "delta": piece, **within}
         yield {
             "type": "response.function_call_arguments.done",
             "arguments": answer.text,
@@ -384,13 +386,14 @@ def _response_events(request: Request, answer: Answer) -> Iterator[dict[str, Any
         kind = part["type"].removeprefix("output_")
         empty = {**part, kind: ""}
         yield {"type": "response.content_part.added", "part": empty, **within}
-        for word in _words(part[kind]):
-            yield {"type": f"response.{part['type']}.delta", "delta": word, "logprobs": [], **within}
+        for piece in _pieces(part[kind]):
+            yield {"type": f"response.{part['type']}.delta", "delta": piece, "logprobs": [], **within}
         yield {"type": f"response.{part['type']}.done", kind: part[kind], "logprobs": [], **within}
         yield {"type": "response.content_part.done", "part": part, **within}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     yield {"type": f"response.{done['status']}", "response": done}
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\S*\s*", text)[:-1] or [""]
+def _pieces(text: str) -> list[str]:
+    """A text in pieces, which begin and end anywhere."""
+    return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)] or [""]
