@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -250,6 +250,10 @@ _anything = st.recursive(
 
 
 @given(_anything)
+@example({"\x00": None})
+@example({"\x00": 1, "\ufffd": 2, chr(0xD800): 3, "\x00\x00": 4, "\ufffd (2)": 5})
+@example({1: 1, "\x00": 2, chr(0xD800): 3})
+@example({"$python": 1, "\x00": 2, chr(0xD800): 3})
 def test_anything_becomes_json_that_postgres_takes_and_is_stable(value: Any) -> None:
     encoded = sanitiser.encode(value)
     text = json.dumps(encoded, ensure_ascii=False, allow_nan=False)
@@ -257,6 +261,8 @@ def test_anything_becomes_json_that_postgres_takes_and_is_stable(value: Any) -> 
     assert "\\u0000" not in text
     once = sanitiser.decode(json.loads(text))
     assert json.dumps(sanitiser.encode(once), ensure_ascii=False) == text
+    if isinstance(value, dict):
+        assert len(once) == len(value), "no key is lost"
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

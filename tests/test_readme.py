@@ -82,10 +82,10 @@ class Reader:
         self.names: dict[str, Any] = {}
 
     def run(self, block: str) -> None:
-        """Run a block. Lines that begin with `#>` are what it prints."""
+        """Run a block. Lines that begin with `# >` are what it prints."""
         self._capsys.readouterr()
         exec(compile(block, "README.md", "exec"), self.names)
-        said = [line.removeprefix("#>").strip() for line in block.splitlines() if line.startswith("#>")]
+        said = [line.removeprefix("# >").strip() for line in block.splitlines() if line.startswith("# >")]
         if said:
             assert self._capsys.readouterr().out.splitlines() == said
 

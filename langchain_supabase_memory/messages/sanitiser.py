@@ -9,6 +9,7 @@
 | NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": …, "value": …}` | its equal |
 | Decimal, UUID, datetime, date, time, timedelta | tagged the same way | an equal value |
 | a dict with other keys, or with the key `$python` | tagged, as pairs | an equal dict |
+| keys that U+FFFD makes alike | numbered: none is lost | a dict with these keys |
 | an Enum | its value | its value |
 | a pydantic model, a dataclass | its fields | a dict of its fields |
 | another object | tagged, with its class's name; never its contents | a text that names the class |
@@ -143,6 +144,25 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
         return _tagged("object", clean(kind.__name__))
 
 
+def _keys(value: dict[Any, Any]) -> list[Any]:
+    """The keys of a mapping, its texts clean; those that become alike by that get a number, so that none is lost."""
+    if all(type(key) is str and clean(key) is key for key in value):
+        return [*value]
+    taken = {key for key in value if type(key) is str and clean(key) is key}
+    keys: list[Any] = []
+    for key in value:
+        made = key
+        if type(key) is str and key not in taken:
+            wanted = made = clean(key)
+            copies = 1
+            while made in taken:
+                copies += 1
+                made = f"{wanted} ({copies})"
+            taken.add(made)
+        keys.append(made)
+    return keys
+
+
 def _encode_structure(value: Any, parents: tuple[int, ...]) -> Any:
     if isinstance(value, Enum):
         return _encode(value.value, parents)
@@ -153,10 +173,11 @@ def _encode_structure(value: Any, parents: tuple[int, ...]) -> Any:
     if isinstance(value, float):
         return _encode(float(value), parents)
     if isinstance(value, dict):
-        if TAG not in value and all(type(key) is str and clean(key) is key for key in value):
-            return {key: _encode(item, parents) for key, item in value.items()}
-        pairs = [[_encode(key, parents), _encode(item, parents)] for key, item in value.items()]
-        return _tagged("dict", pairs)
+        keys = _keys(value)
+        if TAG not in keys and all(type(key) is str for key in value):
+            return {key: _encode(item, parents) for key, item in zip(keys, value.values(), strict=True)}
+        items = zip(keys, value.values(), strict=True)
+        return _tagged("dict", [[_encode(key, parents), _encode(item, parents)] for key, item in items])
     if isinstance(value, list):
         return [_encode(item, parents) for item in value]
     for sequence in (tuple, set, frozenset):

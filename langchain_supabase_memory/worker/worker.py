@@ -273,7 +273,8 @@ class Worker:
                 task.cancel()
             try:
                 await asyncio.shield(self._give_back())
-                await asyncio.gather(*tasks, return_exceptions=True)
+                if tasks:
+                    await asyncio.wait(tasks, timeout=_RELEASE_SECONDS)
             finally:
                 self._stop = self._wake = None
             _logger.info("A worker has stopped", extra={"memory_worker": self.name, "memory_pieces": self.tally.pieces})
