@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DIMENSIONS = 1536
+_copies = count()
 
 
 @dataclass(frozen=True)
@@ -95,23 +98,54 @@ def older_cluster() -> Iterator[Cluster]:
         cluster.stop()
 
 
-@pytest.fixture(
-    params=[(18, False), (18, True), (16, False), (16, True)],
-    ids=["postgres 18", "postgres 18, legacy grants", "postgres 16", "postgres 16, legacy grants"],
-)
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    version, legacy_grants = request.param
+CASES = {
+    "postgres 18": (18, False),
+    "postgres 18, legacy grants": (18, True),
+    "postgres 16": (16, False),
+    "postgres 16, legacy grants": (16, True),
+}
+
+
+def begun(request: pytest.FixtureRequest, folder: Path) -> Project:
+    """A project that nothing was pushed to."""
+    version, legacy_grants = CASES[request.param]
     cluster: Cluster = request.getfixturevalue("cluster" if version == 18 else "older_cluster")
     database = cluster.create_database(legacy_grants=legacy_grants)
-    (tmp_path / "supabase").mkdir()
-    (tmp_path / "supabase" / "config.toml").write_text('project_id = "memory"\n')
-    project = Project(tmp_path, cluster.conn_string(database), cluster, database)
+    (folder / "supabase").mkdir()
+    (folder / "supabase" / "config.toml").write_text('project_id = "memory"\n')
+    project = Project(folder, cluster.conn_string(database), cluster, database)
     assert project.rows("select current_setting('server_version_num')::int / 10000, rolsuper from pg_roles"
                         " where rolname = current_user") == [(version, False)]  # fmt: skip
     return project
 
 
-NEWEST = pytest.mark.parametrize("project", [(18, False)], ids=["postgres 18"], indirect=True)
+@pytest.fixture(params=CASES)
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    return begun(request, tmp_path)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def first_push(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project that the files were pushed to, to be copied."""
+    project = begun(request, tmp_path_factory.mktemp("pushed"))
+    written = files.write(project.migrations, DIMENSIONS)
+    said = project.push()
+    for path in written:
+        assert path.name in said
+    return project
+
+
+@pytest.fixture
+def pushed(first_push: Project, tmp_path: Path) -> Project:
+    """A copy of its own of a project that the files were pushed to."""
+    shutil.copytree(first_push.folder / "supabase", tmp_path / "supabase")
+    cluster = first_push.cluster
+    name = f"{first_push.database}_{next(_copies)}"
+    cluster.execute(f"create database {name} template {first_push.database} owner postgres", superuser=True)
+    return Project(tmp_path, cluster.conn_string(name), cluster, name)
+
+
+NEWEST = pytest.mark.parametrize("project", ["postgres 18"], indirect=True)
 
 # Everything that the files set up, as the catalog has it: a second way there must lead to the same place.
 _STATE = {
@@ -164,27 +198,22 @@ def works(project: Project) -> None:
             memory.read(thread_id="t")
 
 
-def test_files_are_pushed_once_and_the_memory_works(project: Project) -> None:
-    written = files.write(project.migrations, DIMENSIONS)
-    said = project.push()
-    for path in written:
-        assert path.name in said
-    assert project.rows("select count(*) from supabase_migrations.schema_migrations") == [(len(written),)]
-    works(project)
-    before = state(project)
+def test_files_are_pushed_once_and_the_memory_works(pushed: Project) -> None:
+    written = list(pushed.migrations.iterdir())
+    assert pushed.rows("select count(*) from supabase_migrations.schema_migrations") == [(len(written),)]
+    works(pushed)
+    before = state(pushed)
     assert len(before["migrations"]) == len(script.current(DIMENSIONS).tables)
-    assert "up to date" in project.push()
-    assert files.write(project.migrations, DIMENSIONS) == []
-    assert state(project) == before
+    assert "up to date" in pushed.push()
+    assert files.write(pushed.migrations, DIMENSIONS) == []
+    assert state(pushed) == before
 
 
-def test_migrate_after_a_push_changes_nothing(project: Project) -> None:
-    files.write(project.migrations, DIMENSIONS)
-    project.push()
-    before = state(project)
-    assert migrate(project.conn_string, dimensions=DIMENSIONS) == script.current(DIMENSIONS)
-    assert state(project) == before
-    works(project)
+def test_migrate_after_a_push_changes_nothing(pushed: Project) -> None:
+    before = state(pushed)
+    assert migrate(pushed.conn_string, dimensions=DIMENSIONS) == script.current(DIMENSIONS)
+    assert state(pushed) == before
+    works(pushed)
 
 
 def test_a_push_after_migrate_changes_nothing(project: Project) -> None:
@@ -211,24 +240,20 @@ def test_the_files_come_after_the_users_own_migrations(project: Project) -> None
     assert project.rows("select count(*) from public.memory_notes") == [(0,)]
 
 
-@NEWEST
-def test_a_push_with_another_width_is_refused_and_changes_nothing(project: Project) -> None:
-    files.write(project.migrations, DIMENSIONS)
-    project.push()
-    before = state(project)
-    files.write(project.migrations, 384)
-    result = project.run("db", "push", f"--remote={project.conn_string}?sslmode=disable", "--yes")
+@pytest.mark.parametrize("first_push", ["postgres 18"], indirect=True)
+def test_a_push_with_another_width_is_refused_and_changes_nothing(pushed: Project) -> None:
+    before = state(pushed)
+    files.write(pushed.migrations, 384)
+    result = pushed.run("db", "push", f"--remote={pushed.conn_string}?sslmode=disable", "--yes")
     assert result.returncode != 0
     assert "set up for embeddings of 1536 dimensions, not 384" in result.stdout + result.stderr
-    assert state(project) == before
-    works(project)
+    assert state(pushed) == before
+    works(pushed)
 
 
-def test_the_advisors_find_nothing_from_warn_upwards(project: Project) -> None:
-    files.write(project.migrations, DIMENSIONS)
-    project.push()
-    works(project)
-    content, findings = project.advise()
+def test_the_advisors_find_nothing_from_warn_upwards(pushed: Project) -> None:
+    works(pushed)
+    content, findings = pushed.advise()
     assert findings == [], json.dumps(findings, indent=2)
     assert content
 
