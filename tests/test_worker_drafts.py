@@ -198,6 +198,16 @@ async def test_more_being_said_changes_nothing(empty: str) -> None:
         assert drafts(empty) == 0
 
 
+async def test_a_topic_that_is_not_to_be_remembered_is_not_drafted(empty: str) -> None:
+    async with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
+        await memory.controls.aopt_out(topic="divorce", by="u")
+        await memory.aappend([HumanMessage("My divorce is final.")], thread_id="t")
+        lease = await leased(memory)
+        assert not await memory.arun(work.keep_draft(lease, "1", "They are divorced."))
+        assert await memory.arun(work.keep_draft(lease, "2", "They speak."))
+        assert drafts(empty) == 1
+
+
 # --- The flow alone
 
 LEASE: Final = Lease(ConversationKey("t", "u"), "c", "token", 1, 0.0, (1, 0, None, -1))

@@ -248,15 +248,19 @@ create function public.memory_keep_draft(
   p_position        json, -- as it was claimed
   p_digest          text,
   p_answer          text
-) returns jsonb -- whether it is kept: not if the lease has run out, or a message has changed or gone since
+) returns jsonb -- whether it is kept: not if the lease has run out, a message has changed or gone since, or it mentions
+-- a topic that is not to be remembered
 language plpgsql volatile security invoker set search_path = ''
 as $function$
+declare
+  v_c memory.conversations;
 begin
-  perform from memory.conversations c
+  select c.* into v_c from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id and c.revision = (p_position ->> 1)::bigint
      and c.expired_through = (p_position ->> 3)::bigint
      for share;
-  if not found then
+  if not found or memory_private.mentions(p_answer, memory_private.topics(p_user_id, p_conversation_id), v_c.language)
+  then
     return '{"kept": false}';
   end if;
   insert into memory_private.drafts (user_id, conversation_id, digest, answer)
