@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.messages.codec import to_row
-from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.postgres import Cluster
 
 TOUCHED = (
@@ -80,8 +79,7 @@ def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
 
     One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
     """
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     for table in ("conversations", "conversation_messages", "conversation_summaries"):
         cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:

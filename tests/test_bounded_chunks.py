@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.postgres import Cluster
 from tests.test_bounded import FILL as SHORT_ONES
 from tests.test_bounded import NEVER, OTHERS, messages, most_touched
@@ -46,8 +45,7 @@ select user_id, id, n, 1, 'words', 3, '[1,0,0]' from conversation, generate_seri
 @pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
 def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     for table in ("conversations", "conversation_messages", *TABLES):
         cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:

@@ -24,7 +24,6 @@ from langchain_supabase_memory.graph import EVENT, SUMMARISING
 from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.models import ConversationKey
 from langchain_supabase_memory.recall.lines import MESSAGE_ID as RECALLED
-from langchain_supabase_memory.schema.migrate import migrate
 from tests import provider_rules
 from tests.chat_models import says
 from tests.conftest import Door
@@ -537,8 +536,7 @@ from conversation, unnest(array['fact', 'entity', 'topic', 'action', 'question']
 @pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
 def filled(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """A board of 20,000 items, most of which do not hold, with good, bad and no statistics."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     for table in ("conversations", "conversation_messages", "conversation_summary_boards", "conversation_board_items"):
         cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:

@@ -34,7 +34,6 @@ from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, P
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.graph import SUMMARISING
 from langchain_supabase_memory.prompts import avoiding, summary_prompt
-from langchain_supabase_memory.schema.migrate import migrate
 from tests.chat_models import ScriptedModel, says
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder, WordEmbedder
@@ -62,9 +61,7 @@ def parrot(prompt: Sequence[BaseMessage]) -> str:
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """A database of this file's own, to be dumped whole."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=24)
-    return name
+    return cluster.migrated_database(dimensions=24)
 
 
 @pytest.fixture

@@ -33,7 +33,6 @@ from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.flow import Ask, Call, Flow, Step
 from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.messages.codec import ensure_ids, to_row
-from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.summary_model import SummaryModel
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -1146,8 +1145,7 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
 
 
 async def test_a_server_summarises_for_everybody(cluster: Cluster) -> None:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     facts = Facts(15)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), model=keeping, policy=background()) as memory:
         for user_id in ("a", "b", "c"):

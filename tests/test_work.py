@@ -758,8 +758,7 @@ async def test_a_long_status_comes_whole(door: Door, user_id: str, conn_string: 
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """The address of a database of this file's own, where nobody else's work is."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=8)
+    name = cluster.migrated_database(dimensions=8)
     return cluster.conn_string(name)
 
 
@@ -843,8 +842,7 @@ TOUCHED = (
 @pytest.fixture(scope="module", params=["never analyzed", "analyzed"])
 def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Twenty conversations that are ready, beside 1,000 idle, 1,000 leased, 1,000 dead and 1,000 that wait."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=8)
+    name = cluster.migrated_database(dimensions=8)
     for table in ("memory_private.work", "memory.conversations"):
         cluster.execute(f"alter table {table} set (autovacuum_enabled = off)", database=name)
     cluster.execute(CROWD, database=name)
