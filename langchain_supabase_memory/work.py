@@ -177,8 +177,8 @@ def keep_draft(lease: Lease, digest: str, answer: str) -> Flow[bool]:
         answer: What the model said.
 
     Returns:
-        Whether it is kept: not if the lease has run out, a message has changed or gone since, or it mentions a topic that
-        is not to be remembered.
+        Whether it is kept: not if the lease has run out, a message has changed or gone since, or it mentions a topic
+        that is not to be remembered.
     """
     kept = yield from call(
         "memory_keep_draft",
