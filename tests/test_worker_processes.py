@@ -115,13 +115,16 @@ WORDS: Final = (
 class Herd:
     """Processes that are replaced when they die, each with the next fate."""
 
-    def __init__(self, setup: Setup, fates: Sequence[Plug | float], concurrency: Sequence[int]) -> None:
+    def __init__(
+        self, setup: Setup, fates: Sequence[Plug | float], concurrency: Sequence[int], life: float = LIFE
+    ) -> None:
         self.setup = setup
         self.killed: dict[int, int] = {}  # by process, how much it worked on at once
         self.survived: dict[int, int] = {}
         self.deaths = len(fates)
         self._fates: Iterator[Plug | float | None] = iter(fates)
         self._concurrency = concurrency
+        self._life = life
         self._alive: dict[int, tuple[Any, float]] = {}
         self.fates_left = True
 
@@ -140,7 +143,7 @@ class Herd:
                 self.killed[process.pid] = at_once
             fate = next(self._fates, None)
             self.fates_left = self.fates_left and fate is not None
-            seconds = fate if isinstance(fate, float) else LIFE if fate is not None else float("inf")
+            seconds = fate if isinstance(fate, float) else self._life if fate is not None else float("inf")
             setup = dataclasses.replace(
                 self.setup,
                 plug=fate if isinstance(fate, Plug) else None,
@@ -549,7 +552,7 @@ async def test_a_summary_is_found_whose_worker_was_killed_before_it_was_embedded
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
         talk = Talk(memory, 1, seed=1)
         await talk.say("t0", 20)
-        herd = Herd(setup, [plug], [1])
+        herd = Herd(setup, [plug], [1], life=60)  # it is to come to its plug, however slow the machine is
         with herd.at_work():
             while not herd.killed:
                 await asyncio.sleep(0.02)
