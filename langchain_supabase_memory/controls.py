@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from langchain_supabase_memory import summaries
-from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.boards.verbs import LONGEST_SUMMARY
+from langchain_supabase_memory.conversations import named, person
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
@@ -32,8 +33,7 @@ USELESS: Final = 0.1
 """The importance of a chunk that somebody called of no use."""
 
 LONGEST_TOPIC: Final = 200
-LONGEST_SUMMARY: Final = 10_000
-"""The most characters of a summary that a person writes."""
+"""The most characters of a topic that is not to be remembered."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def changes(user_id: str | None, agent_id: str | None, thread_id: str | None, li
 def rate(key: ConversationKey, thread_id: str | None, chunk_id: str, importance: float, by: str) -> Flow[float]:
     """Say how much a chunk matters. Returns its importance from now on."""
     arguments = {**named(key), "p_thread_id": thread_id, "p_chunk_id": chunk_id, "p_importance": importance}
-    answer = yield from call("memory_rate_chunk", {**arguments, "p_by": name(by)})
+    answer = yield from call("memory_rate_chunk", {**arguments, "p_by": person(by)})
     return float(answer["importance"])
 
 
@@ -155,7 +155,7 @@ def edit_summary(
         {
             **named(key),
             "p_action": action,
-            "p_by": name(by),
+            "p_by": person(by),
             "p_number": number,
             "p_text": text,
             "p_tokens": None if text is None else max(1, count_tokens(text)),
@@ -492,17 +492,6 @@ class Controls:
 _MOST: Final = 1000
 
 
-def name(by: str) -> str:
-    """Who does something.
-
-    Raises:
-        InvalidInputError: Nobody is named.
-    """
-    if not isinstance(by, str) or not clean(by).strip():
-        raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
-    return clean(by).strip()[:200]
-
-
 def _opted(key: ConversationKey, thread_id: str | None, topic: str | None, by: str) -> dict[str, Any]:
     if thread_id is None and topic is None:
         raise InvalidInputError("Neither a conversation nor a topic is named.", hint="Pass thread_id, topic, or both.")
@@ -512,7 +501,7 @@ def _opted(key: ConversationKey, thread_id: str | None, topic: str | None, by: s
             raise InvalidInputError(
                 f"A topic is a text of 1 to {LONGEST_TOPIC} characters.", hint="Name it in a word or a few."
             )
-    return {**named(key), "p_thread_id": thread_id, "p_topic": topic, "p_by": name(by)}
+    return {**named(key), "p_thread_id": thread_id, "p_topic": topic, "p_by": person(by)}
 
 
 def _summary(text: str, redactor: Redactor | None) -> str:

@@ -331,6 +331,21 @@ def named(key: ConversationKey) -> dict[str, Any]:
     return {"p_thread_id": key.thread_id, "p_user_id": key.user_id, "p_agent_id": key.agent_id}
 
 
+def person(by: str) -> str:
+    """Who does something, as it is noted with the time.
+
+    Args:
+        by: Their name; 200 characters of it are kept.
+
+    Raises:
+        InvalidInputError: Nobody is named.
+    """
+    name = sanitiser.clean(by).strip() if isinstance(by, str) else ""
+    if not name:
+        raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
+    return name[:200]
+
+
 def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
     if created_at is None or isinstance(created_at, datetime):
         return [moment("created_at", created_at)] * length

@@ -433,6 +433,14 @@ async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
     assert memory.rollout.stage() == "off"
 
 
+def test_who_decides_is_named_as_everywhere(memory: SupabaseMemory) -> None:
+    memory.rollout.set("off", by=" ana\x00 " + "a" * 300)
+    assert memory.rollout.history()[-1].set_by == ("ana\ufffd " + "a" * 300)[:200]
+    for nobody in ("", " ", None):
+        with pytest.raises(InvalidInputError, match="Nobody"):
+            memory.rollout.set("off", by=nobody)  # type: ignore[arg-type]
+
+
 async def test_what_the_database_said_is_held_for_a_moment_and_outlives_its_absence(
     memory: SupabaseMemory, make: Any, watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:

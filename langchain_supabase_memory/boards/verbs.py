@@ -8,6 +8,7 @@ from langchain_supabase_memory.boards.answer import ENTITY_TYPES, KINDS, STATES
 from langchain_supabase_memory.boards.board import BoardItem, edit
 from langchain_supabase_memory.boards.reading import LONGEST_TEXT
 from langchain_supabase_memory.boards.revise import revise
+from langchain_supabase_memory.conversations import person
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.messages.sanitiser import clean
@@ -176,7 +177,7 @@ class Boards:
             NotFoundError: There is no such item.
         """
         key = self._memory.key(thread_id, user_id, agent_id)
-        self._memory.run(edit(key, "pin" if pinned else "unpin", by=_name(by), item_id=_id(item)))
+        self._memory.run(edit(key, "pin" if pinned else "unpin", by=person(by), item_id=_id(item)))
 
     async def apin(
         self,
@@ -190,7 +191,7 @@ class Boards:
     ) -> None:
         """The async twin of `pin`."""
         key = self._memory.key(thread_id, user_id, agent_id)
-        await self._memory.arun(edit(key, "pin" if pinned else "unpin", by=_name(by), item_id=_id(item)))
+        await self._memory.arun(edit(key, "pin" if pinned else "unpin", by=person(by), item_id=_id(item)))
 
     def delete(
         self,
@@ -209,7 +210,7 @@ class Boards:
             NotFoundError: There is no such item.
         """
         key = self._memory.key(thread_id, user_id, agent_id)
-        self._memory.run(edit(key, "delete", by=_name(by), item_id=_id(item)))
+        self._memory.run(edit(key, "delete", by=person(by), item_id=_id(item)))
 
     async def adelete(
         self,
@@ -222,7 +223,7 @@ class Boards:
     ) -> None:
         """The async twin of `delete`."""
         key = self._memory.key(thread_id, user_id, agent_id)
-        await self._memory.arun(edit(key, "delete", by=_name(by), item_id=_id(item)))
+        await self._memory.arun(edit(key, "delete", by=person(by), item_id=_id(item)))
 
     def edit_summary(
         self,
@@ -240,7 +241,7 @@ class Boards:
             NotFoundError: There is no such conversation.
         """
         key = self._memory.key(thread_id, user_id, agent_id)
-        self._memory.run(edit(key, "summary", by=_name(by), text=_summary(text, self._memory.redactor)))
+        self._memory.run(edit(key, "summary", by=person(by), text=_summary(text, self._memory.redactor)))
 
     async def aedit_summary(
         self,
@@ -253,7 +254,7 @@ class Boards:
     ) -> None:
         """The async twin of `edit_summary`."""
         key = self._memory.key(thread_id, user_id, agent_id)
-        await self._memory.arun(edit(key, "summary", by=_name(by), text=_summary(text, self._memory.redactor)))
+        await self._memory.arun(edit(key, "summary", by=person(by), text=_summary(text, self._memory.redactor)))
 
     def regenerate(
         self, *, thread_id: str, by: str, user_id: str | None = None, agent_id: str | None = None
@@ -277,7 +278,7 @@ class Boards:
         return revise(key, self._memory.board_policy, model=name)
 
     def _regenerate(self, key: ConversationKey, by: str) -> Flow[BoardResult]:
-        yield from edit(key, "regenerate", by=_name(by))
+        yield from edit(key, "regenerate", by=person(by))
         return (yield from self._revise(key))
 
     def _add(
@@ -294,7 +295,7 @@ class Boards:
         written = edit(
             key,
             "add",
-            by=_name(by),
+            by=person(by),
             kind=kind,
             entity_type=entity_type,
             text=_text(text, self._memory.redactor),
@@ -312,7 +313,7 @@ class Boards:
         return edit(
             key,
             "edit",
-            by=_name(by),
+            by=person(by),
             item_id=_id(item),
             text=None if text is None else _text(text, self._memory.redactor),
             state=state,
@@ -324,12 +325,6 @@ _ALL_STATES = {state for states in STATES.values() for state in states}
 
 def _id(item: BoardItem | str) -> str:
     return item.id if isinstance(item, BoardItem) else item
-
-
-def _name(by: str) -> str:
-    if not isinstance(by, str) or not clean(by).strip():
-        raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
-    return clean(by).strip()[:200]
 
 
 def _text(text: str, redactor: Redactor | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from langchain_supabase_memory.conversations import person
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 
@@ -159,10 +160,8 @@ def decide(agent_id: str, stage: Stage, share: float, rest: Stage, by: str) -> F
         raise InvalidInputError("That is no stage.", hint=_HINT)
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise InvalidInputError("share must be a number from 0 to 1.", hint="Pass share=0.1 for a tenth of the users.")
-    if not isinstance(by, str) or not by.strip():
-        raise InvalidInputError("Nobody is named.", hint='Say who decides: by="ana", for example.')
     named = {"p_agent_id": agent_id, "p_stage": str(chosen), "p_share": float(share), "p_rest": str(others)}
-    row = yield from call("memory_set_rollout", {**named, "p_by": by.strip()[:200]})
+    row = yield from call("memory_set_rollout", {**named, "p_by": person(by)})
     return _decision(row)
 
 
