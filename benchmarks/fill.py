@@ -48,7 +48,9 @@ order by c.id, n
 """
 _FLOOR: Final = """
 insert into bench.floor
-select m.* from memory.conversation_messages m join memory.conversations c on c.id = m.conversation_id
+select m.user_id, m.conversation_id, m.sequence, m.message_id, m.role, m.text, m.characters, m.tokens,
+       m.cumulative_characters, m.created_at, m.updated_at, m.metadata, m.images, m.payload, m.final
+from memory.conversation_messages m join memory.conversations c on c.id = m.conversation_id
 where c.user_id = 'bench' and m.user_id = 'bench' and starts_with(c.thread_id, %(name)s)
 """
 _SUMMARIES: Final = """

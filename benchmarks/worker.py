@@ -1,10 +1,11 @@
-"""The background worker: what it does a second beside the model's own time, and what it costs who appends."""
+"""The background worker: what it does a second beside the model's own time, what it costs, and who waits."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -33,6 +34,9 @@ MESSAGES: Final = 40
 """Of each conversation: one piece of work, one summary, one revision of the board."""
 PER_MINUTE_BOUND: Final = 100
 TRIGGER_BOUND: Final = 1.1
+FAIR_BOUND: Final = 3.0
+FLOODED: Final = 400
+"""Conversations of the owner who floods."""
 _SETTINGS: Final[dict[str, Any]] = {"policy": SummaryPolicy(messages=20, keep_messages=10, mode="background")}
 _TIMEOUT_SECONDS: Final = 240
 
@@ -44,6 +48,7 @@ async def run(lab: Lab) -> list[Table]:
             *await _throughput(lab, site, Path(folder)),
             await _trigger(lab, site),
             await _lag(lab, site, Path(folder)),
+            await _fair(lab, site, Path(folder)),
         ]
 
 
@@ -288,3 +293,77 @@ _POSITIONS: Final = b"""
 select c.thread_id, c.indexed_through, coalesce(b.through_sequence, -1) from memory.conversations c
 left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
 """
+
+
+# --- Fairness
+
+
+async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
+    """How long an owner's turn waits for its board while another floods, and while nobody does: phase after phase."""
+    turns, phases = (4, 2) if lab.quick else (8, 6)
+    conn_string = _database(site)
+    settings = {**_SETTINGS, "board_policy": BoardPolicy(update_frequency=1)}
+    setup = Setup(
+        str(folder / "fair"), conn_string=conn_string, seconds=(0.2, 0.2), embeds=False, memory=settings,
+        worker=WorkerPolicy(concurrency=CONCURRENCY),
+    )  # fmt: skip
+    lags: dict[str, list[float]] = {"quiet": [], "flood": []}
+    sent = 0
+    process = worker_process.started(setup)
+    try:
+        async with SupabaseMemory.from_conn_string(conn_string, **settings) as memory:
+            for phase in range(phases):
+                name = rotated(list(lags), phase)[0]
+                flooding = _flood(memory) if name == "flood" else []
+                await asyncio.sleep(3 if flooding else 0)
+                for turn in range(turns):
+                    lags[name].append(await _covered(memory, f"{phase}.{turn}"))
+                for task in flooding:
+                    task.cancel()
+                ended = await asyncio.gather(*flooding, return_exceptions=True)
+                assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
+                sent += int(bool(flooding)) and await _appended(memory)
+                await memory.aforget_user(user_id="flood")
+    finally:
+        process.terminate()
+        process.join()
+    quiet, flood = median(lags["quiet"]), median(lags["flood"])
+    rows: list[list[str | float]] = [
+        [name, median(each), p95(each), median(each) / quiet] for name, each in lags.items()
+    ]
+    columns = ["seconds", "on the board: p50", "p95", "x"]
+    notes = [
+        f"1 worker of {CONCURRENCY} at once, model 200 ms, settle_seconds=1; the other owner appends to {FLOODED}"
+        f" conversations and asks for summaries without pause ({sent:,} messages)",
+        verdict("an owner's lag beside another's flood", flood / quiet, FAIR_BOUND),
+    ]
+    return Table(f"One owner beside another's flood, direct, {phases} phases in turn", columns, rows, notes)
+
+
+def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
+    """Appends to many conversations, and requests for them, one after the other without pause."""
+
+    async def append() -> None:
+        for number in count():
+            await memory.aappend(work.said(), thread_id=f"t{number % FLOODED}", user_id="flood")
+
+    async def request() -> None:
+        for number in count():
+            await memory.arequest_summary(thread_id=f"t{number % FLOODED}", user_id="flood")
+
+    return [asyncio.create_task(append()), asyncio.create_task(request())]
+
+
+async def _appended(memory: SupabaseMemory) -> int:
+    return sum(each.message_count for each in await memory.aconversations(user_id="flood"))
+
+
+async def _covered(memory: SupabaseMemory, thread_id: str) -> float:
+    """How long it takes until an honest owner's new turn is on the board, in seconds."""
+    begun = time.perf_counter()
+    await memory.aappend(work.said(), thread_id=thread_id, user_id="honest")
+    while (await memory.astatus(thread_id=thread_id, user_id="honest"))[0].board_through < 1:
+        if time.perf_counter() > begun + _TIMEOUT_SECONDS:
+            raise TimeoutError("it was kept waiting")
+        await asyncio.sleep(0.02)
+    return time.perf_counter() - begun

@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     )
     from langchain_supabase_memory.transports.postgres import PostgresTransport
     from langchain_supabase_memory.transports.supabase import SupabaseTransport
-    from langchain_supabase_memory.work import ConversationStatus, Queue
+    from langchain_supabase_memory.work import ConversationStatus, Pause, Queue
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
 __all__ = [
@@ -131,6 +131,7 @@ __all__ = [
     "Metrics",
     "MetricsServer",
     "OptOut",
+    "Pause",
     "PostgresTransport",
     "Promoted",
     "Queue",
@@ -214,6 +215,7 @@ _HOMES = {
     "Metrics": "telemetry.metrics",
     "MetricsServer": "telemetry.server",
     "OptOut": "controls",
+    "Pause": "work",
     "PostgresTransport": "transports.postgres",
     "Promoted": "long_term.moving",
     "Queue": "work",

@@ -489,7 +489,7 @@ class Controls:
         return self._memory.key(_any(thread_id), user_id, agent_id), thread_id, weight
 
 
-_MOST: Final = 1000
+_MOST: Final = 500
 
 
 def _opted(key: ConversationKey, thread_id: str | None, topic: str | None, by: str) -> dict[str, Any]:

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_core.messages import ChatMessage
+
+from langchain_supabase_memory.errors import (
+    AccessError,
+    ConfigurationError,
+    InvalidInputError,
+    SchemaMissingError,
+    SchemaOutdatedError,
+    TooLargeError,
+    UnavailableError,
+)
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.messages import codec, content, sanitiser
+from langchain_supabase_memory.messages import codec, content, oversize, sanitiser
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
-from langchain_supabase_memory.models import AppendResult, Conversation, ConversationKey, Receipt, StoredMessage
+from langchain_supabase_memory.models import (
+    AppendResult,
+    Conversation,
+    ConversationKey,
+    Receipt,
+    StoredMessage,
+    UnreadableMessage,
+    check_id,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.settings import Retention
 
-Column = Literal[
-    "message_id", "role", "text", "characters", "tokens", "created_at", "updated_at", "metadata", "images", "payload"
-]
-"""What can be read of a message; `sequence` always comes."""
+T = TypeVar("T")
 
-ALL_COLUMNS: Final[tuple[Column, ...]] = (
+Column = Literal[
     "message_id",
     "role",
     "text",
@@ -35,10 +52,34 @@ ALL_COLUMNS: Final[tuple[Column, ...]] = (
     "metadata",
     "images",
     "payload",
-)
+    "unreadable",
+]
+"""What can be read of a message; `sequence` always comes."""
+
+ALL_COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
+
+_logger = logging.getLogger(__name__)
+
+_reported: Final[set[str]] = set()
+"""The uuids of conversations that were reported, so that each is reported once."""
+
+_MOST_REPORTED: Final = 1000
+"""After so many, more of them say nothing new."""
 
 PAGE: Final = 1000
 """The most messages one call returns."""
+
+
+class ElsewhereError(Exception):
+    """The store is not where a graph's state goes on from; nothing was stored.
+
+    Args:
+        is_unfamiliar: Whether it has none of the state's messages; else another branch was stored since.
+    """
+
+    def __init__(self, is_unfamiliar: bool) -> None:
+        super().__init__()
+        self.is_unfamiliar = is_unfamiliar
 
 
 def append(
@@ -50,6 +91,8 @@ def append(
     replace: bool = True,
     retention: Retention | None = None,
     redactor: Redactor | None = None,
+    idempotency_key: str | None = None,
+    branch: Mapping[str, Any] | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip.
 
@@ -67,37 +110,78 @@ def append(
         replace: Whether a message that is there already with other content is replaced.
         retention: What is kept; what is beyond it is removed in the same transaction.
         redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
+        idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with messages
+            that have no ids, stores nothing twice. 1 to 512 bytes.
+        branch: What a graph's state holds, as the SQL function takes it; what the state has left is superseded.
+
+    What of a message is larger than the database takes (4 MiB by default) is left out, and named where it was: media
+    first, then what a tool keeps for the application, then the middle of the longest text.
 
     Returns:
         The number of each message, how many were new, and which were replaced because their content differed.
 
     Raises:
         InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+        TooLargeError: All messages together are more than one call takes; nothing was stored.
         ConfigurationError: A rule of the redactor failed; nothing was stored.
+        ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
     """
     listed = codec.checked(messages)
     times = _times(created_at, len(listed))
-    codec.ensure_ids(listed)
+    if idempotency_key is not None:
+        check_id("idempotency_key", idempotency_key)
+    codec.ensure_ids(listed, idempotency_key)
     beside = None if metadata is None else sanitiser.encode(dict(metadata))
     if redactor is not None:
         beside = redacted_value(beside, redactor)
+
     rows: dict[str, dict[str, Any]] = {}
     for message, time in zip(listed, times, strict=True):
-        if not content.was_said(message):
-            continue
-        row = codec.to_row(message, redactor)
-        row["metadata"] = beside
-        row["created_at"] = time
-        rows[row["id"]] = row
-    arguments = {**named(key), "p_messages": list(rows.values()), "p_replace": replace, "p_retention": kept(retention)}
-    answer = yield from call("memory_append", arguments)
+        if content.was_said(message):
+            row = {"metadata": beside, "created_at": time, **codec.to_row(message, redactor)}
+            rows[row["id"]] = row
+    arguments = {**named(key), "p_replace": replace, "p_retention": kept(retention)}
+    if branch is not None:
+        arguments["p_branch"] = branch
+    answer = yield from _stored(rows, arguments)
+    if answer["sequences"] is None:
+        raise ElsewhereError("unfamiliar" in answer)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
     return AppendResult(
         conversation_id=answer["conversation_id"],
-        sequences=[numbers.get(sanitiser.clean(str(message.id))) for message in listed],
+        sequences=[numbers.get(codec.row_id(message.id)) for message in listed],
         appended=answer["appended"],
         updated=answer["updated"],
     )
+
+
+def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
+    """Store rows; what of one is larger than the database takes is left out of it, and named there."""
+    largest = max(map(oversize.size, rows.values()), default=0)
+    if largest > oversize.MESSAGE_BYTES:
+        limits = yield from call("memory_limits", {})
+        largest = _shrink(rows, limits["message_bytes"])
+    while True:
+        try:
+            answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
+        except TooLargeError:
+            # Less than is usual is taken here, by the database or by what stands before it. Several are split first.
+            if len(rows) > 1 or largest <= _SMALLEST:
+                raise
+            largest = _shrink(rows, largest // 2)
+        else:
+            return answer  # type: ignore[no-any-return]
+
+
+_SMALLEST: Final = 16_384
+"""A message of fewer bytes is not made smaller."""
+
+
+def _shrink(rows: dict[str, dict[str, Any]], most: int) -> int:
+    """Bring every row within so many bytes, and return how many the largest has."""
+    for name, row in rows.items():
+        rows[name] = codec.fitted(row, most)
+    return max(map(oversize.size, rows.values()))
 
 
 def read(
@@ -124,7 +208,8 @@ def read(
         retention: What is kept; what is beyond it is removed first.
 
     Returns:
-        The messages, oldest first, however many there are: long ranges are read by pages of 1,000.
+        The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read has
+        an empty message and says why in `unreadable`.
 
     Raises:
         InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
@@ -139,7 +224,71 @@ def read(
         columns=columns,
         retention=retention,
     )
-    return [codec.from_row(row) for row in rows]
+    found = [codec.from_row(row) for row in rows]
+    yield from set_aside(key, codec.strange(rows, [each.message or _NOTHING for each in found]))
+    return [
+        each if each.message is None else dataclasses.replace(each, unreadable=codec.unreadable(each.message))
+        for each in found
+    ]
+
+
+_NOTHING: Final = ChatMessage(role="none", content="")
+
+
+def set_aside(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
+    """Note messages that cannot be read, each once, with a line in the log that says where it is.
+
+    Args:
+        key: The conversation.
+        rows: What `codec.strange` found; nothing is asked where that is nothing.
+    """
+    if not rows:
+        return
+    new = yield from call("memory_set_aside", {**named(key), "p_rows": list(rows)})
+    reasons = {row["sequence"]: row["reason"] for row in rows}
+    ids = {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
+    for sequence in new:
+        _logger.warning(
+            "A stored message cannot be read and is set aside (%s): message %d of user %r, agent %r, thread %r",
+            reasons[sequence], sequence, key.user_id, key.agent_id, key.thread_id,
+            extra={**ids, "memory_sequence": sequence, "memory_error": reasons[sequence]},
+        )  # fmt: skip
+
+
+def numbered(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[list[tuple[int, BaseMessage]]]:
+    """Rows with a sequence and a payload as messages, each with its number; those that cannot be read are noted."""
+    messages = codec.from_payloads([row["payload"] for row in rows])
+    yield from set_aside(key, codec.strange(rows, messages))
+    return [(row["sequence"], message) for row, message in zip(rows, messages, strict=True)]
+
+
+def unreadable(user_id: str | None, *, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
+    """The messages that cannot be read: each is left out of packs, and stays until it is mended or forgotten.
+
+    A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown, summarized
+    and indexed like any other.
+
+    Args:
+        user_id: Only this user's; `None` means everybody's that the caller may see.
+        limit: The most to return; `None` means all.
+
+    Returns:
+        Where they are, in the order of owners and conversations.
+    """
+    if limit is not None and limit < 0:
+        raise InvalidInputError("limit must be a whole number from 0.", hint="Pass limit=20, for example.")
+    found: list[UnreadableMessage] = []
+    after: Mapping[str, Any] | None = None
+    names = UnreadableMessage.__dataclass_fields__
+    while limit is None or len(found) < limit:
+        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
+        arguments = {"p_user_id": user_id, "p_limit": wanted, "p_after": after}
+        page = yield from call("memory_unreadable", arguments)
+        found += [UnreadableMessage(**{name: row[name] for name in names}) for row in page]
+        if len(page) < wanted:
+            break
+        after = page[-1]
+    return found
 
 
 def read_rows(
@@ -174,10 +323,11 @@ def read_rows(
     while True:
         wanted = PAGE if last is None else min(PAGE, last - len(found))
         bounds = {"p_from": lower, "p_to": upper, "p_limit": wanted, "p_last": None if last is None else wanted}
-        page: list[Mapping[str, Any]] = yield from call("memory_read", {**arguments, **bounds})
+        answer = yield from call("memory_read", {**arguments, **bounds})
+        page: list[Mapping[str, Any]] = answer["messages"]
         found = [*found, *page] if last is None else [*page, *found]
-        # A page that is not full is the last: the function cuts nowhere else.
-        if len(page) < wanted or len(found) == last:
+        # A page ends where it is long or large enough, and says whether there are more.
+        if not answer["more"] or not page or len(found) == last:
             return found
         if last is None:
             lower = page[-1]["sequence"] + 1
@@ -230,6 +380,25 @@ def conversations(
     return found
 
 
+def key_of(row: Mapping[str, Any]) -> ConversationKey | None:
+    """The conversation that a row of the database is about.
+
+    Args:
+        row: With the ids, and the conversation's uuid as `conversation_id` or `id`.
+
+    Returns:
+        Its key; `None` if its ids cannot be used here. That is logged once, by the uuid alone.
+    """
+    try:
+        return ConversationKey(row["thread_id"], row["user_id"], row["agent_id"])
+    except InvalidInputError:
+        conversation_id = str(row.get("conversation_id") or row.get("id"))
+        if conversation_id not in _reported and len(_reported) < _MOST_REPORTED:
+            _reported.add(conversation_id)
+            _logger.warning("A conversation has unusable ids", extra={"memory_conversation_id": conversation_id})
+        return None
+
+
 def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationKey]]:
     """The conversations that a SQL function finds by pages, in the order of their owners and ids.
 
@@ -242,10 +411,31 @@ def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationK
     while True:
         place = {"p_limit": PAGE, "p_after_user": last.get("user_id"), "p_after": last.get("id")}
         page = yield from call(function, {**arguments, **place})
-        found += [ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]) for row in page]
+        found += [key for key in map(key_of, page) if key is not None]
         if len(page) < PAGE:
             return found
         last = page[-1]
+
+
+def alone(key: ConversationKey, flow: Flow[T], instead: Callable[[str], T]) -> Flow[T]:
+    """Do something for one conversation of many, so that one that cannot be read stops none of the others.
+
+    Args:
+        key: The conversation.
+        flow: What to do.
+        instead: What is returned in its place, from the class of what was raised.
+
+    Raises:
+        SupabaseMemoryError: What concerns all of them: the database is away, refuses, or is set up otherwise.
+    """
+    try:
+        return (yield from flow)
+    except (UnavailableError, AccessError, SchemaMissingError, SchemaOutdatedError, ConfigurationError):
+        raise
+    except Exception as error:
+        named_by = {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
+        _logger.warning("A conversation was set aside", extra={**named_by, "memory_error": type(error).__name__})
+        return instead(type(error).__name__)
 
 
 def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
@@ -288,7 +478,7 @@ def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = Fal
     Returns:
         What went; no message, if there was none of this id.
     """
-    arguments = {**named(key), "p_message_id": sanitiser.clean(message_id), "p_dry_run": dry_run}
+    arguments = {**named(key), "p_message_id": codec.row_id(message_id), "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
 
 

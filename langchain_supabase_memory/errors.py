@@ -14,6 +14,7 @@ SupabaseMemoryError
 │   │   └── TokenExpiredError    the token was right once
 │   └── PermissionDeniedError    row level security or a missing grant
 ├── NotFoundError                what a call names does not exist                    (also a LookupError)
+├── TooLargeError                more was sent at once than the server takes
 ├── EmbeddingError               the embedder failed, or its vectors are of no use
 ├── OutboxFullError              too many failed writes are waiting; this one was not accepted
 ├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
@@ -26,7 +27,8 @@ texts, so only their code is kept (`error.code`), and the original is not chaine
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Final, NamedTuple
 
 
 class SupabaseMemoryError(Exception):
@@ -152,11 +154,40 @@ class OutboxFullError(SupabaseMemoryError):
     default_hint = "Bring the database back, then call flush(), or raise outbox_limit."
 
 
-class UnavailableError(SupabaseMemoryError):
-    """The server could not be reached, or asked to come back later."""
+class TooLargeError(SupabaseMemoryError):
+    """More was passed at once, or asked for, than the database, or a gateway before it, takes; nothing was changed."""
 
-    default_message = "The database could not be reached in time."
+    default_message = "This is more than one call may pass or read."
+    default_hint = "Pass or read less at once, or raise the limit in memory_private.limits."
+
+
+class UnavailableError(SupabaseMemoryError):
+    """The server could not be reached, gave no answer, or asked to come back later.
+
+    Args:
+        message: As for `SupabaseMemoryError`.
+        code: As for `SupabaseMemoryError`.
+        hint: As for `SupabaseMemoryError`.
+        retry_after_seconds: How long the server asks to wait, in seconds; `None` if it does not say.
+        is_away: Whether it tells that the database is away. By default it does, unless the code says that one call met
+            another, took too long, or came too often.
+    """
+
+    default_message = "The database is not available."
     default_hint = "Check the address and the network; the call is safe to repeat."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        retry_after_seconds: float | None = None,
+        is_away: bool | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
+        self.is_away = _OF_ONE_CALL.fullmatch(code or "") is None if is_away is None else is_away
 
 
 class DatabaseError(SupabaseMemoryError):
@@ -166,60 +197,125 @@ class DatabaseError(SupabaseMemoryError):
     default_hint = "Look the code up in the Postgres or PostgREST documentation; the server's log has the details."
 
 
+_OF_ONE_CALL: Final = re.compile("(40|55)...|57014|XX000|429")
+"""Codes of an `UnavailableError` that say nothing of the next call: SQLSTATEs, and the status of too many."""
+
+
+class _Meaning(NamedTuple):
+    """What a code or a status means: the class, and its own sentences where the class's would not be true."""
+
+    kind: type[SupabaseMemoryError]
+    message: str | None = None
+    hint: str | None = None
+
+
+_NO_DATABASE: Final = _Meaning(UnavailableError, "The Data API has no connection to the database.")
+_NO_API: Final = _Meaning(
+    ConfigurationError,
+    "There is no Data API at this address.",
+    'Check the project\'s url, and rest_path: "/rest/v1" on Supabase, "" for a bare PostgREST.',
+)
+_BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered in the database's place.")
+
 # The longest matching prefix wins. Sources: PostgreSQL's appendix A, PostgREST's error reference.
-_CLASSES: Final[dict[str, type[SupabaseMemoryError]]] = {
-    "08": UnavailableError,  # connection exceptions
-    "22": InvalidInputError,  # data exceptions
-    "23": InvalidInputError,  # constraint violations
-    "28": AuthenticationError,  # invalid password or role
-    "3D000": ConfigurationError,  # no such database
-    "3F000": SchemaMissingError,  # no such schema
-    "40": UnavailableError,  # serialization failure, deadlock
-    "42501": PermissionDeniedError,
-    "42883": SchemaMissingError,  # no such function
-    "42P01": SchemaMissingError,  # no such table
-    "53": UnavailableError,  # out of connections, memory, disk
-    "55P03": UnavailableError,  # lock not available in time
-    "57": UnavailableError,  # statement timeout, shutdown, starting up
-    "PGRST000": UnavailableError,  # the Data API has no connection to the database
-    "PGRST001": UnavailableError,
-    "PGRST002": UnavailableError,
-    "PGRST003": UnavailableError,  # no connection free in its pool
-    "PGRST106": ConfigurationError,  # schema not exposed
-    "PGRST202": SchemaMissingError,  # no such function
-    "PGRST301": AuthenticationError,  # token not valid
-    "PGRST302": AuthenticationError,  # no anonymous access
-    "PGRST303": AuthenticationError,  # claims not valid
-    "PT400": InvalidInputError,  # raised by our own functions
-    "PT404": NotFoundError,
-    "PT409": MigrationConflictError,
+_CODES: Final[dict[str, _Meaning]] = {
+    "08": _Meaning(UnavailableError, "The connection to the database was lost."),
+    "22": _Meaning(InvalidInputError),  # data exceptions
+    "23": _Meaning(InvalidInputError),  # constraint violations
+    "28": _Meaning(AuthenticationError),  # invalid password or role
+    "3D000": _Meaning(ConfigurationError),  # no such database
+    "3F000": _Meaning(SchemaMissingError),  # no such schema
+    "40": _Meaning(UnavailableError, "The call met another one and was rolled back."),
+    "42501": _Meaning(PermissionDeniedError),
+    "42883": _Meaning(SchemaMissingError),  # no such function
+    "42P01": _Meaning(SchemaMissingError),  # no such table
+    "53": _Meaning(UnavailableError, "The database is out of connections, memory or disk."),
+    "55P03": _Meaning(UnavailableError, "What the call needs was locked for too long."),
+    "57": _Meaning(UnavailableError, "The database is starting up or shutting down."),
+    "XX000": _Meaning(UnavailableError, "The database failed inside; it does while its functions are replaced."),
+    "57014": _Meaning(UnavailableError, "The database broke the call off because it took too long."),
+    "PGRST000": _NO_DATABASE,
+    "PGRST001": _NO_DATABASE,
+    "PGRST002": _NO_DATABASE,
+    "PGRST003": _Meaning(UnavailableError, "The Data API had no connection to the database free in time."),
+    "PGRST106": _Meaning(ConfigurationError),  # schema not exposed
+    "PGRST125": _NO_API,  # no such path
+    "PGRST202": _Meaning(SchemaMissingError),  # no such function
+    "PGRST301": _Meaning(AuthenticationError),  # token not valid
+    "PGRST302": _Meaning(AuthenticationError),  # no anonymous access
+    "PGRST303": _Meaning(AuthenticationError),  # claims not valid
+    "PT400": _Meaning(InvalidInputError),  # raised by our own functions
+    "PT404": _Meaning(NotFoundError),
+    "PT409": _Meaning(MigrationConflictError),
+    "PT413": _Meaning(TooLargeError),
 }
 
-# Where a gateway answers in place of the database, its HTTP status is all there is.
-_STATUSES: Final[dict[str, type[SupabaseMemoryError]]] = {
-    "401": AuthenticationError,
-    "403": PermissionDeniedError,
-    "404": ConfigurationError,
-    "408": UnavailableError,
-    "429": UnavailableError,
-    "500": UnavailableError,
-    "502": UnavailableError,
-    "503": UnavailableError,
-    "504": UnavailableError,
+# Where a gateway answers in place of the database, its HTTP status is all there is. From 520 on: Cloudflare's, and 540
+# Supabase's own.
+_STATUSES: Final[dict[int, _Meaning]] = {
+    401: _Meaning(AuthenticationError),
+    403: _Meaning(PermissionDeniedError),
+    404: _NO_API,
+    408: _Meaning(UnavailableError, "The server gave up waiting for the request."),
+    413: _Meaning(TooLargeError),
+    425: _Meaning(UnavailableError, "The server asks for the request once more, later."),
+    429: _Meaning(UnavailableError, "The server has had too many requests."),
+    500: _Meaning(UnavailableError, "The server failed before the database answered."),
+    502: _BAD_GATEWAY,
+    503: _BAD_GATEWAY,
+    504: _BAD_GATEWAY,
+    **dict.fromkeys([*range(520, 528), 530], _BAD_GATEWAY),
+    540: _Meaning(ConfigurationError, "The project is paused.", "Restore it in Supabase's dashboard."),
 }
+_REDIRECT: Final = _Meaning(
+    ConfigurationError,
+    "The project's url answers with a redirect.",
+    "Use the address that it leads to: with https://, and without a page behind it.",
+)
+_UNKNOWN: Final = _Meaning(DatabaseError)
 
 
 def from_code(code: str | None) -> SupabaseMemoryError:
-    """The error for a server's code, with its default message and next action.
+    """The error for a server's code, with the next action.
 
     Args:
-        code: An SQLSTATE, a PostgREST code, or an HTTP status where a gateway gave nothing else; `None` if unknown.
+        code: An SQLSTATE or a PostgREST code; `None` if unknown.
 
     Returns:
         An instance to raise; `DatabaseError` for a code that is not in the table.
     """
     known = code or ""
-    if len(known) == 3:
-        return _STATUSES.get(known, DatabaseError)(code=code)
     prefixes = (known[:length] for length in range(len(known), 0, -1))
-    return next((_CLASSES[prefix] for prefix in prefixes if prefix in _CLASSES), DatabaseError)(code=code)
+    meaning = next((_CODES[prefix] for prefix in prefixes if prefix in _CODES), _UNKNOWN)
+    return meaning.kind(meaning.message, code=code, hint=meaning.hint)
+
+
+def from_status(status: int, retry_after_seconds: float | None = None) -> SupabaseMemoryError:
+    """The error for an HTTP status that came with no code of the database's.
+
+    Args:
+        status: The status; none of success.
+        retry_after_seconds: How long the server asks to wait, in seconds, if it says so.
+
+    Returns:
+        An instance to raise; `DatabaseError` for a status that is not in the table.
+    """
+    kind, message, hint = _STATUSES.get(status, _REDIRECT if 300 <= status < 400 else _UNKNOWN)
+    if issubclass(kind, UnavailableError):
+        return kind(message, code=str(status), hint=hint, retry_after_seconds=retry_after_seconds)
+    return kind(message, code=str(status), hint=hint)
+
+
+def refused(constraint: str | None) -> InvalidInputError:
+    """The error for a value that a check of the database refuses.
+
+    Args:
+        constraint: The name of the check, if the server gave it.
+    """
+    if not constraint:
+        return InvalidInputError(code="23514")
+    return InvalidInputError(
+        f"The database refused a value by its check {constraint}.",
+        code="23514",
+        hint="Change the value that the name tells of; trying again will not help.",
+    )

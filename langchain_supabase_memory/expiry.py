@@ -50,4 +50,6 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
             raise
         except SupabaseMemoryError as error:
             _logger.error("A clean-up failed: %s", error, extra=about_error(error))
+        except Exception as error:  # its text may hold anything
+            _logger.error("A clean-up failed", extra=about_error(error))
         await asyncio.sleep(every.total_seconds())

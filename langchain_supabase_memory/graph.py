@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
+from langchain_supabase_memory import branch as branches
 from langchain_supabase_memory import conversations, summaries, turns
+from langchain_supabase_memory.alignment import aligned, spoken
+from langchain_supabase_memory.branch import ALONE, Lineage, Record
 from langchain_supabase_memory.context.load import VIA, context, index_now, referring
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.guard import Guard, Task
@@ -32,6 +36,12 @@ EVENT: Final = "supabase_memory.context"
 INDEXING: Final = "supabase_memory.indexing"
 """The type of the custom stream event that says that older messages are being indexed."""
 
+_STEPS: Final = 3
+"""How often a state is sent: as it seems to be new, as a whole, and aligned."""
+
+_BEYOND: Final = 20
+"""How many more messages than twice those of a state are read to align it."""
+
 SUMMARISING: Final = "supabase_memory.summarising"
 """The type of the custom stream event that says that a summary is being made.
 
@@ -48,23 +58,39 @@ class Thread:
         system: System messages at the front: the developer's own, which are neither stored nor fitted.
         branch: The history, as this branch of the graph has it.
         current: The current turn: from the user's last message on.
+        lineage: What the lack of a message means.
+        record: What was stored last on this branch of the graph, where the state says so.
+        origin: The state that these messages stand for, if other middleware may have changed them for one request.
     """
 
     system: list[BaseMessage]
     branch: list[BaseMessage]
     current: list[BaseMessage]
+    lineage: Lineage = ALONE
+    record: Record | None = None
+    origin: Thread | None = None
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The history and the current turn."""
+        return [*self.branch, *self.current]
 
     @property
     def said(self) -> list[BaseMessage]:
         """What belongs to the conversation."""
-        return content.said([*self.branch, *self.current])
+        return content.said(self.messages)
 
 
-def thread(messages: Any) -> Thread:
+def thread(
+    messages: Any, config: Mapping[str, Any] | None = None, *, trims: bool = False, record: Record | None = None
+) -> Thread:
     """Cut a graph's messages into their parts.
 
     Args:
         messages: A list of messages, or what LangChain makes messages of.
+        config: The run's configuration.
+        trims: Whether the application trims the state itself.
+        record: What was stored last on this branch of the graph, where the state says so.
 
     Raises:
         InvalidInputError: They are no messages.
@@ -82,7 +108,8 @@ def thread(messages: Any) -> Thread:
     rest = listed[front:]
     asked = [place for place, each in enumerate(rest) if isinstance(each, HumanMessage) and content.was_said(each)]
     start = asked[-1] if asked else len(rest)
-    return Thread(listed[:front], rest[:start], rest[start:])
+    lineage = branches.lineage(rest, config, trims=trims, begun=record is not None)
+    return Thread(listed[:front], rest[:start], rest[start:], lineage, record)
 
 
 def store(
@@ -102,25 +129,114 @@ def storing(messages: Sequence[BaseMessage]) -> Task:
     return Task("The messages could not be stored; they wait in the outbox", messages)
 
 
-def store_new(memory: SupabaseMemory, key: ConversationKey, messages: Sequence[BaseMessage]) -> Flow[bool]:
-    """Store those of a graph's messages that come after the newest stored one; all, if that is not among them."""
-    newest = yield from conversations.read_rows(key, last=1, columns=["message_id"])
-    known = newest[0]["message_id"] if newest else None
-    place = next((place for place, message in enumerate(messages) if message.id == known), -1)
-    fresh = messages[place + 1 :]
-    if not fresh:
-        return True
-    return (yield from store(memory, key, fresh, replace=False))
+@dataclass(frozen=True)
+class Following:
+    """The storing of a graph's state: what of it may be new, and the flow that brings the store to it.
+
+    Attributes:
+        memory: The memory.
+        key: The conversation.
+        run: The state.
+        messages: Those of its messages that count.
+        record: What was stored last, as far as is known.
+        digests: Of the messages that count.
+        known: How many of them are stored as they are, as far as is known.
+        is_done: Whether that is all, and nothing else was stored.
+    """
+
+    memory: SupabaseMemory
+    key: ConversationKey
+    run: Thread
+    messages: list[BaseMessage]
+    record: Record | None
+    digests: list[str]
+    known: int
+    is_done: bool
+
+    @property
+    def task(self) -> Task:
+        """What is to be done; if it fails, what may be new waits."""
+        return storing(content.said(self.messages[self.known :]))
+
+    def flow(self) -> Flow[Record]:
+        """Store what is new; where the store has something else than was thought, bring it to the state.
+
+        One round trip, but where the state was forked or is aligned. Returns what is to be remembered.
+        """
+        messages, chain, known, token = self.messages, self.digests, self.known, uuid4().hex
+        first = None if self.record is None or len(messages) == len(self.run.messages) else self.record.first
+        # Without a checkpointer it may be resent with ids that were made just now.
+        strict = bool(self.run.branch) and not self.run.lineage.whole
+        for _ in range(_STEPS):
+            try:
+                yield from self._send(messages[known:], token, messages[known - 1].id if known else None, strict)
+                break
+            except conversations.ElsewhereError as elsewhere:
+                known = 0
+                if elsewhere.is_unfamiliar:
+                    strict = False
+                    place = yield from _align(self.memory, self.key, self.run)
+                    messages = self.run.messages[place:]
+                    chain, first = branches.digests(messages), messages[0].id if place else None
+        made = Record(token, branches.marks(messages, chain, len(messages) - len(self.run.current)), first)
+        self.memory.records.keep(self.key, made)
+        return made
+
+    def _send(self, messages: Sequence[BaseMessage], token: str, after: str | None, strict: bool) -> Flow[None]:
+        branch = {
+            "token": token,
+            "expected": None if self.record is None else self.record.token,
+            "after": None if after is None else codec.row_id(after),
+            "ids": [codec.row_id(message.id) for message in messages],
+            "strict": strict,
+            **asdict(self.run.lineage),
+        }
+        said = content.said(messages)
+        # What is not sent yet is missed by nobody: the ids are all there.
+        for first in range(0, max(len(said), 1), conversations.PAGE):
+            page, whole = said[first : first + conversations.PAGE], branch if first == 0 else None
+            yield from self.memory.deliver(self.key, page, metadata={"via": VIA}, branch=whole)
 
 
-def after(messages: Sequence[BaseMessage], newest_stored: str | None) -> list[BaseMessage]:
-    """The messages from the newest stored one on, and that one too if its calls may have been edited since."""
-    place = next((place for place, each in enumerate(messages) if each.id == newest_stored), None)
-    if newest_stored is None or place is None:
-        return list(messages)
-    edited = isinstance(messages[place], AIMessage) and bool(content.tool_calls(messages[place]))
-    fresh = list(messages[place + 1 :])
-    return [messages[place], *fresh] if edited and fresh else fresh
+def following(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Following:
+    """The storing of a state; where that does not say what was stored last, this process may know it.
+
+    Args:
+        memory: The memory.
+        key: The conversation.
+        run: The state.
+    """
+    record, messages = run.record or memory.records.of(key), run.messages
+    if record is not None and record.first is not None:
+        messages = messages[next((place for place, each in enumerate(messages) if each.id == record.first), 0) :]
+    chain = branches.digests(messages)
+    known, is_newest = branches.known(messages, chain, record)
+    return Following(memory, key, run, messages, record, chain, known, is_newest and known == len(messages))
+
+
+def _align(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Flow[int]:
+    """Give a state's messages the ids of those that are stored already, on the objects themselves.
+
+    Returns:
+        How many of the first are none of the state's any more: what comes before all that is stored.
+    """
+    columns: list[conversations.Column] = ["message_id", "role", "text", "payload"]
+    said, redactor = content.said(run.messages), memory.redactor
+    history = len(content.said(run.branch))
+    state = [spoken(codec.to_row(message, redactor)) for message in said]
+    wanted = min(2 * len(said) + _BEYOND, conversations.PAGE)
+    rows = yield from conversations.read_rows(key, last=wanted, columns=columns)
+    found = aligned(state, history, list(map(spoken, rows)), is_whole=len(rows) < wanted)
+    if found is None and len(rows) == wanted and 1 < history <= conversations.PAGE:
+        # Left long ago for another question: then it is the beginning of what is stored.
+        rows = yield from conversations.read_rows(key, from_sequence=0, to_sequence=history - 1, columns=columns)
+        if list(map(spoken, rows)) == state[:history]:
+            found = {place: place for place in range(history)}
+    if found is None:
+        return 0
+    for place, stored in found.items():
+        said[place].id = rows[stored]["message_id"]
+    return next(place for place, message in enumerate(run.messages) if message is said[min(found)])
 
 
 @dataclass(frozen=True)
@@ -203,17 +319,28 @@ class Loader:
         if pack.due and self._is_done_here:
             # One segment's tries; further segments are made as long as there is time.
             seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
-            yield SUMMARISING, self._summarise(key), _UNMADE, seconds
+            yield SUMMARISING, self._summarise(key, pack.due_through), _UNMADE, seconds
         if pack.index_due and query is not None:
             yield INDEXING, index_now(key, query), _UNINDEXED, self.guard.deadline_seconds * 3
 
     def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
+        """The pack; where another branch is stored than the state is on, the store is brought to the state first."""
+        pack = yield from self._read(key, run, query)
+        record = None if run.origin is None else run.origin.record
+        if run.origin is None or record is None or pack.branch_token in (None, record.token):
+            return pack
+        # The run goes on from a checkpoint that lies behind the hook that stores.
+        yield from following(self.guard.memory, key, run.origin).flow()
+        return (yield from self._read(key, run, query))
+
+    def _read(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
         return context(
             key,
             budget=self.budget,
             policy=self.policy,
             current=run.current,
             branch=run.branch,
+            lineage=run.lineage,
             waiting=[message for message, _ in self.guard.memory.outbox.waiting(key)],
             retention=self.guard.memory.retention,
             recalling=query,
@@ -229,12 +356,13 @@ class Loader:
             return run
         return replace(run, current=[referring(found.turn, self.budget), *run.current])
 
-    def _summarise(self, key: ConversationKey) -> Flow[Any]:
+    def _summarise(self, key: ConversationKey, least: int | None) -> Flow[Any]:
         name = None if self.guard.model is None else self.guard.model.name
         return summaries.summarise(
             key,
             self.policy.within(self.budget if self.recall is None else self.budget.beside_recalled),
             model=name,
+            least=least,
             most_segments=self.policy.inline_segments,
         )
 

@@ -48,6 +48,15 @@ def failed(error: SupabaseMemoryError, what: str, key: ConversationKey, on_error
         on_error(error)
 
 
+def ours(error: Exception) -> SupabaseMemoryError:
+    """An error of this package for whatever was raised; the text of another is dropped, since it may hold content."""
+    if isinstance(error, SupabaseMemoryError):
+        return error
+    made = SupabaseMemoryError(f"The memory failed ({type(error).__name__}).", hint="Please report this.")
+    made.__suppress_context__ = True  # nor does a traceback show it
+    return made
+
+
 def checked(on_error: OnError) -> OnError:
     """`on_error`, if it is one of the choices.
 
@@ -113,8 +122,6 @@ class Guard:
         """
         try:
             return within(seconds or self.deadline_seconds, lambda: self.memory.run(flow, model=self.model))
-        except InvalidInputError:
-            raise
         except Exception as error:
             self._failed(error, task, key)
         return None
@@ -124,8 +131,6 @@ class Guard:
         try:
             async with asyncio.timeout(seconds or self.deadline_seconds):
                 return await self.memory.arun(flow, model=self.model)
-        except InvalidInputError:
-            raise
         except Exception as error:
             self._failed(error, task, key)
         return None
@@ -150,13 +155,12 @@ class Guard:
         return twin
 
     def _failed(self, error: Exception, task: Task, key: ConversationKey) -> None:
+        if isinstance(error, InvalidInputError) and error.code is None:
+            raise error  # what was passed is no message; what the database refuses waits like everything else
         try:
             self.memory.outbox.keep(key, task.keep)
         except OutboxFullError as full:
             error = full
         if isinstance(error, TimeoutError):
             error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
-        elif not isinstance(error, SupabaseMemoryError):
-            # A mistake of ours: its text may hold content, its class does not.
-            error = SupabaseMemoryError(f"The memory failed ({type(error).__name__}).", hint="Please report this.")
-        failed(error, task.failure, key, self._on_error)
+        failed(ours(error), task.failure, key, self._on_error)

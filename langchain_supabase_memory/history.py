@@ -2,8 +2,8 @@
 
 `RunnableWithMessageHistory` reads the history when a run begins and may read it again when the run ends, to tell what
 is new by position; and it swallows the error of a failed write. So one instance serves the same snapshot until it
-writes, messages are stored by id so that a repeated history is not stored twice, and a failed write is kept in order
-in the memory's outbox, logged, and shown to whoever asks.
+writes, messages are stored by id so that a repeated history is not stored twice, and a failed write, whatever was
+raised, is kept in order in the memory's outbox, logged, and shown to whoever asks.
 
 The base class leaves `langchain-core` in 2.0, so this module is imported only when it is asked for.
 """
@@ -16,7 +16,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_supabase_memory import conversations
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.guard import OnError, checked, failed
+from langchain_supabase_memory.guard import OnError, checked, failed, ours
 from langchain_supabase_memory.messages import codec
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
             messages: LangChain messages; those without an id get one, on the object itself.
 
         Raises:
-            InvalidInputError: Something passed is no message.
+            InvalidInputError: Something passed is no message; or the database refuses one of those in the outbox.
             OutboxFullError: The write failed, and too many earlier ones wait already.
             SupabaseMemoryError: The write failed, with `on_error="raise"`; the messages are in the outbox.
         """
@@ -125,17 +125,17 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         """Delete the conversation, with everything in it and with what waits for it.
 
         Raises:
-            SupabaseMemoryError: It could not be deleted.
+            SupabaseMemoryError: It could not be deleted; what waits for it waits still.
         """
         self._snapshot = None
-        self._memory.outbox.drop(self._key)
         self._memory.run(conversations.forget(self._key))
+        self._memory.outbox.drop(self._key)
 
     async def aclear(self) -> None:
         """The async twin of `clear`."""
         self._snapshot = None
-        self._memory.outbox.drop(self._key)
         await self._memory.arun(conversations.forget(self._key))
+        self._memory.outbox.drop(self._key)
 
     def __repr__(self) -> str:
         """The ids; it reads nothing."""
@@ -148,13 +148,16 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
 
     def _read(self) -> Flow[list[BaseMessage]]:
         if self._snapshot is None:
+            failure = None
             try:
                 rows = yield from conversations.read_rows(self._key, last=self._max_messages, retention=self._retention)
-            except SupabaseMemoryError as error:
-                self.last_error = error
-                failed(error, "A read failed; the history is taken to be empty", self._key, self._on_error)
-                rows = []
-            self._snapshot = [row["payload"] for row in rows]
+                snapshot = [row["payload"] for row in rows]
+            except Exception as error:
+                failure, snapshot = ours(error), []
+            if failure is not None:
+                self.last_error = failure
+                failed(failure, "A read failed; the history is taken to be empty", self._key, self._on_error)
+            self._snapshot = snapshot
         stored = [codec.from_payload(payload) for payload in self._snapshot]
         known = {message.id for message in stored}
         waiting = [message for message, _ in self._memory.outbox.waiting(self._key) if message.id not in known]
@@ -164,16 +167,15 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         batch = codec.checked(messages)
         codec.ensure_ids(batch)
         self._snapshot = None
+        failure = None
         try:
             yield from self._memory.deliver(self._key, batch, retention=self._retention)
-        except InvalidInputError:
-            raise
-        except SupabaseMemoryError as error:
+        except Exception as error:
+            failure = ours(error)
             self._memory.outbox.keep(self._key, batch)
-            self._failed(error)
-        else:
-            self.last_error = None
-
-    def _failed(self, error: SupabaseMemoryError) -> None:
-        self.last_error = error
-        failed(error, f"A write failed; {self.pending} messages wait in the outbox", self._key, self._on_error)
+        self.last_error = failure
+        if failure is None:
+            return
+        failed(failure, f"A write failed; {self.pending} messages wait in the outbox", self._key, self._on_error)
+        if isinstance(failure, InvalidInputError):
+            raise failure

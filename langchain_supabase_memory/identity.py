@@ -38,6 +38,11 @@ class Bound:
         The thread is `configurable["thread_id"]`. The owner is, in this order: the one that was bound, the user whom
         LangGraph's server authenticated, `user_id` of the run's context, `configurable["user_id"]`, the memory's.
 
+        The server's user is an object that the server made: what a client wrote under `langgraph_auth_user` is a
+        mapping, and counts for nothing. The context and the configuration are the application's word: where they come
+        from a client, that client chooses. Bind `user_id`, let the server authenticate, or give the memory the user's
+        own access token (`SupabaseMemory.as_user`).
+
         Args:
             memory: The memory.
             config: The run's configuration.
@@ -56,12 +61,7 @@ class Bound:
                 "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
             )
         server = getattr(getattr(runtime, "server_info", None), "user", None)
-        user_id = (
-            self.user_id
-            or _field(server, "identity")
-            or _field(configurable.get("langgraph_auth_user"), "identity")
-            or said("user_id", config, runtime)
-        )
+        user_id = self.user_id or getattr(server, "identity", None) or said("user_id", config, runtime)
         agent_id = self.agent_id or said("agent_id", config, runtime)
         return memory.key(thread_id, user_id, agent_id)
 
@@ -108,7 +108,8 @@ def running() -> tuple[RunnableConfig | None, Any]:
 def said(name: str, config: RunnableConfig | None, runtime: Any) -> Any:
     """What the application says for a run: of its context, or else of its configuration."""
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
-    return _field(getattr(runtime, "context", None), name) or configurable.get(name)
+    # Empty is unset: a server without authentication says so of its user.
+    return _field(getattr(runtime, "context", None), name) or configurable.get(name) or None
 
 
 def _field(holder: Any, name: str) -> Any:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.segments import APART, Before, Placed, placed
 from langchain_supabase_memory.chunks.units import Said, Unit, texts, units
-from langchain_supabase_memory.conversations import PAGE, keys, named
+from langchain_supabase_memory.conversations import PAGE, keys, named, set_aside
 from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, call, compute, embed
-from langchain_supabase_memory.messages import content
+from langchain_supabase_memory.messages import codec, content
 from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def index(
         if pending.get("opted_out"):
             return IndexResult(through, made, opted_out=True)
         said = [Said.from_row(row) for row in pending["messages"]]
+        yield from set_aside(key, codec.strange(pending["messages"], [each.message for each in said]))
         stale = pending["stale"] or []
         if patient and pending["waiting"] and (said or stale):
             return IndexResult(through, made, waiting=True)
@@ -137,9 +138,9 @@ def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
     """The chunks of a conversation that are not expired, in order."""
     found: list[Chunk] = []
     while True:
-        page = yield from _page(key, found[-1] if found else None, PAGE, None)
+        page, more = yield from _page(key, found[-1] if found else None, PAGE, None)
         found += page
-        if len(page) < PAGE:
+        if not more:
             return found
 
 
@@ -160,13 +161,13 @@ def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int
     made = 0
     last: Chunk | None = None
     while True:
-        page = yield from _page(key, last, _REEMBEDDED, model)
+        page, more = yield from _page(key, last, _REEMBEDDED, model)
         vectors = (yield from embed([each.content for each in page])) if page else []
         rows = [
             {"id": each.id, "place": each.place, "part": each.part, "embedding": vector}
             for each, vector in zip(page, vectors, strict=True)
         ]
-        is_last = len(page) < _REEMBEDDED
+        is_last = not more
         is_complete = not drop
         if rows or (is_last and drop):
             arguments = {**named(key), "p_model": model, "p_embeddings": rows, "p_drop": drop and is_last}
@@ -185,10 +186,11 @@ def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
     return Chunk(**{**fields, **times, **found})
 
 
-def _page(key: ConversationKey, last: Chunk | None, limit: int, lacking: str | None) -> Flow[list[Chunk]]:
+def _page(key: ConversationKey, last: Chunk | None, limit: int, lacking: str | None) -> Flow[tuple[list[Chunk], bool]]:
+    """The next chunks, and whether there are more."""
     place = {} if last is None else {"p_place": last.place, "p_part": last.part}
-    rows = yield from call("memory_chunks", {**named(key), **place, "p_limit": limit, "p_lacking": lacking})
-    return [chunk(row) for row in rows]
+    page = yield from call("memory_chunks", {**named(key), **place, "p_limit": limit, "p_lacking": lacking})
+    return [chunk(row) for row in page["chunks"]], page["more"]
 
 
 def _before(row: Mapping[str, Any] | None) -> Before | None:
@@ -238,11 +240,14 @@ def _rows(
     for unit in found:
         embedded = vectors[unit.messages[0].sequence]
         ids = [each.message_id for each in unit.messages]
+        first, last = unit.messages[0].sequence, unit.messages[-1].sequence
+        # Of a place and its last edit, never of words: an id tells nothing, and outlives an indexing anew.
+        edited = max((each.edited_at for each in unit.messages if each.edited_at), default="")
         for at, (part, number) in enumerate(zip(unit.parts, numbers, strict=False)):
             yield {
                 "place": place.place,
                 "part": number,
-                "id": str(uuid.uuid5(_IDS, "\n".join([conversation_id, *ids, str(number), part.text]))),
+                "id": str(uuid.uuid5(_IDS, f"{conversation_id} {first} {last} {number} {edited}")),
                 "from_sequence": unit.messages[0].sequence,
                 "to_sequence": unit.messages[-1].sequence,
                 "message_ids": ids,
@@ -252,7 +257,6 @@ def _rows(
                 "speaker": unit.speaker,
                 "said_at": unit.said_at.isoformat(),
                 "content": part.text,
-                "characters": len(part.text),
                 "tokens": part.tokens,
                 "importance": part.importance,
                 "cohesion": place.cohesion if number == 1 else None,

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory import boards, conversations, indexing, summaries, summary_recall, turns, work
 from langchain_supabase_memory.boards.verbs import Boards
+from langchain_supabase_memory.branch import Records
 from langchain_supabase_memory.complete_summary import CompleteSummary, complete_summary
 from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
@@ -17,12 +18,24 @@ from langchain_supabase_memory.context.recalled import Recalling
 from langchain_supabase_memory.controls import Controls
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
-from langchain_supabase_memory.errors import InvalidInputError, SchemaOutdatedError
+from langchain_supabase_memory.errors import (
+    InvalidInputError,
+    SchemaOutdatedError,
+    SupabaseMemoryError,
+    TooLargeError,
+)
 from langchain_supabase_memory.flow import Ask, Compute, Embed, Flow, Step, call
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.messages.redaction.redactor import redactor
-from langchain_supabase_memory.models import DEFAULT_AGENT_ID, ConversationKey, Health, check_id
-from langchain_supabase_memory.outbox import Outbox
+from langchain_supabase_memory.models import (
+    DEFAULT_AGENT_ID,
+    ConversationKey,
+    Health,
+    IndexResult,
+    SummaryResult,
+    check_id,
+)
+from langchain_supabase_memory.outbox import Outbox, Waiting
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.recall.question import Question
 from langchain_supabase_memory.rollout.verbs import Rollouts
@@ -68,15 +81,14 @@ if TYPE_CHECKING:
         Chunk,
         Conversation,
         Coverage,
-        IndexResult,
         Recall,
         RecalledSummary,
         Receipt,
         Reference,
         Segment,
         StoredMessage,
-        SummaryResult,
         Turn,
+        UnreadableMessage,
     )
     from langchain_supabase_memory.recall.ranges import TimeRange
     from langchain_supabase_memory.recall.search import RecallScope
@@ -103,6 +115,9 @@ class Settings(TypedDict, total=False):
     metrics: Metrics | None
     redact: Redactor | Iterable[RedactionRule] | None
 
+
+_REFUSALS: Final = (InvalidInputError, TooLargeError)
+"""What is refused for what it holds, and will be the next time too."""
 
 OUTBOX_LIMIT: Final = 1000
 """The most messages of failed writes kept for a retry, over all conversations of a memory."""
@@ -170,6 +185,7 @@ class SupabaseMemory:
         self.user_id = user_id
         self.agent_id = agent_id
         self.outbox = Outbox(outbox_limit)
+        self.records = Records()
         self.model = None if model is None else SummaryModel(model)
         self.embeddings = (
             embeddings if embeddings is None or isinstance(embeddings, EmbeddingModel) else EmbeddingModel(embeddings)
@@ -210,6 +226,7 @@ class SupabaseMemory:
 
         Raises:
             ConfigurationError: The url or the key is none.
+            AuthenticationError: The access token is none.
         """
         from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
@@ -252,7 +269,8 @@ class SupabaseMemory:
 
         Args:
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
-            claims: The claims of an access token that you have verified, to act as that user under row level security.
+            claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
+                present ones, to act as that user under row level security.
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
@@ -262,6 +280,7 @@ class SupabaseMemory:
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
             ConfigurationError: The connection string cannot be parsed.
+            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
@@ -308,10 +327,13 @@ class SupabaseMemory:
 
         Args:
             identity: Over the Data API the user's access token, or a function that gives it. Over a direct connection
-                the claims of an access token that you have verified.
+                the claims of an access token that you have verified, or a function that gives them.
 
         Returns:
             A memory whose calls row level security judges as that user. Its outbox is its own.
+
+        Raises:
+            AuthenticationError: Nobody is signed in: the token is none, or the claims name no user.
         """
         memory = SupabaseMemory(
             self.transport.as_user(identity),
@@ -343,6 +365,17 @@ class SupabaseMemory:
             )
         return ConversationKey(thread_id, owner, self.agent_id if agent_id is None else agent_id)
 
+    def _whose(self, user_id: str | None) -> str | None:
+        """Whose conversations a verb over several is about: the user's who is named, or the memory's; `None` for all.
+
+        Raises:
+            InvalidInputError: The id is not a usable string; an empty one never means everybody.
+        """
+        if user_id is None:
+            return self.user_id
+        check_id("user_id", user_id)
+        return user_id
+
     # The verbs. What they do, take, return and raise is said at their flows in `conversations`.
 
     def append(
@@ -355,6 +388,7 @@ class SupabaseMemory:
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
         retention: Retention | None = None,
+        idempotency_key: str | None = None,
     ) -> AppendResult:
         """Store messages: once each, in order, all or none, in one round trip. See `conversations.append`."""
         key = self.key(thread_id, user_id, agent_id)
@@ -366,6 +400,7 @@ class SupabaseMemory:
                 created_at=created_at,
                 retention=retention or self.retention,
                 redactor=self.redactor,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -379,6 +414,7 @@ class SupabaseMemory:
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
         retention: Retention | None = None,
+        idempotency_key: str | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
         key = self.key(thread_id, user_id, agent_id)
@@ -390,6 +426,7 @@ class SupabaseMemory:
                 created_at=created_at,
                 retention=retention or self.retention,
                 redactor=self.redactor,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -512,12 +549,12 @@ class SupabaseMemory:
         Call it from a scheduled task. See `conversations.forget_expired`; the memory's retention by default. Without
         any, only expired chunks go.
         """
-        return self.run(conversations.forget_expired(retention or self.retention, user_id=user_id or self.user_id))
+        return self.run(conversations.forget_expired(retention or self.retention, user_id=self._whose(user_id)))
 
     async def aforget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
         """The async twin of `forget_expired`."""
         kept = retention or self.retention
-        return await self.arun(conversations.forget_expired(kept, user_id=user_id or self.user_id))
+        return await self.arun(conversations.forget_expired(kept, user_id=self._whose(user_id)))
 
     def add_turn(
         self,
@@ -528,14 +565,22 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str | None = None,
         retention: Retention | None = None,
+        idempotency_key: str | None = None,
     ) -> AppendResult:
         """Store a complete turn, a user's query and its answer, in one round trip. See `append`.
+
+        With an `idempotency_key`, such as a request's id, the same turn is stored once however often that is tried.
 
         Raises:
             InvalidInputError: One of them is no text, blank, or longer than a million characters.
         """
         return self.append(
-            turns.made(query, response), thread_id=thread_id, user_id=user_id, agent_id=agent_id, retention=retention
+            turns.made(query, response),
+            thread_id=thread_id,
+            user_id=user_id,
+            agent_id=agent_id,
+            retention=retention,
+            idempotency_key=idempotency_key,
         )
 
     async def aadd_turn(
@@ -547,10 +592,17 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str | None = None,
         retention: Retention | None = None,
+        idempotency_key: str | None = None,
     ) -> AppendResult:
         """The async twin of `add_turn`."""
-        turn = turns.made(query, response)
-        return await self.aappend(turn, thread_id=thread_id, user_id=user_id, agent_id=agent_id, retention=retention)
+        return await self.aappend(
+            turns.made(query, response),
+            thread_id=thread_id,
+            user_id=user_id,
+            agent_id=agent_id,
+            retention=retention,
+            idempotency_key=idempotency_key,
+        )
 
     def turns(
         self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
@@ -836,7 +888,7 @@ class SupabaseMemory:
 
         By default for the memory's user; without one for everybody's that the memory may see.
         """
-        owner = user_id or self.user_id
+        owner = self._whose(user_id)
         return self.run(work.status(owner, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit))
 
     async def astatus(
@@ -849,8 +901,19 @@ class SupabaseMemory:
         limit: int | None = None,
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
-        owner = user_id or self.user_id
+        owner = self._whose(user_id)
         return await self.arun(work.status(owner, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit))
+
+    def unreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+        """The messages that cannot be read and are set aside: of the memory's user, or of all it may see.
+
+        See `conversations.unreadable`.
+        """
+        return self.run(conversations.unreadable(self._whose(user_id), limit=limit))
+
+    async def aunreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+        """The async twin of `unreadable`."""
+        return await self.arun(conversations.unreadable(self._whose(user_id), limit=limit))
 
     def queue(self) -> Queue:
         """The work of all conversations, in numbers; it needs a server's rights. See `work.queue`."""
@@ -861,14 +924,17 @@ class SupabaseMemory:
         return await self.arun(work.queue())
 
     def revive(self, *, thread_id: str | None = None, user_id: str | None = None, agent_id: str | None = None) -> int:
-        """Try again what workers have given up; it needs a server's rights. See `work.revive`."""
-        return self.run(work.revive(user_id, agent_id=agent_id, thread_id=thread_id))
+        """Try again what workers have given up; it needs a server's rights. See `work.revive`.
+
+        By default for the memory's user; without one for everybody.
+        """
+        return self.run(work.revive(self._whose(user_id), agent_id=agent_id, thread_id=thread_id))
 
     async def arevive(
         self, *, thread_id: str | None = None, user_id: str | None = None, agent_id: str | None = None
     ) -> int:
         """The async twin of `revive`."""
-        return await self.arun(work.revive(user_id, agent_id=agent_id, thread_id=thread_id))
+        return await self.arun(work.revive(self._whose(user_id), agent_id=agent_id, thread_id=thread_id))
 
     def summarise_due(
         self,
@@ -896,8 +962,8 @@ class SupabaseMemory:
         """
         asked = chosen(None if model is None else SummaryModel(model), self.model)
         within = self.within(policy)
-        keys = self.run(summaries.due(within, user_id=user_id or self.user_id))
-        return {key: self.run(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
+        keys = self.run(summaries.due(within, user_id=self._whose(user_id)))
+        return {key: self.run(_summarised(key, within, asked.name), model=asked) for key in keys}
 
     async def asummarise_due(
         self,
@@ -909,8 +975,8 @@ class SupabaseMemory:
         """The async twin of `summarise_due`."""
         asked = chosen(None if model is None else SummaryModel(model), self.model)
         within = self.within(policy)
-        keys = await self.arun(summaries.due(within, user_id=user_id or self.user_id))
-        return {key: await self.arun(summaries.summarise(key, within, model=asked.name), model=asked) for key in keys}
+        keys = await self.arun(summaries.due(within, user_id=self._whose(user_id)))
+        return {key: await self.arun(_summarised(key, within, asked.name), model=asked) for key in keys}
 
     def summaries(
         self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, last: int | None = None
@@ -984,16 +1050,17 @@ class SupabaseMemory:
         Returns:
             What was done for each conversation that was due.
         """
-        keys = self.run(indexing.due(user_id=user_id or self.user_id, messages=messages))
-        done = {key: self.run(self._index(key, None)) for key in keys}
-        return self.run(summary_recall.index_due(done, search.Scope(user_id or self.user_id), model=self.embedder_name))
+        owner = self._whose(user_id)
+        keys = self.run(indexing.due(user_id=owner, messages=messages))
+        done = {key: self.run(_indexed(key, self._index(key, None))) for key in keys}
+        return self.run(summary_recall.index_due(done, search.Scope(owner), model=self.embedder_name))
 
     async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
-        keys = await self.arun(indexing.due(user_id=user_id or self.user_id, messages=messages))
-        done = {key: await self.arun(self._index(key, None)) for key in keys}
-        scope = search.Scope(user_id or self.user_id)
-        return await self.arun(summary_recall.index_due(done, scope, model=self.embedder_name))
+        owner = self._whose(user_id)
+        keys = await self.arun(indexing.due(user_id=owner, messages=messages))
+        done = {key: await self.arun(_indexed(key, self._index(key, None))) for key in keys}
+        return await self.arun(summary_recall.index_due(done, search.Scope(owner), model=self.embedder_name))
 
     def index_summaries(self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> int:
         """Give a conversation's newest summary a vector of the memory's embedder. See `summary_recall.index`.
@@ -1227,8 +1294,14 @@ class SupabaseMemory:
         return f"SupabaseMemory({self.transport!r}, user_id={self.user_id!r}, agent_id={self.agent_id!r})"
 
     def _flush(self) -> Flow[int]:
+        refusals = []
         for key in self.outbox.conversations():
-            yield from self.deliver(key, [])
+            try:
+                yield from self.deliver(key, [])
+            except _REFUSALS as refusal:  # of one conversation, for which the others need not wait
+                refusals.append(refusal)
+        if refusals:
+            raise refusals[0]
         return len(self.outbox)
 
     def _waiting(self, key: ConversationKey) -> list[BaseMessage]:
@@ -1316,8 +1389,12 @@ class SupabaseMemory:
         metadata: Mapping[str, Any] | None = None,
         replace: bool = True,
         retention: Retention | None = None,
+        branch: Mapping[str, Any] | None = None,
     ) -> Flow[None]:
         """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
+
+        Where the database refuses what one of them holds, those that wait are stored one by one: the one that is
+        refused waits on, and holds nothing else back.
 
         Args:
             key: The conversation.
@@ -1325,23 +1402,64 @@ class SupabaseMemory:
             metadata: What to store beside each of them.
             replace: Whether a message that is there already with other content is replaced.
             retention: What is kept; the memory's by default.
+            branch: What a graph's state holds; see `conversations.append`.
 
         Raises:
-            SupabaseMemoryError: Nothing was stored; what waited still waits, what is new is not kept here.
+            SupabaseMemoryError: What is new was not stored, and is not kept here; what waited and was not stored
+                waits on.
         """
+
+        def stored(
+            batch: Sequence[Waiting | tuple[BaseMessage, None]], branch: Mapping[str, Any] | None = None
+        ) -> Flow[None]:
+            try:
+                yield from conversations.append(
+                    key,
+                    [message for message, _ in batch],
+                    created_at=[time for _, time in batch],
+                    metadata=metadata,
+                    replace=replace,
+                    retention=retention or self.retention,
+                    redactor=self.redactor,
+                    branch=branch,
+                )
+            except TooLargeError:
+                if len(batch) < 2:
+                    raise
+                # In order, in as many calls as the limits ask for; the last says what the graph's state holds.
+                half = len(batch) // 2
+                yield from stored(batch[:half])
+                yield from stored(batch[half:], branch)
+            else:
+                self.outbox.delivered(key, [message for message, _ in batch])
+
         waiting = self.outbox.waiting(key)
-        batch = [*(message for message, _ in waiting), *messages]
-        times = [*(time for _, time in waiting), *(None for _ in messages)]
-        yield from conversations.append(
-            key,
-            batch,
-            created_at=times,
-            metadata=metadata,
-            replace=replace,
-            retention=retention or self.retention,
-            redactor=self.redactor,
-        )
-        self.outbox.delivered(key, batch)
+        fresh = [(message, None) for message in messages]
+        try:
+            return (yield from stored([*waiting, *fresh], branch))
+        except _REFUSALS as refusal:
+            if not waiting or len(waiting) + len(fresh) == 1:
+                raise
+            refused: SupabaseMemoryError = refusal
+        still_refused = False
+        for one in waiting:
+            try:
+                yield from stored([one])
+            except _REFUSALS as refusal:
+                refused, still_refused = refusal, True
+        if fresh or branch is not None:
+            yield from stored(fresh, branch)
+        elif still_refused:
+            raise refused
+
+
+def _summarised(key: ConversationKey, policy: SummaryPolicy, model: str) -> Flow[SummaryResult]:
+    flow = summaries.summarise(key, policy, model=model)
+    return conversations.alone(key, flow, lambda word: SummaryResult(-1, failed=word))
+
+
+def _indexed(key: ConversationKey, flow: Flow[IndexResult]) -> Flow[IndexResult]:
+    return conversations.alone(key, flow, lambda word: IndexResult(-1, failed=word))
 
 
 def _check() -> Flow[script.Installed]:

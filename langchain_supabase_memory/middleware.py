@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory import chaining
 from langchain_supabase_memory import commands as spoken
+from langchain_supabase_memory.branch import Record
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.graph import (
     SUMMARISING,
+    Following,
     Loader,
-    after,
+    Thread,
+    following,
     recall_scope,
     report_event,
-    store,
-    store_new,
-    storing,
     thread,
 )
 from langchain_supabase_memory.guard import Guard, OnError, Task
@@ -41,7 +42,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from langchain_core.messages import BaseMessage, HumanMessage
+    from langchain_core.messages import HumanMessage
     from langgraph.runtime import Runtime
 
     from langchain_supabase_memory.context.pack import ContextPack
@@ -54,18 +55,28 @@ if TYPE_CHECKING:
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state, and the id of the newest message that is stored: all that the memory keeps there."""
+    """The agent's state, and which of it is stored: ids and digests are all that the memory keeps there."""
 
-    supabase_memory_stored: NotRequired[Annotated[str, PrivateStateAttr]]
+    supabase_memory_stored: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
 class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     """Gives an agent of `create_agent` a memory.
 
     What is new is stored before and after each model call, so that an error, an interrupt, a retry or a killed process
-    loses nothing and repeats nothing. Each model call gets the bounded context in place of the whole history; it is
+    loses nothing and repeats nothing. At the end of a turn it is stored as it stands in the state then, whatever other
+    middleware made of it. Each model call gets the bounded context in place of the whole history; it is
     not written into the state. The thread and the owner come from the run's configuration and context (see
     `identity.Bound`), never from what was said.
+
+    The graph's state decides which of its messages are current. What the newest state has left, because the graph was
+    forked, went back in time, made an answer anew, or removed a message, is superseded: no prompt, summary or search
+    has it, `coverage` names it, and it comes back when the state does. What was stored by hand, or before the graph's
+    thread began, always stays. So does what a state without a checkpointer does not have, and what was trimmed: by
+    LangChain's `SummarizationMiddleware`, by `SupabaseSummarizationNode`, or by the application, which says so with
+    `trims`. A checkpointer that was wiped begins a new thread behind what is stored; a fork from before the first
+    message is known by the checkpoint that the run names. Agents whose states differ need ids of their own
+    (`agent_id`).
 
     Args:
         memory: Where the conversation is.
@@ -82,6 +93,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once.
         commands: Whether a user's message that is just `/summarize` (or `/summarise`) is answered by the memory: it
             summarises now, and says what the board holds. Neither the command nor the answer is stored.
+        trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
+            its beginning were not removed.
         on_error: What happens when the memory fails: it is logged, also raised, or also handed to a function. Unless
             it is raised, the agent answers without memory.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -112,6 +125,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         project_id: str | None = None,
         rollout: Rollout | None = None,
         commands: bool = True,
+        trims: bool = False,
         on_error: OnError = "log",
         deadline_seconds: float = 10.0,
     ) -> None:
@@ -128,57 +142,56 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._commands = commands
+        self._trims = trims
         self.trace_policy = _without_payload()
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Answer a command to the memory, so that the model does not see it."""
-        said = self._said(state)
-        asked = spoken.command(said)
+        run = self._thread(state)
+        asked = spoken.command(run.said) if self._commands else None
         if asked is None:
             return None
         key, task, seconds = self._summarising(runtime)
-        if len(said) > 1:
-            self._guard.run(store_new(self._memory, key, said[:-1]), storing(said[:-1]), key)
+        stored = self._store(replace(run, current=[]), key)
         text = self._guard.run(self._summarised(key), task, key, seconds=seconds)
-        return self._told(asked, text)
+        return {**(stored or {}), **self._told(asked, text)}
 
     @hook_config(can_jump_to=["end"])
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `before_agent`."""
-        said = self._said(state)
-        asked = spoken.command(said)
+        run = self._thread(state)
+        asked = spoken.command(run.said) if self._commands else None
         if asked is None:
             return None
         key, task, seconds = self._summarising(runtime)
-        if len(said) > 1:
-            await self._guard.arun(store_new(self._memory, key, said[:-1]), storing(said[:-1]), key)
+        stored = await self._astore(replace(run, current=[]), key)
         text = await self._guard.arun(self._summarised(key), task, key, seconds=seconds)
-        return self._told(asked, text)
+        return {**(stored or {}), **self._told(asked, text)}
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what came from the user and from tools."""
-        return self._store(state, runtime)
+        return self._store(self._thread(state), self._key(runtime))
 
     async def abefore_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `before_model`."""
-        return await self._astore(state, runtime)
+        return await self._astore(self._thread(state), self._key(runtime))
 
     def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what the model answered."""
-        return self._store(state, runtime)
+        return self._store(self._thread(state), self._key(runtime))
 
     async def aafter_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `after_model`."""
-        return await self._astore(state, runtime)
+        return await self._astore(self._thread(state), self._key(runtime))
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what other middleware added at the end."""
-        return self._store(state, runtime)
+        return self._store(self._thread(state), self._key(runtime))
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `after_agent`."""
-        return await self._astore(state, runtime)
+        return await self._astore(self._thread(state), self._key(runtime))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -186,16 +199,15 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """Give the model the bounded context."""
         key = self._key(request.runtime)
         if self._staged is not None:
-            run = thread(request.messages)
+            run = self._requested(request)
             given = self._staged.prompt(key, run, request.runtime.stream_writer)
             last = None if given.messages is None else [*run.system, *given.messages]
             try:
                 return self._answered(request, handler, key, given.pack, last)
             finally:
                 given.settle(request.runtime.stream_writer)
-        return self._answered(
-            request, handler, key, self._loader.load(key, thread(request.messages), request.runtime.stream_writer)
-        )
+        pack = self._loader.load(key, self._requested(request), request.runtime.stream_writer)
+        return self._answered(request, handler, key, pack)
 
     def _answered(
         self,
@@ -216,14 +228,14 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """The async twin of `wrap_model_call`."""
         key = self._key(request.runtime)
         if self._staged is not None:
-            run = thread(request.messages)
+            run = self._requested(request)
             given = await self._staged.aprompt(key, run, request.runtime.stream_writer)
             last = None if given.messages is None else [*run.system, *given.messages]
             try:
                 return await self._aanswered(request, handler, key, given.pack, last)
             finally:
                 await given.asettle(request.runtime.stream_writer)
-        pack = await self._loader.aload(key, thread(request.messages), request.runtime.stream_writer)
+        pack = await self._loader.aload(key, self._requested(request), request.runtime.stream_writer)
         return await self._aanswered(request, handler, key, pack)
 
     async def _aanswered(
@@ -239,9 +251,16 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         stamp = self._stamp(request, key, pack)
         return _stamped(await handler(self._bounded(request, pack, stamp)), stamp)
 
-    def _said(self, state: MemoryState) -> list[BaseMessage]:
-        """What was said, if its end may be a command."""
-        return thread(state["messages"]).said if self._commands else []
+    def _thread(self, state: Any) -> Thread:
+        """The state's messages, and what of them was stored last."""
+        return thread(state["messages"], running()[0], trims=self._trims, record=Record.of(state.get(_STORED)))
+
+    def _requested(self, request: ModelRequest[Any]) -> Thread:
+        """The messages of a request; other middleware may have made others of the state's."""
+        state = self._thread(request.state)
+        run = thread(request.messages)
+        is_same = len(run.messages) == len(state.messages) and all(map(is_, run.messages, state.messages))
+        return replace(run, origin=state, lineage=state.lineage if is_same else run.lineage)
 
     def _summarising(self, runtime: Any) -> tuple[ConversationKey, Task, float]:
         key = self._key(runtime)
@@ -262,26 +281,22 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _key(self, runtime: Any) -> ConversationKey:
         return self._bound.key(self._memory, running()[0], runtime)
 
-    def _store(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
-        fresh, flow, key = self._storing(state, runtime)
-        if not fresh or not self._guard.run(flow, storing(fresh), key):
-            return None
-        return {_STORED: fresh[-1].id}
+    def _store(self, run: Thread, key: ConversationKey) -> dict[str, Any] | None:
+        """Bring the store to the state."""
+        changes = self._following(run, key)
+        made = None if changes is None else self._guard.run(changes.flow(), changes.task, key)
+        return None if made is None else {_STORED: made.to_dict()}
 
-    async def _astore(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
-        fresh, flow, key = self._storing(state, runtime)
-        if not fresh or not await self._guard.arun(flow, storing(fresh), key):
-            return None
-        return {_STORED: fresh[-1].id}
+    async def _astore(self, run: Thread, key: ConversationKey) -> dict[str, Any] | None:
+        """The async twin of `_store`."""
+        changes = self._following(run, key)
+        made = None if changes is None else await self._guard.arun(changes.flow(), changes.task, key)
+        return None if made is None else {_STORED: made.to_dict()}
 
-    def _storing(self, state: MemoryState, runtime: Any) -> tuple[list[BaseMessage], Flow[bool], ConversationKey]:
-        """What may be new, and the flow that stores it."""
-        said, stored, key = thread(state["messages"]).said, state.get(_STORED), self._key(runtime)
-        fresh = after(said, stored)
-        if stored is None:
-            # A run without a checkpointer, or its first: the store itself is asked what it has.
-            return fresh, store_new(self._memory, key, fresh), key
-        return fresh, store(self._memory, key, fresh, replace=True), key
+    def _following(self, run: Thread, key: ConversationKey) -> Following | None:
+        """What is to be stored; `None` if that is nothing."""
+        changes = following(self._memory, key, run)
+        return changes if run.messages and not changes.is_done else None
 
     def _bounded(
         self, request: ModelRequest[Any], pack: ContextPack, stamp: Mapping[str, Any] | None

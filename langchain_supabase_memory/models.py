@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +20,8 @@ Role = Literal["user", "assistant", "system", "tool"]
 DEFAULT_AGENT_ID = "default"
 """The agent of a conversation where none is named."""
 
-_LONGEST_ID = 512
+LONGEST_ID = 512
+"""The most bytes of an id, in UTF-8: three of them are an entry of an index."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class ConversationKey:
     """What names one conversation.
 
     Attributes:
-        thread_id: Any string of 1 to 512 characters: a LangGraph thread, a session, a ticket.
+        thread_id: Any string of 1 to 512 bytes of UTF-8: a LangGraph thread, a session, a ticket.
         user_id: The owner; `None` means the subject of the caller's access token.
         agent_id: Which of several agents the user talks to.
 
@@ -54,20 +56,30 @@ def check_id(name: str, value: object) -> None:
         value: The id.
 
     Raises:
-        InvalidInputError: `value` is not a string of 1 to 512 printable characters.
+        InvalidInputError: `value` is not a string of 1 to 512 bytes of UTF-8 without control characters.
     """
     if not isinstance(value, str):
         raise InvalidInputError(
             f"{name} must be a string, not {type(value).__name__}.", hint=f"Pass {name}=str(...), for example."
         )
-    if not value or len(value) > _LONGEST_ID:
-        raise InvalidInputError(
-            f"{name} must have 1 to {_LONGEST_ID} characters, not {len(value)}.", hint=f"Pass a {name}."
-        )
-    if any(character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff" for character in value):
+    if _UNUSABLE.search(value):
         raise InvalidInputError(
             f"{name} has a control character or half a surrogate pair.", hint=f"Remove it from {name}."
         )
+    if not 0 < len(value.encode()) <= LONGEST_ID:
+        raise InvalidInputError(
+            f"{name} must have 1 to {LONGEST_ID} bytes of UTF-8, not {len(value.encode())}.",
+            hint=f"Pass a shorter {name}." if value else f"Pass a {name}.",
+        )
+
+
+# The same rule as the domain `memory.id` in `sql/tables`.
+_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def is_id(value: object) -> bool:
+    """Whether a value can name something; see `check_id`."""
+    return isinstance(value, str) and not _UNUSABLE.search(value) and 0 < len(value.encode()) <= LONGEST_ID
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,7 @@ class StoredMessage:
         updated_at: When it was last replaced by a message of the same id; `None` if never.
         metadata: What the caller stored beside it.
         images: Its images and files: `[{"kind", "url" or "inline_characters", "mime_type"}]`.
+        unreadable: Why no message can be made of it, in a word; `None` if one can.
     """
 
     sequence: int
@@ -99,6 +112,28 @@ class StoredMessage:
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] | None = None
     images: list[dict[str, Any]] | None = None
+    unreadable: str | None = None
+
+
+@dataclass(frozen=True)
+class UnreadableMessage:
+    """A stored message of which no LangChain message can be made: where it is, and why, without its content.
+
+    Attributes:
+        user_id: The owner.
+        agent_id: The agent.
+        thread_id: The thread.
+        sequence: Its number in the conversation.
+        message_id: Its id.
+        reason: Why, in a word.
+    """
+
+    user_id: str
+    agent_id: str
+    thread_id: str
+    sequence: int
+    message_id: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -246,8 +281,8 @@ class BoardResult:
     opted_out: bool = False
 
 
-State = Literal["verbatim", "segment", "omitted", "expired", "forgotten"]
-"""Where a message is: in the next pack as it was said, in a summary, in neither (and why), or gone."""
+State = Literal["verbatim", "segment", "omitted", "expired", "forgotten", "superseded"]
+"""Where a message is: in the next pack as it was said, in a summary, in neither (and why), gone, or on no branch."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_supabase_memory import conversations, summaries
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.graph import (
+    Following,
     Loader,
     Thread,
+    following,
     recall_scope,
     report_event,
-    store_new,
-    storing,
     stream_writer,
     thread,
 )
@@ -60,6 +60,7 @@ class _Node(Runnable[Any, dict[str, Any]]):
         deadline_seconds: How long one operation of the memory may take, in seconds.
         model: The summary model, if it is not the memory's.
         name: The node's name.
+        trims: Whether the graph trims its messages itself, with `RemoveMessage`; see `SupabaseMemoryMiddleware`.
     """
 
     def __init__(
@@ -73,20 +74,39 @@ class _Node(Runnable[Any, dict[str, Any]]):
         deadline_seconds: float = 10.0,
         model: Summariser | None = None,
         name: str | None = None,
+        trims: bool = False,
     ) -> None:
         self.name = name or type(self).__name__
         self._memory = memory
         self._bound = Bound(user_id, agent_id)
         self._input = input_messages_key
+        self._trims = trims
         self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
         ambient, runtime = running()
         return self._bound.key(self._memory, config or ambient, runtime)
 
-    def _thread(self, state: Any) -> Thread:
+    def _thread(self, state: Any, config: RunnableConfig | None) -> Thread:
         found = state.get(self._input) if isinstance(state, dict) else getattr(state, self._input, None)
-        return thread([] if found is None else found)
+        return thread([] if found is None else found, config or running()[0], trims=self._trims)
+
+    def _store(self, run: Thread, key: ConversationKey) -> None:
+        """Bring the store to the state."""
+        changes = self._following(run, key)
+        if changes is not None:
+            self._guard.run(changes.flow(), changes.task, key)
+
+    async def _astore(self, run: Thread, key: ConversationKey) -> None:
+        """The async twin of `_store`."""
+        changes = self._following(run, key)
+        if changes is not None:
+            await self._guard.arun(changes.flow(), changes.task, key)
+
+    def _following(self, run: Thread, key: ConversationKey) -> Following | None:
+        """What is to be stored; `None` if that is nothing."""
+        changes = following(self._memory, key, run)
+        return changes if run.messages and not changes.is_done else None
 
     def __repr__(self) -> str:
         """The node's name; it reads nothing."""
@@ -94,9 +114,10 @@ class _Node(Runnable[Any, dict[str, Any]]):
 
 
 class SaveTurnNode(_Node):
-    """Stores what is new in the state's messages: once each, in order. Put it after the model.
+    """Stores the state's messages: once each, in order, as they are now. Put it after the model.
 
-    Arguments as for every node, see `_Node`. It returns no update.
+    What the state has left, because the graph was forked or a message removed, is superseded; see
+    `SupabaseMemoryMiddleware`. Arguments as for every node, see `_Node`. It returns no update.
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
@@ -105,14 +126,14 @@ class SaveTurnNode(_Node):
         Raises:
             InvalidInputError: No thread or nobody is named, or the state holds no messages.
         """
-        run, key = self._thread(input), self._key(config)
-        self._guard.run(store_new(self._memory, key, run.said), storing(run.said), key)
+        run, key = self._thread(input, config), self._key(config)
+        self._store(run, key)
         return {}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """The async twin of `invoke`."""
-        run, key = self._thread(input), self._key(config)
-        await self._guard.arun(store_new(self._memory, key, run.said), storing(run.said), key)
+        run, key = self._thread(input, config), self._key(config)
+        await self._astore(run, key)
         return {}
 
 
@@ -167,9 +188,9 @@ class LoadContextNode(_Node):
         Raises:
             InvalidInputError: No thread or nobody is named, or the state holds no messages.
         """
-        run, key = self._thread(input), self._key(config)
+        run, key = self._thread(input, config), self._key(config)
         if self._stores:
-            self._guard.run(store_new(self._memory, key, run.said), storing(run.said), key)
+            self._store(run, key)
         if self._staged is None:
             return self._update(run, self._loader.load(key, run, stream_writer()))
         given = self._staged.prompt(key, run, stream_writer())
@@ -178,9 +199,9 @@ class LoadContextNode(_Node):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """The async twin of `invoke`."""
-        run, key = self._thread(input), self._key(config)
+        run, key = self._thread(input, config), self._key(config)
         if self._stores:
-            await self._guard.arun(store_new(self._memory, key, run.said), storing(run.said), key)
+            await self._astore(run, key)
         if self._staged is None:
             return self._update(run, await self._loader.aload(key, run, stream_writer()))
         given = await self._staged.aprompt(key, run, stream_writer())

@@ -224,7 +224,7 @@ def pieces(
 def lines(messages: Iterable[tuple[int, BaseMessage]], times: Mapping[int, str] | None = None) -> list[Line]:
     """Messages as a writer sees them, each whole. Arguments as for `pieces`."""
     known = times or {}
-    return [_line(sequence, message, content.shown(message), known.get(sequence)) for sequence, message in messages]
+    return [_line(sequence, message, _spoken(message)[0], known.get(sequence)) for sequence, message in messages]
 
 
 def _piece(held: Iterable[tuple[str, Line]]) -> Piece:
@@ -239,7 +239,10 @@ def _line(sequence: int, message: BaseMessage, text: str, said_at: str | None) -
 def _elements(
     sequence: int, message: BaseMessage, characters: int, said_at: str | None
 ) -> Iterator[tuple[int, str, Line]]:
-    parts = list(_parts(content.shown(message), characters)) or [""]
+    spoken, named = _spoken(message)
+    shown = "\n".join(filter(None, [spoken, named]))
+    parts = list(_parts(shown, characters)) or [""]
+    left = len(spoken)
     for place, part in enumerate(parts, 1):
         attributes: dict[str, str | int] = {"number": sequence, "role": content.role(message)}
         if message.name:
@@ -248,7 +251,14 @@ def _elements(
             attributes["at"] = said_at[:_TO_THE_MINUTE]
         if len(parts) > 1:
             attributes["part"] = f"{place} of {len(parts)}"
-        yield len(escaped(part)), element("message", part, **attributes), _line(sequence, message, part, said_at)
+        yield len(escaped(part)), element("message", part, **attributes), _line(sequence, message, part[:left], said_at)
+        left = max(left - len(part), 0)
+
+
+def _spoken(message: BaseMessage) -> tuple[str, str]:
+    """What was said, and the names of what is no words; where nothing was, these are what a writer can know."""
+    spoken, named = content.spoken(message)
+    return (spoken, named) if spoken else (named, "")
 
 
 def _parts(text: str, characters: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.conversations import moment
+from langchain_supabase_memory.conversations import key_of, moment
 from langchain_supabase_memory.errors import EmbeddingError
 from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.models import ConversationKey, IndexResult, RecalledSummary
@@ -124,7 +124,9 @@ def index_due(
         except EmbeddingError as error:
             failed = error.message
         for row in rows:
-            key = ConversationKey(row["thread_id"], row["user_id"], row["agent_id"])
+            key = key_of(row)
+            if key is None:
+                continue
             before = results.get(key) or IndexResult(row["indexed_through"])
             results[key] = IndexResult(
                 through_sequence=before.through_sequence,

@@ -92,8 +92,8 @@ def turns(
                 "p_retention": kept(retention),
             },
         )
-        found = [*map(_turn, page), *found]
-        if len(page) < wanted:
+        found = [*map(_turn, page["turns"]), *found]
+        if not page["more"] or not page["turns"]:
             break
     return found
 
@@ -116,7 +116,7 @@ def turn(key: ConversationKey, number: int, *, retention: Retention | None = Non
         raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
     place: dict[str, Any] = {"p_number": number} if number > 0 else {"p_last": 1, "p_skip": -number - 1}
     page = yield from call("memory_turns", {**named(key), **place, "p_retention": kept(retention)})
-    return _turn(page[0]) if page else None
+    return next(map(_turn, page["turns"]), None)
 
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langchain_supabase_memory.conversations import PAGE, keys, named
+from langchain_supabase_memory.conversations import PAGE, key_of, keys, named
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.models import ConversationKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
 
 WorkState = Literal["idle", "due", "running", "waiting", "dead"]
@@ -36,6 +36,7 @@ class Lease:
         position: Where the conversation stood when it was taken.
         requested: Whether somebody asked for it to be summarised now.
         drafts: Answers of a model that an earlier try left, by the digest of the question.
+        left_out: The duties that wait after a failure, or were given up, and are not due now.
     """
 
     key: ConversationKey
@@ -46,11 +47,27 @@ class Lease:
     position: tuple[Any, ...]
     requested: bool = False
     drafts: Mapping[str, str] = field(default_factory=dict, repr=False)  # repr=False: they are content
+    left_out: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, Any]:
         """As the SQL functions know it."""
         return {"user_id": self.key.user_id, "conversation_id": self.conversation_id, "token": self.token}
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A duty that failed, and waits.
+
+    Attributes:
+        error: Why, in a word.
+        failures: How often in a row.
+        until: When it is tried again; `None` if it was given up.
+    """
+
+    error: str
+    failures: int
+    until: datetime | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +88,7 @@ class ConversationStatus:
         due_since: Since when there is something to do.
         attempts: How often that was tried.
         error: Why the last try failed, in a word.
+        paused: What failed and waits, or was given up, by the name of the duty; `all` if nothing is left to do beside.
         worker: Which worker is at it.
         priority: Higher goes first.
         archived_at: Since when it is archived.
@@ -94,6 +112,7 @@ class ConversationStatus:
     priority: int
     archived_at: datetime | None
     updated_at: datetime
+    paused: Mapping[str, Pause] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,11 +120,14 @@ class Queue:
     """The work of all conversations.
 
     Attributes:
-        depth: How many conversations there is something to do for.
+        depth: How many conversations there is something to do for, now or later.
         due: How many of them could be taken now.
         leases: How many are taken.
         waiting: How many wait after a failure.
-        dead: How many were given up.
+        dead: Of how many something was given up.
+        unreadable: How many of them were set aside because their ids cannot be used.
+        unreadable_messages: How many messages are set aside because they cannot be read; see `memory.unreadable()`.
+        paused: Of how many each duty failed, and waits or was given up.
         lag_seconds: How long the oldest has been due, in seconds.
         next_seconds: When the next can be taken, in seconds from now; `None` if there is none.
         vector_bytes: What the vectors and their index take, in bytes.
@@ -116,15 +138,34 @@ class Queue:
     leases: int = 0
     waiting: int = 0
     dead: int = 0
+    unreadable: int = 0
+    unreadable_messages: int = 0
+    paused: Mapping[str, int] = field(default_factory=dict)
     lag_seconds: float = 0.0
     next_seconds: float | None = None
     vector_bytes: int = 0
 
 
+UNREADABLE: Final = "unreadable"
+"""Why a conversation was set aside whose ids cannot be used here."""
+
+_MOST_CLAIMS: Final = 10
+"""So often a claim is repeated at once that found only what cannot be used."""
+
+
 def claim(
-    worker: str, *, limit: int, lease_seconds: float, settle_seconds: float, user_id: str | None = None
+    worker: str,
+    *,
+    limit: int,
+    lease_seconds: float,
+    settle_seconds: float,
+    user_id: str | None = None,
+    slots: int | None = None,
+    held: Mapping[str, int] | None = None,
 ) -> Flow[list[Lease]]:
-    """Take conversations that are due, the most urgent first; nobody else gets them as long as the lease holds.
+    """Take conversations that are due; nobody else gets them as long as the lease holds.
+
+    It goes round by owner, one conversation each; of one owner the most urgent comes first.
 
     Args:
         worker: Who takes them, for who looks at the queue.
@@ -132,30 +173,59 @@ def claim(
         lease_seconds: How long they are held without a heartbeat, in seconds.
         settle_seconds: How long a conversation must have been due, in seconds, so that a burst is one piece of work.
         user_id: Only this user's.
+        slots: How many the worker has at once, of which one owner gets half while others wait; `None` for no bound.
+        held: How many of them it has now, by owner.
     """
-    rows = yield from call(
-        "memory_claim",
-        {
-            "p_worker": worker,
-            "p_limit": limit,
-            "p_lease_seconds": lease_seconds,
-            "p_settle_seconds": settle_seconds,
-            "p_user_id": user_id,
-        },
-    )
-    return [
-        Lease(
-            ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]),
-            row["conversation_id"],
-            row["token"],
-            row["attempts"],
-            float(row["waited"]),
-            tuple(row["position"]),
-            row["requested"],
-            row["drafts"] or {},
+    leases: list[Lease] = []
+    for _ in range(_MOST_CLAIMS):
+        rows = yield from call(
+            "memory_claim",
+            {
+                "p_worker": worker,
+                "p_limit": limit,
+                "p_lease_seconds": lease_seconds,
+                "p_settle_seconds": settle_seconds,
+                "p_user_id": user_id,
+                "p_slots": slots,
+                "p_held": dict(held or {}),
+            },
         )
-        for row in rows
-    ]
+        for row in rows:
+            key = key_of(row)
+            if key is None:
+                yield from _set_aside(row)
+            else:
+                leases.append(_lease(key, row))
+        if leases or not rows:
+            break
+    return leases
+
+
+def _lease(key: ConversationKey, row: Mapping[str, Any]) -> Lease:
+    return Lease(
+        key,
+        row["conversation_id"],
+        row["token"],
+        row["attempts"],
+        float(row["waited"]),
+        tuple(row["position"]),
+        row["requested"],
+        row["drafts"] or {},
+        tuple(row["paused"]),
+    )
+
+
+def _set_aside(row: Mapping[str, Any]) -> Flow[None]:
+    """Give up at once what no worker could name."""
+    arguments = {
+        "p_user_id": row["user_id"],
+        "p_conversation_id": row["conversation_id"],
+        "p_token": row["token"],
+        "p_position": row["position"],
+        "p_error": UNREADABLE,
+        "p_max_attempts": 0,
+    }
+    yield from call("memory_finish", arguments)
 
 
 def heartbeat(leases: Iterable[Lease], *, lease_seconds: float) -> Flow[set[str]]:
@@ -195,15 +265,23 @@ def keep_draft(lease: Lease, digest: str, answer: str) -> Flow[bool]:
 
 
 def finish(
-    lease: Lease, *, error: str | None = None, served: bool = False, most_attempts: int = 8, retry_seconds: float = 30.0
+    lease: Lease,
+    *,
+    error: str | None = None,
+    failed: Mapping[str, str] | None = None,
+    served: bool = False,
+    most_attempts: int = 8,
+    retry_seconds: float = 30.0,
 ) -> Flow[Outcome]:
     """Give a conversation back.
 
     Args:
         lease: What was taken.
         error: Why it failed, in a word and never with content; `None` if all that was due is done.
+        failed: Which duties failed, and why, in a word each: they wait, and the others go on when there is something to
+            do. `None` with an error means that all did.
         served: Whether a wish for a summary is fulfilled.
-        most_attempts: After so many failures in a row it is given up.
+        most_attempts: After so many failures in a row a duty is given up.
         retry_seconds: The wait after the first failure, in seconds, with jitter; it doubles up to an hour.
     """
     answer = yield from call(
@@ -217,6 +295,8 @@ def finish(
             "p_served": served,
             "p_max_attempts": most_attempts,
             "p_retry_seconds": retry_seconds,
+            "p_failed": None if failed is None else dict(failed),
+            "p_left_out": list(lease.left_out),
         },
     )
     outcome: Outcome = answer["outcome"]
@@ -235,6 +315,11 @@ def release(leases: Iterable[Lease]) -> Flow[int]:
 
 def revive(user_id: str | None, *, agent_id: str | None = None, thread_id: str | None = None) -> Flow[int]:
     """Try again what was given up.
+
+    Args:
+        user_id: Only this user's; `None` means everybody's.
+        agent_id: Only this agent's.
+        thread_id: Only this thread's.
 
     Returns:
         How many conversations.
@@ -274,6 +359,9 @@ def status(
         thread_id: Only this thread's.
         state: Only those in this state.
         limit: The most; `None` means all.
+
+    Returns:
+        Their status. A conversation whose ids cannot be used is left out, and logged.
     """
     found: list[ConversationStatus] = []
     last: Mapping[str, Any] = {}
@@ -291,7 +379,7 @@ def status(
                 "p_after": last.get("id"),
             },
         )
-        found += [_status(row) for row in page]
+        found += [_status(key, row) for row in page if (key := key_of(row)) is not None]
         if len(page) < wanted:
             break
         last = page[-1]
@@ -354,18 +442,23 @@ def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:
     return archived
 
 
-def _status(row: Mapping[str, Any]) -> ConversationStatus:
+def _status(key: ConversationKey, row: Mapping[str, Any]) -> ConversationStatus:
     same = ("state", "next_sequence", "summarised_through", "indexed_through", "board_through", "board_version")
     return ConversationStatus(
-        key=ConversationKey(row["thread_id"], row["user_id"], row["agent_id"]),
+        key=key,
         messages=row["message_count"],
         due_since=_time(row["since"]),
         attempts=row["attempts"] or 0,
         worker=row["worker"],
         archived_at=_time(row["archived_at"]),
         updated_at=datetime.fromisoformat(row["updated_at"]),
+        paused={duty: _pause(each) for duty, each in (row["paused"] or {}).items()},
         **{name: row[name] for name in (*same, "tokens_saved", "quality", "error", "priority")},
     )
+
+
+def _pause(row: Mapping[str, Any]) -> Pause:
+    return Pause(row["error"], row["failures"], None if row["until"] == "infinity" else _time(row["until"]))
 
 
 def _time(value: str | None) -> datetime | None:

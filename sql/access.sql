@@ -4,13 +4,14 @@ do $access$
 declare
   -- Tables of users: each row belongs to user_id, and is theirs alone.
   v_owned  constant text[] := array['conversations', 'conversation_messages', 'conversation_summaries', 'gone_messages',
+    'superseded_messages',
     'working_memory_chunks', 'chunk_lexemes', 'chunk_embeddings', 'store_items', 'store_vectors',
     'summary_embeddings', 'promotions', 'conversation_summary_boards', 'conversation_board_items',
     'conversation_board_changes', 'opt_outs', 'chunk_ratings', 'control_changes', 'context_comparisons'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- What workers share: for servers alone; a user may see the work on conversations of their own.
-  v_work   constant text[] := array['work', 'drafts', 'chores'];
+  v_work   constant text[] := array['work', 'owners', 'drafts', 'chores'];
   v_server constant text[] := array[
     'memory_claim', 'memory_heartbeat', 'memory_keep_draft', 'memory_finish', 'memory_release', 'memory_revive', 'memory_chore',
     'memory_rederive', 'memory_idle', 'memory_queue', 'memory_set_rollout', 'memory_rollouts'];
@@ -25,7 +26,8 @@ declare
     'memory_commit_parent', 'memory_describe_summary', 'memory_pending_board', 'memory_commit_board', 'memory_board',
     'memory_edit_board', 'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_rate_chunk', 'memory_edit_summary',
     'memory_control_changes', 'memory_request', 'memory_archive', 'memory_status',
-    'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report'];
+    'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
+    'memory_limits', 'memory_set_aside', 'memory_unreadable'];
   v_name   text;
   v_policy record;
 begin
@@ -41,19 +43,27 @@ begin
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.owner(text), memory_private.uncover(text, uuid, bigint, text),
-    memory_private.tail(text, uuid, bigint, bigint, integer), memory_private.retain(text, uuid, json),
+    memory_private.owner(text), memory_private.allowed(), memory_private.admit(json, boolean), memory_private.is_flat(text),
+    memory_private.is_list(text[]),
+    memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),
+    memory_private.tail(text, uuid, bigint, bigint, integer, bigint), memory_private.retain(text, uuid, json),
+    memory_private.place(text, uuid, text), memory_private.characters_before(text, uuid, bigint),
+    memory_private.resettle(text, uuid, bigint, bigint[], bigint, bigint, bigint),
+    memory_private.supersede(text, uuid, bigint[]), memory_private.restore(text, uuid, bigint[]),
+    memory_private.follow(text, text, text, json), memory_private.followed(text, uuid, bigint, json, jsonb),
+    memory_private.expire_superseded(text, uuid, timestamptz, bigint),
     memory_private.reposition(text, uuid), memory_private.folded(text), memory_private.mentions(text, text[], text),
     memory_private.unmentioned(text, text[], text), memory_private.sentences(text),
     memory_private.unsaid(text, text[]), memory_private.telling(text[]), memory_private.deleted(text, uuid), memory_private.topics(text, uuid),
     memory_private.told_topics(text, uuid), memory_private.hold_opt_outs(text, boolean),
     memory_private.underive(text, uuid), memory_private.drop_topic(text, uuid, text),
     memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer, float8),
-    memory_private.lexemes(text, text), memory_private.language(text),
+    memory_private.config(text), memory_private.lexemes(text, text), memory_private.language(text),
     memory_private.summary_words(text, text),
     memory_private.indexed(text, text, timestamptz),
     memory_private.drop_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
-    memory_private.unchunk(text, uuid, bigint, bigint),
+    memory_private.unchunk(text, uuid, bigint, bigint, boolean), memory_private.unrate(text, uuid, bigint[]),
+    memory_private.unindex(text, uuid, bigint),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
     memory_private.together(text, uuid, bigint, integer, integer, boolean),
     memory_private.shown(memory.working_memory_chunks, memory.conversations),
@@ -65,6 +75,7 @@ begin
     memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),
     memory_private.unboard_items(text, uuid, bigint, text),
     memory_private.board_items(text, uuid, boolean, integer),
+    memory_private.state(timestamptz, timestamptz), memory_private.failures(jsonb, text[]),
     memory_private.in_share(text, float8), memory_private.expire_comparisons(text, uuid),
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
@@ -73,6 +84,9 @@ begin
     memory_private.store_namespaces(text, json, timestamptz),
     memory_private.store_embed(text, text, text, text, json), memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
+  grant execute on function
+    memory_private.is_alive(jsonb), memory_private.resumes_at(jsonb), memory_private.waits(jsonb),
+    memory_private.take(text, timestamptz, text, float8) to service_role;
   -- They run with the reader's rights, so the tables' policies hold for them.
   grant select on memory.conversation_turns, memory.current_summaries to authenticated, service_role;
 
@@ -111,6 +125,12 @@ begin
   grant select on memory_private.work to authenticated;
   create policy work_select on memory_private.work for select to authenticated
     using (user_id = ((select auth.jwt()) ->> 'sub'));
+  -- The limits are the operator's to set, and no secret.
+  alter table memory_private.limits enable row level security;
+  alter table memory_private.limits force row level security;
+  grant select on memory_private.limits to authenticated, service_role;
+  create policy limits_select on memory_private.limits for select to authenticated, service_role using (true);
+  create policy limits_migrator on memory_private.limits to current_user using (true) with check (true);
   -- Which stage holds is no secret of anybody's; who set it is the servers'.
   alter table memory.rollouts enable row level security;
   alter table memory.rollouts force row level security;

@@ -5,6 +5,7 @@ A part that is missing is an error with a message, never a skip.
 
 from __future__ import annotations
 
+import os
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
+from tests.fuzzing import VARIABLE, examples
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster
 
@@ -30,6 +32,14 @@ _LONG = (
     "test_retention", "test_vector_index", "test_worker",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz-factor", type=int, default=1, help="Run the fuzzers this many times longer.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ[VARIABLE] = str(config.getoption("--fuzz-factor"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -87,6 +97,12 @@ def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
         yield api.start()
     finally:
         api.stop()
+
+
+@pytest.fixture(scope="session")
+def fuzz() -> int:
+    """How many times longer than usual the fuzzers run."""
+    return examples(1)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ with conversation as (
   select 'user-' || u, 'thread-' || t from generate_series(1, 1000) u, generate_series(1, 5) t returning user_id, id)
 insert into memory.conversation_messages (
   user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{}' from conversation, generate_series(0, 3) n
+select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
 """
 
 
@@ -198,7 +198,7 @@ def test_what_is_to_be_summarised_touches_a_piece(connection: psycopg.Connection
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
 def test_a_commit_touches_what_it_covers(connection: psycopg.Connection) -> None:
-    commit = """select public.memory_commit_summary('summarised', c.id, %s::bigint, 0, %s::bigint, %s::json, 'New', 3, 1,
+    commit = """select public.memory_commit_summary('summarised', c.id, %s::bigint, 0, %s::bigint, %s::json, 'New', 1,
       p_user_id => 'u') from memory.conversations c where c.thread_id = 'summarised'"""
 
     def arguments(number: int) -> list[Any]:
@@ -223,7 +223,7 @@ def test_the_newest_turns_touch_their_messages_and_an_index(connection: psycopg.
     # Their numbers are their place among all five hundred, which are counted: one question and one answer of each.
     assert most_touched(connection, "select public.memory_turns('answered', 'u', p_last => 5)", []) <= 1000 + 20
     assert most_touched(connection, "select public.memory_turns('answered', 'u', p_last => 1, p_skip => 3)", []) <= 1020
-    answer = connection.execute("select public.memory_turns('answered', 'u', p_last => 2)").fetchone()
+    answer = connection.execute("select public.memory_turns('answered', 'u', p_last => 2) -> 'turns'").fetchone()
     assert answer is not None
     assert [(turn["turn_number"], turn["from_sequence"]) for turn in answer[0]] == [(499, 4980), (500, 4990)]
 
@@ -285,3 +285,18 @@ def test_no_table_of_messages_is_scanned(connection: psycopg.Connection, stateme
             before = connection.execute(scanned).fetchone()
             connection.execute(statement.encode())
             assert connection.execute(scanned).fetchone() == before
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_a_turn_of_a_graph_touches_a_handful_of_rows(connection: psycopg.Connection) -> None:
+    def turn(number: int) -> list[Any]:
+        ids = [f"graph-{number}-a", f"graph-{number}-b"]
+        after, expected = (f"graph-{number - 1}-b", f"state-{number - 1}") if number else ("m4999", None)
+        branch = {"token": f"state-{number}", "expected": expected, "after": after, "ids": ids, "whole": True}
+        return [messages(*ids), json.dumps(branch)]
+
+    append = "select public.memory_append('long', %s, 'u', p_branch => %s)"
+    tables = ("conversation_messages", "conversation_summaries", "superseded_messages")
+    assert most_touched(connection, append, turn, tables) <= 60
+    found = connection.execute("select branch_token from memory.conversations where branch_token is not null")
+    assert found.fetchone() == ("state-7",)

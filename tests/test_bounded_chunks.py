@@ -25,13 +25,13 @@ with conversation as (
 message as (
   insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
     cumulative_characters, payload)
-  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{}'
+  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{"type": "human", "data": {}}'
   from conversation, generate_series(0, size - 1) n),
 chunk as (
   insert into memory.working_memory_chunks (user_id, conversation_id, place, part, id, from_sequence, to_sequence,
     message_ids, segment, type, role, speaker, said_at, content, characters, tokens, lexemes, terms, importance, expires_at)
   select user_id, id, n, 1, gen_random_uuid(), n, n, array['m' || n], n / 20 * 20, 'dialogue', 'user',
-         case when n % 100 = 0 then 's' || n else 'Ana' end, '2026-03-02', 'number n' || n, 10, 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
+         case when n % 100 = 0 then 's' || n else 'Ana' end, '2026-03-02', 'number n' || n, length('number n' || n), 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
   from conversation, generate_series(0, size - 1) n),
 lexeme as (
   insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
@@ -62,7 +62,7 @@ def chunk(place: int) -> dict[str, Any]:
     return {
         "place": place, "part": 1, "id": f"00000000-0000-4000-8000-{place:012}", "from_sequence": place,
         "to_sequence": place, "message_ids": [f"m{place}"], "segment": place, "type": "fact", "role": "user",
-        "speaker": None, "said_at": "2026-03-02", "content": f"a new number {place}", "characters": 16, "tokens": 4,
+        "speaker": None, "said_at": "2026-03-02", "content": f"a new number {place}", "tokens": 4,
         "importance": 0.5, "cohesion": 0.5, "has_time": False, "has_number": True, "embedding": [0.0, 1.0, 0.0],
     }  # fmt: skip
 

@@ -11,7 +11,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, UnavailableError
+from langchain_supabase_memory.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidInputError,
+    TooLargeError,
+    UnavailableError,
+)
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
@@ -168,6 +174,12 @@ def test_it_doubles_its_wait_up_to_the_longest(transport: BreakingTransport, inn
         UnavailableError(code="40001"),
         UnavailableError(code="55P03"),
         UnavailableError(code="57014"),
+        UnavailableError(code="429"),
+        TooLargeError(code="413"),
+        TooLargeError(code="PT413"),
+        ConfigurationError(code="404"),
+        ConfigurationError(code="540"),
+        AuthenticationError(code="401"),
     ],
     ids=lambda error: str(error.code),
 )
@@ -185,6 +197,24 @@ def test_an_error_that_the_database_answered_is_no_failure(
     with pytest.raises(type(error)):
         transport.perform(CALL)
     assert transport.breaker.circuit == CLOSED
+
+
+@pytest.mark.parametrize("code", [None, "408", "500", "502", "522", "53300", "57P01", "08006"])
+def test_that_the_database_is_away_is_a_failure(
+    transport: BreakingTransport, inner: Scripted, code: str | None
+) -> None:
+    fail(transport, inner, code=code)
+    assert transport.breaker.circuit.state == "open"
+
+
+def test_what_cannot_be_read_says_nothing_of_the_database(transport: BreakingTransport, inner: Scripted) -> None:
+    """One user's row may make an answer so; the others' calls go on."""
+    fail(transport, inner, 2)
+    inner.error = UnavailableError(is_away=False)
+    for _ in range(5):
+        with pytest.raises(UnavailableError):
+            transport.perform(CALL)
+    assert transport.breaker.circuit == Circuit("closed", 2, 0.0, None)
 
 
 def test_of_fifty_threads_exactly_one_tries(transport: BreakingTransport, inner: Scripted, clock: Clock) -> None:

@@ -27,6 +27,7 @@ from langchain_supabase_memory.recall.lines import MESSAGE_ID as RECALLED
 from tests import provider_rules
 from tests.chat_models import says
 from tests.conftest import Door
+from tests.fuzzing import examples
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 from tests.test_bounded import FILL as SHORT_ONES
@@ -304,7 +305,7 @@ def _lost(pack: ContextPack) -> bool:
 
 
 @pytest.mark.parametrize("summarised", [False, True])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     characters=st.integers(60, 14_000),
     share=st.sampled_from([0.02, 0.1, 0.3, 0.9]),
@@ -517,7 +518,7 @@ with conversation as (
 message as (
   insert into memory.conversation_messages (
     user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{}'
+  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{"type": "human", "data": {}}'
   from conversation, generate_series(0, 999) n),
 board as (
   insert into memory.conversation_summary_boards (user_id, conversation_id, through_sequence)

@@ -28,7 +28,7 @@ from pydantic import SecretStr
 
 from langchain_supabase_memory.context import meters
 from langchain_supabase_memory.context.clip import clipped
-from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, Fitted, History, fit
+from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, Fitted, History, fit
 from langchain_supabase_memory.context.head import MESSAGE_ID
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
@@ -37,6 +37,7 @@ from langchain_supabase_memory.messages.blocks import NO_RESULT, Entry, blocks
 from langchain_supabase_memory.models import ConversationKey, Segment
 from langchain_supabase_memory.settings import ContextBudget
 from tests import provider_rules
+from tests.fuzzing import examples
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 MEDIA: list[dict[str, Any]] = [
@@ -354,7 +355,9 @@ def open_end(messages: list[BaseMessage]) -> int | None:
 # The properties.
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(cases())
 def test_a_pack_is_valid_fits_and_accounts_for_every_message(case: Case) -> None:
     before = copy.deepcopy(case.history)
@@ -428,12 +431,13 @@ def check_account(case: Case, fitted: Fitted) -> None:
     """Every message is shown, or covered by the summary that is shown, or omitted for a reason; in order."""
     shown = [sequence for entry in [*fitted.recent, *fitted.current] for sequence in entry.sequences]
     assert shown == sorted(set(shown))
+    whole = set(shown).difference(fitted.clipped)
     through = -1 if fitted.head.summary is None else fitted.head.summary.to_sequence
     omitted = pack_of(fitted, case.budget).omitted
     for sequence in range(case.stored):
         ways = [
-            sequence in shown,
-            sequence <= through and sequence not in shown,
+            sequence in whole,
+            sequence <= through and sequence not in whole,
             any(low <= sequence <= high for low, high, _ in omitted),
         ]
         assert sum(ways) == 1, (sequence, ways)
@@ -500,7 +504,9 @@ def without_unknown_media(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": parts})
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(conversations(pieces=8), turns_under_way(), texts(said=True))
 def test_a_new_turn_leaves_the_prompt_before_it_as_it_was(
     messages: list[BaseMessage], turn: list[BaseMessage], answer: str
@@ -518,7 +524,9 @@ def test_a_new_turn_leaves_the_prompt_before_it_as_it_was(
     assert not before.clipped + after.clipped
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(conversations())
 def test_blocks_are_valid_and_lose_no_message_without_a_word(messages: list[BaseMessage]) -> None:
     entries = [Entry(message, (place,)) for place, message in enumerate(messages)]
@@ -608,7 +616,7 @@ def test_an_older_message_is_cut_as_well_if_there_is_room_for_it() -> None:
     document = HumanMessage("a" * 60_000, id="document")
     pack = packed([document, AIMessage("Read.", id="a"), *chat(3)], [NOW])
     assert pack.clipped == [0]
-    assert pack.omitted == []
+    assert pack.omitted == [(0, 0, CUT)]
     assert [str(message.content) for message in pack.messages[-7:]] == ["Read.", *(str(m.content) for m in chat(3))]
     assert len(str(pack.messages[1].content)) > 10_000
 

@@ -33,6 +33,7 @@ from langchain_supabase_memory.recall.lines import MESSAGE_ID
 from tests import provider_rules
 from tests.chat_models import calls, says
 from tests.conftest import Door
+from tests.fuzzing import examples
 
 SMALL = ContextBudget(characters=2_000)
 
@@ -136,7 +137,7 @@ def test_nothing_is_shown_twice(memory: SupabaseMemory) -> None:
     assert pack.text().count("7391") == 1
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     characters=st.integers(60, 9_000),
     share=st.sampled_from([0.1, 0.5, 0.7, 0.95]),

@@ -103,8 +103,22 @@ async def test_a_batch_is_stored_whole_or_not_at_all(door: Door, user_id: str) -
         "p_thread_id": "t",
         "p_user_id": user_id,
         "p_messages": [
-            {"id": "a", "role": "user", "text": "", "characters": 0, "tokens": 0, "payload": {}},
-            {"id": "b", "role": "nobody", "text": "secret", "characters": 0, "tokens": 0, "payload": {}},
+            {
+                "id": "a",
+                "role": "user",
+                "text": "",
+                "characters": 0,
+                "tokens": 0,
+                "payload": {"type": "human", "data": {}},
+            },
+            {
+                "id": "b",
+                "role": "nobody",
+                "text": "secret",
+                "characters": 6,
+                "tokens": 0,
+                "payload": {"type": "human", "data": {}},
+            },
         ],
     }
     from langchain_supabase_memory.flow import Call

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_supabase_memory import (
     ChunkPolicy,
@@ -18,10 +21,16 @@ from langchain_supabase_memory import (
     Retention,
     SummaryPolicy,
     SupabaseMemory,
+    SupabaseMemoryMiddleware,
     SupabaseStore,
 )
+from langchain_supabase_memory.chunks.segments import Placed
+from langchain_supabase_memory.chunks.units import Said, units
+from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.indexing import _rows
 from langchain_supabase_memory.models import Receipt
 from langchain_supabase_memory.schema.migrate import migrate
+from tests.chat_models import says
 from tests.conftest import Door
 from tests.services.postgres import Cluster
 
@@ -216,6 +225,37 @@ def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
     assert memory.coverage(thread_id="t").complete
 
 
+ERASES: list[Callable[[SupabaseMemory], object]] = [
+    lambda memory: memory.forget(thread_id="t"),
+    lambda memory: memory.forget_user(),
+    lambda memory: [memory.forget_message(f"m{number}", thread_id="t") for number in WITH_IT],
+    lambda memory: memory.forget_expired(retention=Retention(max_age=timedelta(microseconds=1))),
+]
+
+
+@pytest.mark.parametrize("erase", ERASES, ids=["conversation", "user", "messages", "retention"])
+def test_what_is_on_no_branch_leaves_nothing_either(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str, erase: Callable[[SupabaseMemory], object]
+) -> None:
+    said = conversation(canary)
+    middleware = SupabaseMemoryMiddleware(memory)
+    graph: Any = create_agent(says("fine"), middleware=[middleware], checkpointer=InMemorySaver())
+    settings: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": said}, settings)
+    memory.summarise(thread_id="t")
+    memory.index(thread_id="t")
+    assert any(canary in each.content for each in memory.summaries(thread_id="t"))
+    removed: list[BaseMessage] = [RemoveMessage(id=f"m{number}") for number in WITH_IT]
+    graph.update_state(settings, {"messages": removed})
+    graph.invoke({"messages": [HumanMessage("Go on.")]}, settings)
+    held = dump(cluster, own)
+    assert held.count(canary) >= 5, "it is kept"
+    assert canary not in str(memory.summaries(thread_id="t"))
+    assert [each.state for each in memory.coverage(thread_id="t").ranges].count("superseded") == 1
+    erase(memory)
+    assert canary not in dump(cluster, own)
+
+
 def speakers(cluster: Cluster, own: str, user_id: str) -> list[str]:
     with psycopg.connect(cluster.conn_string(own)) as connection:
         rows = connection.execute("select unnest(speakers) from memory.conversations where user_id = %s", [user_id])
@@ -358,3 +398,77 @@ async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, 
     assert (await door(door.service.forget_user, user_id=user_id)).items == 1
     assert await mine.aget(("facts",), "kiln") is None
     assert await others.aget(("facts",), "kiln") is not None
+
+
+# Nothing that stays lets anybody guess back what was said.
+
+
+def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(memory: SupabaseMemory) -> None:
+    found = []
+    for pin in ("4711", "0815"):
+        said = HumanMessage(f"My PIN is {pin}, keep it.", id="pin")
+        made = memory.append([said], thread_id="t")
+        memory.index(thread_id="t")
+        [chunk] = memory.chunks(thread_id="t")
+        found.append((chunk.id, made.conversation_id))
+        memory.forget(thread_id="t")
+    assert len({chunk for chunk, _ in found}) == 2, "another conversation is another place"
+    conversation = str(uuid4())
+    pieces = [
+        units([Said(3, "pin", HumanMessage(text), datetime.now(UTC))], most_tokens=99)[0] for text in ("A kiln.", "B.")
+    ]
+    ids = [next(_rows(made, Placed(0, 0, None), conversation, {3: []}))["id"] for made in pieces]
+    assert ids[0] == ids[1], "the same place in one conversation has the same id, whatever is said there"
+
+
+@pytest.mark.parametrize("how", ["forget", "edit", "expire", "expire the chunk", "topic"])
+def test_what_people_said_of_a_chunk_goes_with_it(memory: SupabaseMemory, cluster: Cluster, own: str, how: str) -> None:
+    memory.append([HumanMessage("My PIN is 4711.", id="pin"), HumanMessage("Else.", id="else")], thread_id="t")
+    memory.index(thread_id="t")
+    memory.controls.rate(memory.chunks(thread_id="t")[0], importance=0.9, by="ana")
+    if how == "forget":
+        memory.forget_message("pin", thread_id="t")
+    elif how == "edit":
+        memory.append([HumanMessage("My PIN is another.", id="pin")], thread_id="t")
+    elif how == "expire":
+        memory.forget_expired(retention=Retention(max_messages=1))
+    elif how == "topic":
+        memory.controls.opt_out(by="ana", topic="PIN")
+    else:
+        with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:
+            connection.execute(
+                "update memory.working_memory_chunks set expires_at = now() where user_id = %s", [memory.user_id]
+            )
+        memory.forget_expired()
+    with psycopg.connect(cluster.conn_string(own)) as connection:
+        rows = connection.execute("select * from memory.chunk_ratings where user_id = %s", [memory.user_id]).fetchall()
+    assert rows == []
+
+
+def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    places: list[dict[str, Any]] = [{}, {"thread_id": "t"}]
+    for where in places:
+        memory.append([HumanMessage("Hello")], thread_id="t")
+        memory.controls.opt_out(by="ana", topic=f"the {canary}", **where)
+        assert canary in dump(cluster, own)
+        memory.controls.opt_in(by="ana", topic=f"The {canary}!", **where)
+        assert canary not in dump(cluster, own)
+    assert [each.action for each in memory.controls.changes()][:2] == ["opt_in", "opt_out"], "who did it stays"
+
+
+def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
+    memory: SupabaseMemory, cluster: Cluster, own: str
+) -> None:
+    memory = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummariser())
+    memory.append([HumanMessage("My kiln needs 3 shelves by May.", id="a"), AIMessage("Noted.", id="b")], thread_id="t")
+    memory.boards.revise(thread_id="t")
+    for item in memory.board(thread_id="t").items:
+        memory.boards.delete(item.id, by="ana", thread_id="t")
+    memory.add_turn("Else?", "Nothing.", thread_id="t")
+    count = "select count(*) from memory.conversation_board_items where user_id = %s and deleted_at is not null"
+    with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:
+        assert connection.execute(count, [memory.user_id]).fetchone() != (0,)
+        memory.forget_expired(retention=Retention(max_turns=1))
+        assert connection.execute(count, [memory.user_id]).fetchone() == (0,)

@@ -37,10 +37,10 @@ def test_a_read_of_everything_pages_by_the_last_number() -> None:
     first = next(flow)
     assert isinstance(first, Call)
     assert first.arguments["p_from"] is None
-    second = flow.send([{"sequence": n} for n in range(1000)])
+    second = flow.send({"messages": [{"sequence": n} for n in range(1000)], "more": True})
     assert isinstance(second, Call)
     assert second.arguments["p_from"] == 1000
-    assert len(finish(flow, [])) == 1000
+    assert len(finish(flow, {"messages": [], "more": False})) == 1000
 
 
 def test_nothing_is_called_before_the_input_is_checked() -> None:

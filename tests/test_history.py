@@ -292,6 +292,29 @@ def test_on_error_raise_raises_and_keeps(conn_string: str, user_id: str, away: C
         assert history.pending == 1
 
 
+@pytest.mark.parametrize("colour", ["sync", "async"])
+async def test_what_waits_is_let_go_of_only_when_the_database_has_forgotten(
+    conn_string: str, user_id: str, away: Callable[[bool], None], colour: str
+) -> None:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK) as memory:
+        history = SupabaseChatMessageHistory("s", memory)
+
+        async def clear() -> None:
+            history.clear() if colour == "sync" else await history.aclear()
+
+        history.add_messages([HumanMessage("stored")])
+        away(True)
+        history.add_messages([HumanMessage("waits")])
+        with pytest.raises(UnavailableError):
+            await clear()
+        assert history.pending == 1
+        away(False)
+        assert [message.text for message in SupabaseChatMessageHistory("s", memory).messages] == ["stored", "waits"]
+        await clear()
+        assert history.pending == 0
+        assert stored(memory, "s") == []
+
+
 def test_a_full_outbox_says_so_and_drops_nothing_it_holds(
     conn_string: str, user_id: str, away: Callable[[bool], None]
 ) -> None:

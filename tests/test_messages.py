@@ -33,6 +33,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages import codec, sanitiser
 from langchain_supabase_memory.tokens import count_tokens
 from tests.conftest import Door
+from tests.fuzzing import examples
 
 USAGE: Any = {
     "input_tokens": 5,
@@ -119,7 +120,7 @@ async def test_what_is_kept_beside_the_payload(door: Door, user_id: str) -> None
         "c2m": "assistant",
     }
     assert {each: by_id[each].role for each in roles} == roles
-    assert by_id["a2"].text == "hello"
+    assert by_id["a2"].text == "hello\n[cites (https://example.com)]"
     assert by_id["h3"].images == [
         {"kind": "image", "url": "https://example.com/a.png"},
         {"kind": "image", "inline_characters": len(PNG), "mime_type": "image/png"},
@@ -265,7 +266,7 @@ def test_anything_becomes_json_that_postgres_takes_and_is_stable(value: Any) -> 
         assert len(once) == len(value), "no key is lost"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.lists(st.tuples(st.text(max_size=40), _anything), min_size=1, max_size=4))
 def test_any_message_goes_through_the_database(data: list[tuple[str, Any]], conn_string: str) -> None:
     thread = str(uuid.uuid4())
@@ -296,7 +297,11 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
         first, second = [each.message for each in await door(door.service.read, thread_id="t", user_id=user_id)]
     assert first.content == "before"
     assert (type(second), second.role, second.content, second.id) == (ChatMessage, "future", "said in future", "2")
-    assert "future" in caplog.text
+    assert "message 1 of user" in caplog.text
+    assert "said in" not in caplog.text
+    caplog.clear()
+    assert (await door(door.service.read, thread_id="t", user_id=user_id))[1].unreadable == "ValueError"
+    assert not caplog.text, "it is said once"
     assert "said in future" not in caplog.text
 
 

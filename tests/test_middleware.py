@@ -185,7 +185,7 @@ async def test_a_fork_leaves_the_other_branch_out(memory: SupabaseMemory, make: 
     await agent(asks("second"))
     await agent(asks("instead of the second"), before)
     assert [message.text for message in model.shown[-1]] == ["first", "one", "instead of the second"]
-    assert len(said(memory)) == 6
+    assert len(said(memory)) == 4
 
 
 async def test_a_history_passed_whole_each_time_is_stored_once(memory: SupabaseMemory, make: Any) -> None:
@@ -344,6 +344,64 @@ async def test_the_owner_comes_from_the_run_and_not_from_what_is_said(
             graph.invoke(asks("x"), config())
         with pytest.raises(InvalidInputError, match="thread_id"):
             graph.invoke(asks("x"), {"configurable": {"user_id": user_id}})
+
+
+class ServersUser:
+    """A user as LangGraph's server hands it to a run: an object, which no client can send."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+
+
+@dataclass
+class Said:
+    """What an application says of a run."""
+
+    user_id: str | None = None
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("bound", "configurable", "context", "owner"),
+    [
+        # Bound when the middleware was made: nobody else is asked.
+        ("bound", {"langgraph_auth_user": ServersUser("server"), "user_id": "config"}, "context", "bound"),
+        ("bound", {"langgraph_auth_user": {"identity": "client"}, "langgraph_auth_user_id": "client"}, None, "bound"),
+        # The server's user, before what a client may put into the run.
+        (None, {"langgraph_auth_user": ServersUser("server"), "user_id": "config"}, "context", "server"),
+        (None, {"langgraph_auth_user": ServersUser(""), "user_id": "config"}, None, "config"),  # nobody signed in
+        # What a client sends as a user is none.
+        (None, {"langgraph_auth_user": {"identity": "client"}, "user_id": "config"}, None, "config"),
+        (None, {"langgraph_auth_user": {"identity": "client"}}, "context", "context"),
+        (None, {"langgraph_auth_user": {"identity": "client"}, "langgraph_auth_user_id": "client"}, None, "memory"),
+        # The application's word: the context before the configuration.
+        (None, {"user_id": "config"}, "context", "context"),
+        (None, {"user_id": "config"}, None, "config"),
+        (None, {"user_id": ""}, "", "memory"),
+    ],
+)
+async def test_who_is_meant(
+    memory: SupabaseMemory, user_id: str, colour: str, bound: str | None, configurable: Any, context: Any, owner: str
+) -> None:
+    def theirs(name: str | None) -> str | None:
+        return f"{user_id}-{name}" if name else name
+
+    def named(value: Any) -> Any:
+        if isinstance(value, ServersUser):
+            return ServersUser(theirs(value.identity) or "")
+        return {"identity": theirs(value["identity"])} if isinstance(value, dict) else theirs(value)
+
+    own = SupabaseMemory(memory.transport, user_id=theirs("memory"))
+    middleware = SupabaseMemoryMiddleware(own, user_id=theirs(bound))
+    graph: Any = create_agent(says("hi"), middleware=[middleware], context_schema=Said)
+    settings = config(**{key: named(value) for key, value in configurable.items()})
+    said_so = Said(theirs(context))
+    if colour == "sync":
+        graph.invoke(asks("hello"), settings, context=said_so)
+    else:
+        await graph.ainvoke(asks("hello"), settings, context=said_so)
+    everybody = ("bound", "server", "client", "config", "context", "memory")
+    assert [name for name in everybody if memory.count(thread_id="t", user_id=theirs(name))] == [owner]
 
 
 def test_the_stock_middleware_with_our_summariser_loses_nothing(memory: SupabaseMemory) -> None:

@@ -99,6 +99,18 @@ def test_resolve_and_its_abstention(memory: SupabaseMemory) -> None:
 
 
 @pytest.mark.parametrize("colour", ["sync", "async"])
+async def test_resolve_reads_signs_letters_and_what_stands_before(memory: SupabaseMemory, colour: str) -> None:
+    said = {
+        "turn -1": None, "answer -2 please": None, "Q3 2024 results": None, "turn-3": "kare-kare", "Q2 again please": "sinigang",
+        "and the one before?": "sinigang", "not the second one, the one before": "adobo", "the first and only": "adobo",
+        "yung una at kaisa-isa": "adobo",
+    }  # fmt: skip
+    for text, food in said.items():
+        found = await memory.aresolve(text, thread_id="t") if colour == "async" else memory.resolve(text, thread_id="t")
+        assert (found and found.turn.user_query) == (food and f"How do I cook {food}?"), text
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
 async def test_an_agent_reads_a_turn_with_its_tool(memory: SupabaseMemory, colour: str) -> None:
     tool = get_turn_tool(memory)
     model = says(calls("get_turn", n=1), "done")

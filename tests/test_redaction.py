@@ -50,7 +50,7 @@ from langchain_supabase_memory import (
     record_stream,
 )
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
-from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.messages import codec, content
 from langchain_supabase_memory.messages.redaction.checksums import is_card, is_iban
 from langchain_supabase_memory.messages.redaction.looks import looks
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
@@ -100,7 +100,7 @@ FOUND = {
     ],
     "iban": ["DE89370400440532013000", "DE89 3704 0044 0532 0130 00", "GB29 NWBK 6016 1331 9268 19", "gb29nwbk60161331926819"],
     "ssn": ["123-45-6789", "123 45 6789"],
-    "ip address": ["192.168.1.10", "203.0.113.77", "2001:db8::ff00:42:8329", "fe80::1", "2001:0db8:0:0:0:0:0:1"],
+    "ip address": ["81.2.69.142", "175.16.199.37", "2a02:cf40::ff00:42:8329", "2a02:cf40::1", "2A02:cf40:0:0:0:0:0:1"],
 }  # fmt: skip
 
 PARTS = {
@@ -119,10 +119,10 @@ PARTS = {
     "Authorization: Bearer abcdefgh12345678": "Authorization: Bearer [redacted: credentials]",
     "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX": "https://hooks.slack.com/[redacted: webhook]",
     "phone: 5551234567": "phone: [redacted: phone]",
-    "ip=192.168.1.10": "ip=[redacted: ip address]",
-    'host="10.1.2.3:80"': 'host="[redacted: ip address]:80"',
-    "http://203.0.113.77/x": "http://[redacted: ip address]/x",
-    "[::ffff:203.0.113.77]:80": "[[redacted: ip address]]:80",
+    "ip=81.2.69.142": "ip=[redacted: ip address]",
+    'host="81.2.69.142:80"': 'host="[redacted: ip address]:80"',
+    "http://81.2.69.142/x": "http://[redacted: ip address]/x",
+    "[::ffff:81.2.69.142]:80": "[[redacted: ip address]]:80",
     "password: my.secret1": "password: [redacted: secret]",
     "4111 1111 1111 1111 12/28": "[redacted: card] 12/28",
     "25 4111-1111-1111-1111": "25 [redacted: card]",
@@ -524,7 +524,7 @@ def test_nothing_of_a_message_holds_it_and_the_message_stays(make: Callable[[], 
         restored = codec.from_payload(row["payload"])
         assert restored.id == message.id
         assert type(restored) is type(codec.from_payload(codec.to_row(message)["payload"]))
-        assert str(restored.text) in (row["text"], row["text"].split("\n")[0]), "what is shown is what is found"
+        assert content.words(restored) == row["text"], "what is shown is what is found"
         again = codec.to_row(restored, ALL)
         assert again == row, "what was read and comes back is not new"
 
@@ -588,7 +588,7 @@ def test_every_way_to_the_database_names_the_redactor() -> None:
                 asked += 1
                 given = [*(each.arg for each in node.keywords), *map(ast.unparse, node.args)]
                 assert "redactor" in given, f"{path}:{node.lineno}"
-    assert asked >= 5
+    assert asked >= 4
 
 
 # Against the database.

@@ -103,6 +103,10 @@ def test_precision_and_recall(part: str, capsys: pytest.CaptureFixture[str]) -> 
         ("yung kakasabi mo lang", "kakasabi mo", "just_said"),
         ("the one before that", "the one before that", "relative"),
         ("yung tanong bago yung huli", "yung tanong bago yung huli", "relative"),
+        ("Q5 again please", "Q5", "number"),
+        ("and the one before?", "the one before", "relative"),
+        ("the first and only", "the first and only", "ordinal"),
+        ("ang una at kaisa-isang tanong ko", "ang una at kaisa-isang tanong ko", "ordinal_noun"),
     ],
 )
 def test_the_span_and_the_rule(text: str, words: str, rule: str) -> None:
@@ -179,11 +183,14 @@ SEVERAL = [
     ("ignore my last message", 12),  # what is all there is, is meant
     ("the question after the first", 2),
     ("the one before the last", 11),
+    ("not the third one, the one before", 2),
+    ("not the third one, the one before that", 2),
+    ("not the first one, the one before", None),  # there is none before
 ]
 
 
 @pytest.mark.parametrize(("text", "turn"), SEVERAL)
-def test_which_of_several_references_wins(text: str, turn: int) -> None:
+def test_which_of_several_references_wins(text: str, turn: int | None) -> None:
     assert resolved(text) == turn
 
 
@@ -206,6 +213,117 @@ def test_a_turn_that_does_not_exist_is_none(text: str) -> None:
 
 def test_a_match_without_a_position_means_no_turn() -> None:
     assert turn_number(Match(None, None, (0, 0), "none"), TURNS) is None
+
+
+# -- signs before a number
+
+OPENINGS = [
+    "",
+    "explain ",
+    "what did I ask in ",
+    "ulitin mo yung ",
+    "go back to ",
+    "no, ",
+    "the ",
+    "my ",
+    "yung ",
+    "Thanks! ",
+    "compare ",
+]
+COUNTED = [
+    "turn ",
+    "question ",
+    "answer ",
+    "message ",
+    "Q ",
+    "no. ",
+    "number ",
+    "#",
+    "# ",
+    "question number ",
+    "tanong ",
+    "tanong bilang ",
+    "sagot ",
+    "ika ",
+    "",
+]
+SUFFIXES = ["", "st", "nd", "rd", "th"]
+ENDINGS = [
+    "",
+    "?",
+    " please",
+    " again",
+    " nga ulit",
+    " po",
+    " one",
+    " question",
+    ", please",
+    " ko",
+    " ago",
+    " and answer it",
+]
+
+
+@given(
+    st.sampled_from(OPENINGS), st.sampled_from(COUNTED), st.sampled_from(["-", "\u2212", "\uff0d", "\u2011", "--", "\u2796"]),
+    st.integers(1, 12), st.sampled_from(SUFFIXES), st.sampled_from(ENDINGS),
+)  # fmt: skip
+@settings(max_examples=400, deadline=None)
+def test_a_number_below_zero_points_at_nothing(
+    opening: str, counted: str, sign: str, number: int, suffix: str, ending: str
+) -> None:
+    assert find(f"{opening}{counted}{sign}{number}{suffix}{ending}") is None
+    if counted[-1:] == " ":
+        word = ENGLISH_NUMBERS[number - 1]
+        assert find(f"{opening}{counted}{sign}{word}{ending}") is None
+
+
+ENGLISH_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+
+
+def test_without_the_sign_it_does() -> None:
+    """So that the test above says something."""
+    found = [resolved(f"{counted}{number}{ending}") == number for counted in COUNTED for number in range(1, 13) for ending in ENDINGS[:6]]  # fmt: skip
+    assert sum(found) > 0.8 * len(found)
+
+
+@pytest.mark.parametrize("hyphen", "-\u2010\u2011\u2013\u2212")
+def test_a_hyphen_between_a_word_and_its_number_is_no_sign(hyphen: str) -> None:
+    for number in range(1, 13):
+        for text in (
+            f"turn{hyphen}{number}",
+            f"question{hyphen}{number} again",
+            f"tanong{hyphen}{number} nga",
+            f"yung ika{hyphen}{number}",
+        ):
+            assert resolved(text) == number, text
+        for text in (f"turn {hyphen} {number}", f"answer {hyphen} {number}, please", f"turn\u2014{number}"):
+            assert resolved(text) == number, text
+
+
+# -- a letter and a number
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_question_by_its_letter(number: int) -> None:
+    for text in (
+        "Q{} again please",
+        "q{}?",
+        "explain Q{}",
+        "what was Q{}?",
+        "Q-{} please",
+        "Q {} again",
+        "Q#{} please",
+        "yung Q{} nga",
+        "A{} again",
+        "repeat A{}",
+    ):
+        assert resolved(text.format(number)) == number, text
+    for text in ("Q{} 2024 results", "Q{} results", "Q{} earnings", "2024 Q{} revenue", "Audi Q{} again", "CoQ{} please", "A{} paper", "A{} notation", "A{}",
+                 "print it on A{} again", "cell A{} again", "B{} again", "Q{}: what is a cell?", "I got an A{} again"):  # fmt: skip
+        assert find(text.format(number)) is None, text
+    for text in ("our Q{}", "how did we do in Q{}?", "2024 Q{}", "Q{} of 2024", "since Q{}", "kita namin noong Q{}"):
+        assert number > 4 or find(text.format(number)) is None, text
 
 
 # -- variants of typing

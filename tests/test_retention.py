@@ -441,7 +441,7 @@ class Story:
         stored = {each.sequence for each in self.memory.read(thread_id="t", columns=[])}
         coverage = self.memory.coverage(thread_id="t")
         pack = self.memory.context(thread_id="t")
-        shown = {number for entry in pack.fitted.recent for number in entry.sequences}
+        shown = {number for entry in pack.fitted.recent for number in entry.sequences} - set(pack.clipped)
         segments = self.memory.summaries(thread_id="t")
         edges = [(each.from_sequence, each.to_sequence) for each in coverage.ranges]
         assert [n for first, last in edges for n in range(first, last + 1)] == list(range(len(self.ids)))

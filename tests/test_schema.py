@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +24,9 @@ from langchain_supabase_memory.errors import (
     SchemaOutdatedError,
     UnavailableError,
 )
+from langchain_supabase_memory.extractive import ExtractiveSummariser
 from langchain_supabase_memory.schema import files, script
-from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.schema.migrate import ensure, migrate
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.services.postgres import Cluster, free_port
 
@@ -84,11 +87,20 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
         create function public.memory_gone() returns int language sql as 'select 1';
         comment on function public.memory_gone is 'langchain-supabase-memory: old';
         grant all on memory.conversations to anon;
-        create function public.memory_lane() returns int language sql as 'select 1'""",
+        create function public.memory_lane() returns int language sql as 'select 1';
+        create function memory_private.retain(p_user_id text) returns int language sql as 'select 1';
+        create function memory_private.owner() returns text language sql as 'select 1::text';
+        create function memory_private.gone() returns trigger language plpgsql as 'begin return null; end';
+        create trigger conversations_gone after update on memory.conversations
+          for each row execute function memory_private.gone();
+        create or replace function public.memory_schema() returns jsonb language sql as 'select ''{"code": "old"}''::jsonb'""",
         database=upgraded,
     )
     migrate(cluster.conn_string(upgraded))
     cluster.execute("drop function public.memory_lane()", database=upgraded)  # it is theirs, so it was left alone
+    with psycopg.connect(cluster.conn_string(upgraded)) as connection:
+        for name in ("memory_private.retain(text)", "memory_private.owner()", "memory_private.gone()"):
+            assert connection.execute("select to_regprocedure(%s)", [name]).fetchone() == (None,), name
 
     def schema(name: str) -> str:
         return "\n".join(line for line in dump(cluster, name).splitlines() if not re.match(r"\d{4}_", line))
@@ -283,3 +295,45 @@ def test_a_wrong_user_is_one_clear_error(cluster: Cluster) -> None:
         pytest.raises(ConfigurationError, match="no such database"),
     ):
         memory.count(thread_id="t", user_id="u")
+
+
+def test_a_cached_plan_lets_nobody_call_what_they_may_not(cluster: Cluster) -> None:
+    """A constant would be folded into the plan, and the right to call it looked at once."""
+    with psycopg.connect(cluster.conn_string(cluster.migrated_database()), autocommit=True) as connection:
+        connection.execute("set plan_cache_mode = force_generic_plan; prepare asked as select public.memory_schema()")
+        connection.execute("execute asked")
+        connection.execute("set role anon")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("execute asked")
+
+
+def test_an_upgrade_under_way_costs_no_call(cluster: Cluster) -> None:
+    """What was planned before the functions were replaced is tried again, and what opens a database replaces nothing."""
+    address = cluster.conn_string(cluster.migrated_database())
+    done = threading.Event()
+    counts: list[int] = []
+
+    def write(thread: int) -> None:
+        with SupabaseMemory.from_conn_string(address, user_id="u", model=ExtractiveSummariser()) as memory:
+            while not done.is_set():
+                memory.add_turn("What of the kiln?", "It is red.", thread_id=f"t{thread}")
+                memory.index(thread_id=f"t{thread}")
+                memory.summarise(thread_id=f"t{thread}")
+                memory.context("And?", thread_id=f"t{thread}")
+            counts.append(memory.count(thread_id=f"t{thread}"))
+
+    with ThreadPoolExecutor(3) as threads:
+        writing = [threads.submit(write, thread) for thread in range(3)]
+        try:
+            for _ in range(3):
+                time.sleep(0.3)
+                migrate(address, dimensions=384)
+        finally:
+            done.set()
+        for each in writing:
+            each.result()
+    assert min(counts) > 2
+    with psycopg.connect(address) as connection:
+        before = connection.execute("select 'public.memory_schema'::regproc::oid").fetchone()
+        ensure(address, dimensions=384)
+        assert connection.execute("select 'public.memory_schema'::regproc::oid").fetchone() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import subprocess
 import sys
@@ -12,14 +13,12 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from unittest.mock import AsyncMock, MagicMock
 
 import httpx
 import psycopg
 import pytest
 import yarl
 from langchain_core.messages import HumanMessage
-from postgrest.exceptions import APIError
 from supabase import AsyncClient, AsyncClientOptions, Client, ClientOptions
 
 from langchain_supabase_memory import PostgresTransport, RetryPolicy, SupabaseMemory, SupabaseTransport
@@ -34,6 +33,7 @@ from langchain_supabase_memory.errors import (
     TokenExpiredError,
     UnavailableError,
     from_code,
+    from_status,
 )
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY
@@ -44,48 +44,63 @@ SECRET = "the user's secret words"
 QUICK = RetryPolicy(attempts=3, wait_seconds=0.01, deadline_seconds=5)
 
 
-# --- The client's edge, held with a mock of the client itself
+# --- The client's edge: the real client, over a wire that answers what a test says
 
 
-def mocked(*outcomes: Any) -> tuple[AsyncClient, MagicMock]:
-    """A client whose requests end as told, and the request that it makes."""
-    client = AsyncMock(spec=AsyncClient)
-    client.supabase_url, client.supabase_key = "http://127.0.0.1:1", "key"
-    client.options = AsyncClientOptions()
-    client.postgrest = MagicMock()
-    request = MagicMock()
-    request.request.headers = {}
-    request.execute = AsyncMock(side_effect=outcomes)
-    client.rpc = MagicMock(return_value=request)
-    return client, request
+class Wire:
+    """What the other end answers, in turn: a response, a document, or an error of the connection."""
+
+    def __init__(self, *outcomes: Any) -> None:
+        self.outcomes = list(outcomes)
+        self.requests: list[httpx.Request] = []
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        outcome = self.outcomes.pop(0)
+        if callable(outcome):
+            outcome = await outcome()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome if isinstance(outcome, httpx.Response) else httpx.Response(200, json=outcome)
+
+    @property
+    def arguments(self) -> Any:
+        return json.loads(self.requests[-1].content)
 
 
-def over(client: AsyncClient, **settings: Any) -> SupabaseMemory:
+def client_over(wire: Wire) -> AsyncClient:
+    session = httpx.AsyncClient(transport=httpx.MockTransport(wire))
+    return AsyncClient("http://127.0.0.1:1", "key", AsyncClientOptions(httpx_client=session))
+
+
+def over(wire: Wire, **settings: Any) -> SupabaseMemory:
+    client = client_over(wire)
     transport = SupabaseTransport("http://127.0.0.1:1", "key", async_client=client, **{"retry": QUICK, **settings})
     return SupabaseMemory(transport, user_id="u")
 
 
-def answer(data: Any) -> MagicMock:
-    return MagicMock(data=data)
+def error(status: int, **document: Any) -> httpx.Response:
+    return httpx.Response(status, json={"message": None, "code": None, "hint": None, "details": None, **document})
 
 
 async def test_one_append_is_one_request() -> None:
-    client, request = mocked(answer({"conversation_id": "c", "sequences": [0], "appended": 1, "updated": []}))
-    await over(client, access_token="jwt").aappend([HumanMessage("hi", id="m")], thread_id="t", agent_id="a")
-    client.rpc.assert_called_once()  # type: ignore[attr-defined]
-    function, arguments = client.rpc.call_args.args  # type: ignore[attr-defined]
-    assert function == "memory_append"
-    assert (arguments["p_thread_id"], arguments["p_user_id"], arguments["p_agent_id"]) == ("t", "u", "a")
-    assert [row["id"] for row in arguments["p_messages"]] == ["m"]
-    assert request.request.headers == {"Authorization": "Bearer jwt"}
+    wire = Wire({"conversation_id": "c", "sequences": [0], "appended": 1, "updated": []})
+    await over(wire, access_token="jwt").aappend([HumanMessage("hi", id="m")], thread_id="t", agent_id="a")
+    assert len(wire.requests) == 1
+    assert wire.requests[0].url == "http://127.0.0.1:1/rest/v1/rpc/memory_append"
+    named = wire.arguments
+    assert (named["p_thread_id"], named["p_user_id"], named["p_agent_id"]) == ("t", "u", "a")
+    assert [row["id"] for row in named["p_messages"]] == ["m"]
+    assert wire.requests[0].headers["Authorization"] == "Bearer jwt"
 
 
 async def test_a_read_asks_for_its_bounds() -> None:
-    client, request = mocked(answer([]))
-    assert await over(client).aread(thread_id="t", last=5, columns=["text"]) == []
-    arguments = client.rpc.call_args.args[1]  # type: ignore[attr-defined]
-    assert (arguments["p_last"], arguments["p_columns"], arguments["p_since"]) == (5, ["text"], None)
-    assert request.request.headers == {}  # without a token the client's own headers speak
+    wire = Wire({"messages": [], "more": False})
+    assert await over(wire).aread(thread_id="t", last=5, columns=["text"]) == []
+    named = wire.arguments
+    assert (named["p_last"], named["p_columns"], named["p_since"]) == (5, ["text"], None)
+    # Without a token the client's own headers speak.
+    assert wire.requests[0].headers["Authorization"] == "Bearer key"
 
 
 @pytest.mark.parametrize(
@@ -94,100 +109,91 @@ async def test_a_read_asks_for_its_bounds() -> None:
         httpx.ConnectError("refused"),
         httpx.ReadTimeout("slow"),
         httpx.RemoteProtocolError("Server disconnected"),
-        APIError({"message": "upstream", "code": None}),
-        APIError({"message": "JSON could not be generated", "code": 503, "details": SECRET}),
-        APIError({"message": "timeout", "code": "57014", "details": SECRET}),
-        APIError({"message": "deadlock", "code": "40P01"}),
-        APIError({"message": "pool", "code": "PGRST003"}),
+        error(503, message="upstream"),
+        httpx.Response(503, text=f"<html>{SECRET}</html>"),
+        error(500, message="timeout", code="57014", details=SECRET),
+        error(500, message="deadlock", code="40P01"),
+        error(504, message="pool", code="PGRST003"),
     ],
+    ids=lambda failure: getattr(failure, "text", "")[:40] or type(failure).__name__,
 )
-async def test_what_may_pass_is_tried_again_and_then_told(failure: Exception) -> None:
-    client, request = mocked(failure, failure, answer(7))
-    assert await over(client).acount(thread_id="t") == 7
-    client, request = mocked(failure, failure, failure)
+async def test_what_may_pass_is_tried_again_and_then_told(failure: Any) -> None:
+    wire = Wire(failure, failure, 7)
+    assert await over(wire).acount(thread_id="t") == 7
+    wire = Wire(failure, failure, failure)
     with pytest.raises(UnavailableError, match="safe to repeat") as caught:
-        await over(client).acount(thread_id="t")
-    assert request.execute.await_count == 3
+        await over(wire).acount(thread_id="t")
+    assert len(wire.requests) == 3
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("answer", "expected"),
     [
-        ({"code": "42501", "message": f"new row violates {SECRET}"}, PermissionDeniedError),
-        ({"code": "23505", "message": "duplicate", "details": f"Key ({SECRET})"}, InvalidInputError),
-        ({"code": "22P05", "message": SECRET}, InvalidInputError),
-        ({"code": "PGRST301", "message": "JWSError"}, AuthenticationError),
-        ({"code": "PGRST301", "message": "JWT expired"}, TokenExpiredError),
-        ({"code": "PGRST303", "message": "JWT expired"}, TokenExpiredError),
-        ({"code": None, "message": "Invalid API key", "hint": "Double check"}, AuthenticationError),
-        ({"code": 404, "message": "JSON could not be generated", "details": "<html>"}, ConfigurationError),
-        ({"code": "XX000", "message": SECRET}, DatabaseError),
-        ({"code": "PT400", "message": "no user id", "hint": "pass user_id"}, InvalidInputError),
+        (error(403, code="42501", message=f"new row violates {SECRET}"), PermissionDeniedError),
+        (error(409, code="23505", message="duplicate", details=f"Key ({SECRET})"), InvalidInputError),
+        (error(400, code="22P05", message=SECRET), InvalidInputError),
+        (error(401, code="PGRST301", message="JWSError"), AuthenticationError),
+        (error(401, code="PGRST301", message="JWT expired"), TokenExpiredError),
+        (error(401, code="PGRST303", message="JWT expired"), TokenExpiredError),
+        (httpx.Response(401, json={"message": "Invalid API key", "hint": "Double check"}), AuthenticationError),
+        (httpx.Response(404, text="<html>"), ConfigurationError),
+        (error(500, code="XX001", message=SECRET), DatabaseError),
+        (error(400, code="PT400", message="no user id", hint="pass user_id"), InvalidInputError),
     ],
+    ids=lambda answer: f"{answer.status_code} {answer.text[-60:]}" if isinstance(answer, httpx.Response) else None,
 )
 async def test_what_will_not_pass_is_told_at_once_without_content(
-    error: dict[str, Any], expected: type[SupabaseMemoryError], caplog: pytest.LogCaptureFixture
+    answer: httpx.Response, expected: type[SupabaseMemoryError], caplog: pytest.LogCaptureFixture
 ) -> None:
-    client, request = mocked(APIError({"hint": None, "details": None, **error}))
+    wire = Wire(answer)
     with caplog.at_level(logging.DEBUG), pytest.raises(SupabaseMemoryError) as caught:
-        await over(client).acount(thread_id="t")
+        await over(wire).acount(thread_id="t")
     assert type(caught.value) is expected
-    assert request.execute.await_count == 1
+    assert len(wire.requests) == 1
     assert SECRET not in f"{caught.value!r} {caught.value} {caplog.text}"
     assert caught.value.hint
 
 
 async def test_the_deadline_ends_the_tries() -> None:
-    client, request = mocked(*[httpx.ConnectError("refused")] * 50)
+    wire = Wire(*[httpx.ConnectError("refused")] * 50)
     with pytest.raises(UnavailableError):
         policy = RetryPolicy(attempts=50, deadline_seconds=0.0, wait_seconds=0.01)
-        await over(client, retry=policy).acount(thread_id="t")
-    assert request.execute.await_count == 1
+        await over(wire, retry=policy).acount(thread_id="t")
+    assert len(wire.requests) == 1
 
 
 async def test_the_deadline_begins_with_the_first_try() -> None:
-    client, request = mocked()
-
-    async def slow() -> None:
+    async def slow() -> Exception:
         await asyncio.sleep(0.2)
-        raise httpx.ReadTimeout("slow")
+        return httpx.ReadTimeout("slow")
 
-    request.execute.side_effect = slow
+    wire = Wire(*[slow] * 50)
     with pytest.raises(UnavailableError):
         policy = RetryPolicy(attempts=50, deadline_seconds=0.15, wait_seconds=0.01)
-        await over(client, retry=policy).acount(thread_id="t")
-    assert request.execute.await_count == 1
+        await over(wire, retry=policy).acount(thread_id="t")
+    assert len(wire.requests) == 1
 
 
 async def test_a_client_that_was_passed_is_never_closed() -> None:
-    client, _ = mocked(answer(1))
-    memory = over(client)
+    client = client_over(Wire(1))
+    memory = SupabaseMemory.from_client(client, user_id="u")
     await memory.acount(thread_id="t")
     await memory.aclose()
-    client.postgrest.aclose.assert_not_called()  # type: ignore[attr-defined]
+    assert not client.postgrest.session.is_closed
+    await client.postgrest.session.aclose()
 
 
 async def test_an_expired_token_is_asked_for_once_more_if_it_can_be() -> None:
-    expired = APIError({"code": "PGRST301", "message": "JWT expired", "hint": None, "details": None})
     tokens = iter(["old", "new"])
 
     async def session() -> str:
         return next(tokens)
 
-    client, request = mocked(expired, answer(3))
-    assert await over(client, access_token=session).acount(thread_id="t") == 3
-    assert request.request.headers["Authorization"] == "Bearer new"
-
-
-def test_an_async_token_function_in_a_sync_call_says_so() -> None:
-    async def session() -> str:
-        return "jwt"
-
-    memory = SupabaseMemory.from_url("http://127.0.0.1:1", "key", access_token=session)
-    with pytest.raises(ConfigurationError, match="Use the a… methods"):
-        memory.count(thread_id="t")
+    wire = Wire(error(401, code="PGRST301", message="JWT expired"), 3)
+    assert await over(wire, access_token=session).acount(thread_id="t") == 3
+    assert [request.headers["Authorization"] for request in wire.requests] == ["Bearer old", "Bearer new"]
 
 
 # --- A server that misbehaves, for real
@@ -271,7 +277,7 @@ def test_a_connection_string_that_is_none_is_refused_when_the_memory_is_made() -
 def test_a_code_gets_the_class_of_its_longest_prefix() -> None:
     assert type(from_code("42501")) is PermissionDeniedError
     assert type(from_code("42P01")) is SchemaMissingError
-    assert type(from_code("503")) is UnavailableError
+    assert type(from_status(503)) is UnavailableError
     assert type(from_code("58030")) is DatabaseError
     assert type(from_code(None)) is DatabaseError
 

@@ -41,7 +41,7 @@ chunk as (
   insert into memory.working_memory_chunks (user_id, conversation_id, place, part, id, from_sequence, to_sequence,
     message_ids, segment, type, role, said_at, content, characters, tokens, lexemes, terms, importance)
   select user_id, id, n, 1, gen_random_uuid(), n, n, array['m' || n], 0,
-         case when n % 100 = 0 then 'fact' else 'dialogue' end, 'user', now(), 'chunk ' || n, 10, 3, 0, 0, 0.5
+         case when n % 100 = 0 then 'fact' else 'dialogue' end, 'user', now(), 'chunk ' || n, length('chunk ' || n), 3, 0, 0, 0.5
   from conversation, generate_series(0, {size} - 1) n)
 insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
 select user_id, id, d.n, 1, 'drawn', {width}, extensions.l2_normalize(d.vector::extensions.halfvec)

@@ -182,7 +182,7 @@ def board(key: ConversationKey, *, history: bool = False, limit: int = 500) -> F
     Args:
         key: The conversation.
         history: Whether to read what was superseded, and all changes, as well.
-        limit: The most items, up to 1,000: pinned ones, then what was said last.
+        limit: The most items, up to 1,000: pinned ones, then what was said last; of changes the newest 500.
     """
     row = yield from call("memory_board", {**named(key), "p_history": history, "p_limit": limit})
     return Board(key.thread_id) if row is None else _board(key, row)

@@ -15,9 +15,9 @@ from langchain_supabase_memory.boards.answer import SCHEMA
 from langchain_supabase_memory.boards.reading import Closed, NewItem, Revision, document, revision
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.units import is_recalled
-from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.conversations import named, numbered
 from langchain_supabase_memory.flow import Flow, Material, call, compute
-from langchain_supabase_memory.messages import codec, content
+from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.models import BoardResult
 from langchain_supabase_memory.quality import scored
@@ -79,7 +79,8 @@ def revise(
         if not rows or (only_due and not revisions and not due):
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
-        shown, times = _shown(rows, pending.get("hidden") or ()), {row["sequence"]: row["created_at"] for row in rows}
+        shown = _shown((yield from numbered(key, rows)), pending.get("hidden") or ())
+        times = {row["sequence"]: row["created_at"] for row in rows}
         try:
             found = yield from _revision(pending, shown, times, policy, calls)
         except NoAnswerError as reason:
@@ -115,14 +116,16 @@ def revise(
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score)
 
 
-def _shown(rows: Sequence[Mapping[str, Any]], hidden: Sequence[Mapping[str, Any]]) -> list[tuple[int, BaseMessage]]:
+def _shown(
+    stored: Sequence[tuple[int, BaseMessage]], hidden: Sequence[Mapping[str, Any]]
+) -> list[tuple[int, BaseMessage]]:
     """What a writer reads: what was said, and neither what the memory itself had recalled nor what a person deleted."""
     texts: dict[int, list[str]] = {}
     for each in hidden:
         texts.setdefault(each["sequence"], []).append(each["words"])
     said = [
         (at, content.without(each, texts.get(at, ())))
-        for at, each in codec.numbered(rows)
+        for at, each in stored
         if content.was_said(each) and not is_recalled(each)
     ]
     return [(at, each) for at, each in said if at not in texts or content.shown(each).strip() != content.HIDDEN]

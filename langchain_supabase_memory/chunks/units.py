@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,13 +34,16 @@ class Said:
     message: BaseMessage = field(repr=False)
     said_at: datetime
     hidden: bool = False  # it mentions a topic that is not to be remembered
+    edited_at: str | None = None  # as the database gives it
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Said:
         """A row of `memory_pending_chunks`."""
         message = codec.from_payload(row["payload"])
         time = datetime.fromisoformat(row["created_at"])
-        return cls(row["sequence"], row["message_id"], message, time, bool(row.get("hidden")))
+        return cls(
+            row["sequence"], row["message_id"], message, time, bool(row.get("hidden")), edited_at=row.get("updated_at")
+        )
 
 
 @dataclass(frozen=True)
@@ -150,17 +153,28 @@ def _unit(
         if isinstance(each.message, ToolMessage) and is_recalled(each.message)
     }
     said = [_without(each.message, recalled) for each in group if content.was_said(each.message)]
-    shown = [_shown(message) for message in said if not is_recalled(message)]
-    text = clean("\n".join(filter(None, shown))[:LONGEST])
-    if role == "system" or not text.strip():
+    spoken = [_spoken(message) for message in said if not is_recalled(message)]
+    text = clean("\n".join(words for words, _ in spoken if words)[:LONGEST])
+    named = clean("\n".join(names for _, names in spoken if names))
+    if role == "system" or not (text.strip() or named) or text.strip() == content.HIDDEN:
         return None
     is_action = bool(content.tool_calls(first)) or _is_result(group[0])
-    found = []
-    for each in parts(text, most_tokens):
-        marks = cues.marks(each)
+
+    def part(words: str) -> Part:
+        marks = cues.marks(words)
         kind = kinds.kind(marks, is_action=is_action, after_question=asked)
-        weight = kinds.importance(each, marks, kind) if importance is None else min(max(importance(each, kind), 0), 1)
-        found.append(Part(each, kind, weight, marks, count_tokens(each)))
+        weight = kinds.importance(words, marks, kind) if importance is None else min(max(importance(words, kind), 0), 1)
+        return Part(words, kind, weight, marks, count_tokens(words))
+
+    found = [part(each) for each in parts(text, most_tokens)]
+    for each in parts(named, most_tokens):
+        # It says nothing of what the words are: the size of a file is no number that somebody named.
+        whole = f"{found[-1].text}\n{each}" if found else each
+        tokens = count_tokens(whole)
+        if found and tokens <= most_tokens:
+            found[-1] = replace(found[-1], text=whole, tokens=tokens)
+        else:
+            found.append(replace(part(""), text=each, tokens=count_tokens(each)))
     return Unit(
         tuple(group),
         role,
@@ -173,9 +187,7 @@ def _unit(
 
 def _without(message: BaseMessage, ids: Collection[str]) -> BaseMessage:
     """A message without its calls of the memory's own tools: what was looked for was not said."""
-    calls = message.tool_calls if ids and isinstance(message, AIMessage) else []
-    kept = [call for call in calls if call["id"] not in ids]
-    return message if len(kept) == len(calls) else message.model_copy(update={"tool_calls": kept})
+    return content.without_calls(message, ids) if ids and isinstance(message, AIMessage) else message
 
 
 def is_recalled(message: BaseMessage) -> bool:
@@ -187,10 +199,11 @@ def _is_result(said: Said) -> bool:
     return isinstance(said.message, ToolMessage)
 
 
-def _shown(message: BaseMessage) -> str:
-    """A message's words; a tool's with its name."""
-    text = content.shown(message).strip()
-    return f"[{message.name}] {text}" if isinstance(message, ToolMessage) and message.name else text
+def _spoken(message: BaseMessage) -> tuple[str, str]:
+    """A message's words, a tool's with its name; and the names of what is no words."""
+    text, named = content.spoken(message)
+    text = text.strip()
+    return f"[{message.name}] {text}" if isinstance(message, ToolMessage) and message.name else text, named
 
 
 def texts(made: Iterable[Unit]) -> list[str]:

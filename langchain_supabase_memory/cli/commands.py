@@ -19,6 +19,7 @@ from langchain_supabase_memory.cli.options import (
     plainly,
     url_option,
 )
+from langchain_supabase_memory.cli.unreadable import unreadable
 from langchain_supabase_memory.cli.work import retry, status, worker
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.schema import files, script
@@ -58,6 +59,7 @@ def commands(log_format: LogFormat | None) -> None:
 commands.add_command(worker)
 commands.add_command(status)
 commands.add_command(retry)
+commands.add_command(unreadable)
 
 
 @commands.command()

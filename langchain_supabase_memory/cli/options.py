@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.messages.invisible import spelled_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return command(*arguments, **named)
         except SupabaseMemoryError as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(spelled_lines(str(error))) from None
 
     return run
 

@@ -27,6 +27,7 @@ from langchain_supabase_memory.cli.options import (
     url_option,
 )
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, SupabaseMemoryError
+from langchain_supabase_memory.messages.invisible import spelled
 from langchain_supabase_memory.telemetry.logs import PACKAGE, configure
 from langchain_supabase_memory.work import WorkState
 
@@ -171,10 +172,13 @@ def status(
     rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
         found = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": is_cut}
-        click.echo(json.dumps(found, default=str, ensure_ascii=False))
+        click.echo(json.dumps(found, default=str))  # in ASCII, so that nothing in it is unseen
         return
     lag = f", the oldest for {queue.lag_seconds:.0f} s" if queue.depth else ""
-    click.echo(f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead.")
+    aside = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
+    click.echo(f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead{aside}.")
+    if queue.unreadable_messages:
+        click.echo(f"{queue.unreadable_messages} messages cannot be read; `supabase-memory unreadable` lists them.")
     if rows:
         _table(rows)
     if is_cut:
@@ -229,8 +233,14 @@ def _table(rows: list[ConversationStatus]) -> None:
     for row in rows:
         covered = (row.summarised_through, row.indexed_through, row.board_through)
         shown = ["–" if through < 0 else f"to {through}" for through in covered]
-        ids = (row.key.user_id or "", row.key.agent_id, row.key.thread_id)
-        table.add_row(*ids, row.state, str(row.messages), *shown, f"{row.tokens_saved:,}", row.error or "")
+        ids = map(spelled, (row.key.user_id or "", row.key.agent_id, row.key.thread_id))
+        failed = [
+            f"{duty}: {each.error}{'' if each.until else ' (given up)'}"
+            for duty, each in row.paused.items()
+            if duty != "all"
+        ]
+        error = spelled("; ".join(failed) or row.error or "")
+        table.add_row(*ids, row.state, str(row.messages), *shown, f"{row.tokens_saved:,}", error)
     width = max(Console().width, _FEWEST_COLUMNS) if sys.stdout.isatty() else _ANY_WIDTH
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.load import context
+from langchain_supabase_memory.context.load import UNREADABLE, context
 from langchain_supabase_memory.context.pack import joined
 from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.flow import Flow, call
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def coverage(
     key: ConversationKey, *, budget: ContextBudget, policy: SummaryPolicy, waiting: Sequence[BaseMessage] = ()
 ) -> Flow[Coverage]:
-    """Where every message is: in the next pack as it was said, in a segment, omitted and why, or forgotten.
+    """Where every message is: in the next pack as it was said, in a segment, omitted and why, forgotten, or superseded.
 
     It reads every message's number, and nothing of its content; it is meant for people and tests, not for each turn.
 
@@ -51,16 +51,18 @@ def _coverage(
     stored = [(first, last) for first, last in document["stored"]]
     through, end = document["through_sequence"], document["next_sequence"]
     expired = document["expired_through"]
+    aside = [(first, last) for first, last in document["superseded"]]
     edges = {0, end, through + 1}
     begun: dict[int, list[int]] = {}
     ended: dict[int, list[int]] = {}
     for number, first, last, _ in document["segments"]:
         begun.setdefault(max(first, 0), []).append(number)
         ended.setdefault(last + 1, []).append(number)
-    for first, last in [*stored, *((first, last) for first, last, _ in omitted)]:
+    for first, last in [*stored, *aside, *((first, last) for first, last, _ in omitted)]:
         edges |= {first, last + 1}
     edges |= {*begun, *ended}
-    edges |= {edge for sequence in shown for edge in (sequence, sequence + 1)}
+    unreadable = set(document["unreadable"])
+    edges |= {edge for sequence in shown | unreadable for edge in (sequence, sequence + 1)}
     cuts = sorted(edge for edge in edges if 0 <= edge <= end)
 
     ranges: list[CoveredRange] = []
@@ -80,10 +82,14 @@ def _coverage(
             overlaps.append((first, last, ""))
         if is_stored and number is None and first <= through:
             gaps.append((first, last, ""))
-        if not is_stored:
+        if not is_stored and any(low <= first <= high for low, high in aside):
+            made = CoveredRange(first, last, "superseded", number)
+        elif not is_stored:
             made = CoveredRange(first, last, "expired" if first <= expired else "forgotten", number)
-        elif first in shown:
-            made = CoveredRange(first, last, "verbatim", number, "cut in the pack" if first in clipped else None)
+        elif first in unreadable:
+            made = CoveredRange(first, last, "omitted", number, UNREADABLE)
+        elif first in shown and first not in clipped:
+            made = CoveredRange(first, last, "verbatim", number)
         elif number is not None:
             made = CoveredRange(first, last, "segment", number)
         else:

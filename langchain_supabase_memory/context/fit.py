@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import HumanMessage, ToolMessage
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 BEYOND: Final = "beyond the budget"
 TOO_MANY: Final = "beyond max_messages"
+CUT: Final = "cut to fit the budget"
+LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
+"""Why messages are not shown whole that a summary would cover."""
 _SHORTEST_SUMMARY: Final = 40
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
@@ -46,6 +49,8 @@ class History:
         asked: The user's message that the newest block answers, where it lies before `entries`.
         current: The current turn: the user's message, and what followed it so far.
         superseded: Sequence and reason of stored messages that do not belong to this history.
+        strange: Rows of which no message could be made, and that are not known as such yet.
+        read: The number, the role and the characters of each stored message that was read.
     """
 
     entries: Sequence[Entry] = ()
@@ -54,6 +59,8 @@ class History:
     asked: Entry | None = None
     current: Sequence[Entry] = ()
     superseded: Mapping[int, str] = field(default_factory=dict)
+    strange: Sequence[Mapping[str, Any]] = ()
+    read: Sequence[tuple[int, str, int]] = ()
 
 
 @dataclass
@@ -65,7 +72,7 @@ class Fitted:
         head_message: The same as a message; `None` if there is nothing to say.
         recent: The messages of the history that are shown, in order.
         current: The current turn, whole unless it alone is beyond the budget; the user's message always is.
-        omitted: Sequence and reason of each message that is neither shown nor covered by the summary shown.
+        omitted: Sequence and reason of each message that is neither shown whole nor covered by the summary shown.
         ranges: First, last and reason of ranges that are left out whole: not read, or their summary does not fit.
         clipped: The sequences of messages that are cut.
         weight: What the pack and the current turn weigh together.
@@ -119,9 +126,10 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     shown = _sequences([*result.recent, *result.current])
     originals = {id(entry) for block in made for entry in block.entries}
     result.clipped = sorted(_sequences(each for each in (*result.recent, *result.current) if id(each) not in originals))
-    result.ranges = [each for first, last, why in ranges for each in _around(first, last, why, shown)]
+    whole = shown.difference(result.clipped)
+    result.ranges = [each for first, last, why in ranges for each in _around(first, last, why, whole)]
     passed = dict.fromkeys(sorted(read - shown), choice.why)
-    omitted = {**passed, **dict(left_out), **history.superseded}
+    omitted = {**passed, **dict.fromkeys(result.clipped, CUT), **dict(left_out), **history.superseded}
     result.omitted = {sequence: why for sequence, why in omitted.items() if sequence > after}
     return result
 

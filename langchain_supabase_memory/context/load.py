@@ -6,13 +6,16 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_core.messages import ToolMessage
+
+from langchain_supabase_memory.branch import ALONE, Lineage
 from langchain_supabase_memory.context.board import BoardPart, most_items
-from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY, Fitted, History, fit
+from langchain_supabase_memory.context.fit import LEFT_OUT, Fitted, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.recent import recent
-from langchain_supabase_memory.conversations import kept, named, read_rows
+from langchain_supabase_memory.conversations import kept, named, read_rows, set_aside
 from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.indexing import index
@@ -36,6 +39,8 @@ VIA: Final = "graph"
 
 SUPERSEDED: Final = "not on this branch of the graph"
 
+UNREADABLE: Final = "it cannot be read"
+
 _LIMIT: Final = 1000
 """The most messages that one pack reads."""
 
@@ -47,6 +52,7 @@ def context(
     policy: SummaryPolicy,
     current: Sequence[BaseMessage] = (),
     branch: Sequence[BaseMessage] | None = None,
+    lineage: Lineage = ALONE,
     waiting: Sequence[BaseMessage] = (),
     model: str | None = None,
     retention: Retention | None = None,
@@ -63,6 +69,7 @@ def context(
             whether it is stored already or not, and the user's message is never cut.
         branch: The history as a graph's state has it. Messages that came from a graph and are not on it, because the
             graph was forked or a message removed, are left out.
+        lineage: What the branch's lack of a message means.
         waiting: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is removed first.
@@ -77,13 +84,15 @@ def context(
         SupabaseMemoryError: The database refused or could not be reached.
     """
     within = policy.within(budget if recalling is None else budget.beside_recalled)
-    ask = Asking(key, budget, within, current, branch, waiting, retention, recalling)
+    ask = Asking(key, budget, within, current, branch, lineage, waiting, retention, recalling)
     pack = yield from ask.packed()
     if not prepared:
         return pack
     summarised = indexed = None
     if model is not None and policy.mode == "inline" and pack.due:
-        summarised = yield from summarise(key, within, model=model, most_segments=policy.inline_segments)
+        summarised = yield from summarise(
+            key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments
+        )
     if recalling is not None and pack.index_due:
         indexed = yield from index_now(key, recalling)
     if (summarised and (summarised.segments or summarised.overtaken)) or (indexed and indexed.chunks):
@@ -118,7 +127,7 @@ def last_messages(
     """
     rows = yield from read_rows(key, last=most + len(current), columns=["payload", "metadata"], retention=retention)
     listed = [{**row, "via": (row["metadata"] or {}).get("via")} for row in rows]
-    history = _history({"messages": listed}, current, branch, waiting)
+    history = _history({"messages": listed}, current, branch, ALONE, waiting)
     return recent([entry.message for entry in history.entries], current, most)
 
 
@@ -148,6 +157,7 @@ class Asking:
     policy: SummaryPolicy
     current: Sequence[BaseMessage]
     branch: Sequence[BaseMessage] | None
+    lineage: Lineage
     waiting: Sequence[BaseMessage]
     retention: Retention | None
     recalling: Recalling | None
@@ -169,9 +179,12 @@ class Asking:
             document = (yield from call("memory_context", {**arguments, "p_recall": {**asked, "vectors": []}})) or {}
         found = document.get("recalled")
         recall = None if found is None else search.found(found, failed)
-        pack = self._fitted(document, () if recall is None else recall.chunks)
-        is_due, is_index_due = _is_due(document, pack, self.policy), self._is_index_due(document, pack)
-        return replace(pack, due=is_due, index_due=is_index_due, recall_error=failed)
+        history = _history(document, self.current, self.branch, self.lineage, self.waiting)
+        pack = self._fitted(document, history, () if recall is None else recall.chunks)
+        yield from set_aside(self.key, history.strange)
+        is_due, through = _due(document, history, pack, self.policy)
+        is_index_due = self._is_index_due(document, pack)
+        return replace(pack, due=is_due, due_through=through, index_due=is_index_due, recall_error=failed)
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -189,8 +202,7 @@ class Asking:
             "p_board": most_items(self.budget),
         }
 
-    def _fitted(self, document: Mapping[str, Any], chunks: Sequence[Chunk]) -> ContextPack:
-        history = _history(document, self.current, self.branch, self.waiting)
+    def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
         room = int(whole.limit * self.budget.recalled)
         recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone).within(room, whole)
@@ -220,6 +232,7 @@ class Asking:
             remembered=recalled,
             board=board,
             work=document.get("work"),
+            branch_token=document.get("branch_token"),
             taken=recalled.weight(whole) + board.weight(whole),
         )
 
@@ -260,7 +273,8 @@ class Asking:
         if pack.opted_out:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
-        lacks = document["has_stale"] or document["indexed_through"] < first - 1
+        unshown = max([first - 1, *pack.clipped])
+        lacks = document["has_stale"] or document["indexed_through"] < unshown
         return lacks and not document["index_waiting"]
 
 
@@ -272,7 +286,7 @@ def _shown(fitted: Fitted) -> set[int]:
 
 def _leaves_out(fitted: Fitted) -> bool:
     """Whether something is cut, or neither shown nor covered, for want of room."""
-    return bool(fitted.ranges or fitted.clipped or any(why in (BEYOND, TOO_MANY) for why in fitted.omitted.values()))
+    return bool(fitted.ranges or any(why in LEFT_OUT for why in fitted.omitted.values()))
 
 
 def _is_verbatim(fitted: Fitted) -> bool:
@@ -284,6 +298,7 @@ def _history(
     document: Mapping[str, Any],
     current: Sequence[BaseMessage],
     branch: Sequence[BaseMessage] | None,
+    lineage: Lineage,
     waiting: Sequence[BaseMessage],
 ) -> History:
     rows = document.get("messages", [])
@@ -291,7 +306,11 @@ def _history(
     turn = {message.id for message in current if message.id is not None}
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
     on_branch = {message.id: message for message in branch or ()}
-    first = min((stored[each] for each in on_branch if each in stored), default=None)
+    first = (
+        None
+        if branch is None
+        else _begins(document, [stored[each] for each in (*on_branch, *turn) if each in stored], lineage)
+    )
 
     entries: list[Entry] = []
     superseded: dict[int, str] = {}
@@ -299,8 +318,11 @@ def _history(
         sequence = row["sequence"]
         if message.id in turn:
             continue
+        if codec.unreadable(message) is not None and message.content == content.HIDDEN:
+            superseded[sequence] = UNREADABLE
+            continue
         held = on_branch.get(message.id)
-        if held is None and branch is not None and row["via"] == VIA and first is not None and sequence >= first:
+        if held is None and row["via"] == VIA and first is not None and sequence >= first:
             superseded[sequence] = SUPERSEDED
             continue
         entries.append(Entry(held if held is not None and content.was_said(held) else message, (sequence,)))
@@ -316,16 +338,82 @@ def _history(
         asked=None if asked is None else Entry(codec.from_payload(asked["payload"]), (asked["sequence"],)),
         current=[Entry(message, (stored[message.id],) if message.id in stored else ()) for message in current],
         superseded=superseded,
+        strange=codec.strange(rows, messages),
+        read=[
+            (row["sequence"], content.role(message), content.characters(message))
+            for row, message in zip(rows, messages, strict=True)
+        ],
     )
 
 
-def _is_due(document: Mapping[str, Any], pack: ContextPack, policy: SummaryPolicy) -> bool:
+def _begins(document: Mapping[str, Any], held: Sequence[int], lineage: Lineage) -> int | None:
+    """From which sequence on the graph's state decides; as the database does when a state is stored."""
+    since = document.get("branch_from")
+    if not held:
+        return since if lineage.begun else None
+    if lineage.tail:
+        return max(held) + 1
+    return min(held) if since is None or not lineage.whole else min(since, *held)
+
+
+def _due(
+    document: Mapping[str, Any], history: History, pack: ContextPack, policy: SummaryPolicy
+) -> tuple[bool, int | None]:
+    """Whether a summary is due, and through which message it has to go because that is not shown whole.
+
+    The newest block, and the current turn, are never summarised: where nothing else is left, nothing is due.
+    """
     if "conversation_id" not in document or document["summary_waiting"] or pack.opted_out:
-        return False
+        return False, None
+    newest = _newest(history, document["next_sequence"])
+    if newest <= document["through_sequence"] + 1:
+        return False, None
     beyond = (
         (policy.characters, document["total_characters"] - document["summarised_characters"]),
         (policy.tokens, document["total_tokens"] - document["summarised_tokens"]),
         (policy.messages, document["next_sequence"] - 1 - document["through_sequence"]),
     )
-    over = any(most is not None and most < held for most, held in beyond)
-    return over or any(why in (BEYOND, TOO_MANY) for _, _, why in pack.omitted)
+    over = any(most is not None and most < held for most, held in beyond) and _is_any_left(document, history, policy)
+    left = [min(last, newest - 1) for first, last, why in pack.omitted if why in LEFT_OUT and first < newest]
+    left = [last for last in left if last > document["through_sequence"]]
+    return over or bool(left), max(left, default=None)
+
+
+def _is_any_left(document: Mapping[str, Any], history: History, policy: SummaryPolicy) -> bool:
+    """Whether there is anything to summarise beside what the policy keeps; as `memory_pending` decides it."""
+    through, unread = document["through_sequence"], document.get("unread_from")
+    read = [each for each in history.read if each[0] > through]
+    if not read or (unread is not None and unread > through):
+        return bool(read)
+    keep, messages = policy.keep_characters, policy.keep_messages
+    segments = document.get("segments") or [{}]
+    quality = segments[-1].get("quality")
+    if quality is not None and policy.min_quality is not None and quality < policy.min_quality and keep is not None:
+        keep = keep if policy.keep_when_poor is None else max(keep, policy.keep_when_poor)
+    low = _tail(read, keep, messages)
+    middle = _tail(read, None if keep is None else keep // 2, None if messages is None else max(messages // 2, 1))
+    asked = (sequence for sequence, role, _ in read if low <= sequence <= middle and role == "user")
+    blocks = (sequence for sequence, role, _ in reversed(read) if sequence <= low and role != "tool")
+    cut = next(asked, None)
+    cut = next(blocks, None) if cut is None else cut
+    return cut is not None and read[0][0] < cut
+
+
+def _tail(read: Sequence[tuple[int, str, int]], characters: int | None, messages: int | None) -> int:
+    """The first of the messages that reach into so many characters, and are no more than so many."""
+    lowest, after = read[-1][0], 0
+    for sequence, _, held in reversed(read[-messages:] if messages else read):
+        if characters is not None and after >= characters:
+            break
+        lowest, after = sequence, after + held
+    return lowest
+
+
+def _newest(history: History, following: int) -> int:
+    """The number of the first message that stays as it is: of the current turn, else of the newest block."""
+    if history.current:
+        return min((each for entry in history.current for each in entry.sequences), default=following)
+    for entry in reversed(history.entries):
+        if not isinstance(entry.message, ToolMessage):
+            return entry.sequences[0] if entry.sequences else following
+    return following

@@ -39,6 +39,7 @@ class ContextPack:
         full_tokens: Approximate tokens of the whole history.
         through_sequence: The last message that any stored summary covers; -1 if none.
         due: Whether enough is not yet summarised for a summary to be made.
+        due_through: The last message that such a summary has to cover, as it is not shown whole; `None` if none has.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         remembered: What was recalled; its parts are served by the properties below.
         board: What is shown of the board: `board.items`, what a person wrote, and how much is left out.
@@ -48,6 +49,7 @@ class ContextPack:
         index_due: Whether something that is not shown can not be recalled yet.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
+        branch_token: Names the state of a graph that is stored; `None` if none is.
     """
 
     key: ConversationKey
@@ -58,6 +60,7 @@ class ContextPack:
     full_tokens: int = 0
     through_sequence: int = -1
     due: bool = False
+    due_through: int | None = None
     summary_error: str | None = None
     remembered: Recalled = field(default_factory=Recalled, repr=False)
     board: BoardPart = field(default_factory=BoardPart, repr=False)
@@ -66,6 +69,7 @@ class ContextPack:
     index_due: bool = False
     opted_out: bool = False
     recall_error: str | None = None
+    branch_token: str | None = None
 
     @property
     def recalled(self) -> list[Chunk]:
@@ -100,7 +104,7 @@ class ContextPack:
 
     @property
     def omitted(self) -> list[tuple[int, int, str]]:
-        """First, last and reason of each range of messages that is neither shown nor covered by the summary shown."""
+        """First, last and reason of each range that is neither shown whole nor covered by the summary shown."""
         singles = [(sequence, sequence, why) for sequence, why in self.fitted.omitted.items()]
         ranges = [*self.fitted.ranges, *singles]
         if self.opted_out:

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from langchain_supabase_memory.messages.invisible import spelled
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -99,7 +101,7 @@ class ContextReport:
         """A table for a terminal (needs `rich`)."""
         from rich.table import Table
 
-        table = Table(title=f"Context of {self.thread_id}", title_justify="left", caption=self._caption())
+        table = Table(title=self._title(), title_justify="left", caption=self._caption())
         for place, heading in enumerate(_HEADINGS):
             table.add_column(heading, justify="right" if 0 < place < 4 else "left")
         for row in self._rows():
@@ -110,7 +112,7 @@ class ContextReport:
         head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows())
         return (
-            f"<table><caption>Context of {escape(self.thread_id)}</caption><thead><tr>{head}</tr></thead>"
+            f"<table><caption>{escape(self._title())}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{escape(self._caption())}</p>"
         )
 
@@ -119,7 +121,7 @@ class ContextReport:
         rows = [_HEADINGS, *self._rows()]
         widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADINGS))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([f"Context of {self.thread_id}", *lines, self._caption()])
+        return "\n".join([self._title(), *lines, self._caption()])
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for each in self.sections:
@@ -135,9 +137,11 @@ class ContextReport:
             "",
         )
 
+    def _title(self) -> str:
+        return f"Context of {spelled(self.thread_id)}"
+
     def _caption(self) -> str:
         said = [f"messages {first} to {last} omitted: {why}" for first, last, why in self.omitted]
-        said += [f"message {sequence} cut" for sequence in self.clipped]
         said = said or ["nothing omitted"]
         if self.board_left_out:
             said.append(f"{self.board_left_out:,} items of the board left out")

@@ -25,6 +25,7 @@ from langchain_supabase_memory.demo.model import quote
 from langchain_supabase_memory.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import SupabaseMemory
+from langchain_supabase_memory.messages.invisible import spelled, spelled_lines
 from langchain_supabase_memory.recall.timeline import timeline
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
 from langchain_supabase_memory.telemetry import alerts
@@ -127,7 +128,7 @@ def _show(
                 drawn = timeline(memory.chunks(thread_id=THREAD), pack.recalled)
                 tally.ask(console, agent, question)
                 _prompt(console, pack.report(), tally.answers[0].own)
-                console.print(f"{drawn}\n", markup=False, highlight=False, soft_wrap=True)
+                console.print(f"{spelled_lines(str(drawn))}\n", markup=False, highlight=False, soft_wrap=True)
             elif place < len(asked) - 1:
                 tally.ask(console, agent, question)
             else:
@@ -142,7 +143,7 @@ def _show(
         f'for each in memory.recall({_quoted(asked[0])}, thread_id="{THREAD}", limit=5).chunks: print(each.content)',
     )
     for line in code:  # as it can be copied: neither indented nor broken
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(spelled(line), markup=False, highlight=False, soft_wrap=True)
     console.print()
 
 
@@ -212,8 +213,8 @@ class _Tally:
             wanted = self.known[question].expect
             self.judged.append((wanted in answer.text, wanted in quote(self.recent, question)))
             mark = Text("✓ ", "green") if self.judged[-1][0] else Text("✗ ", "red")
-        console.print(f"[cyan]{USER}:[/cyan] {escape(question)}", highlight=False)
-        console.print(Text.assemble(mark, ("agent:", "magenta"), " ", answer.text), highlight=False)
+        console.print(f"[cyan]{USER}:[/cyan] {escape(spelled_lines(question))}", highlight=False)
+        console.print(Text.assemble(mark, ("agent:", "magenta"), " ", spelled_lines(answer.text)), highlight=False)
         console.print(f"[dim]  {_origin(answer)}[/dim]", highlight=False)
         calls = f" in {len(answer.sent)} calls" if len(answer.sent) > 1 else ""
         console.print(
@@ -297,7 +298,7 @@ def _point(console: Console, memory: SupabaseMemory) -> None:
         meant = "no turn"
         if found is not None:
             meant = f"turn {found.turn.number}: {textwrap.shorten(found.turn.user_query, 60, placeholder=' …')}"
-        console.print(f"“{text}” points at [cyan]{escape(meant)}[/cyan]", highlight=False)
+        console.print(f"“{text}” points at [cyan]{escape(spelled(meant))}[/cyan]", highlight=False)
     console.print()
 
 
@@ -346,7 +347,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
         return
     console.print("[bold]The board: what is known by now, in short[/bold]")
     if board.summary:
-        console.print(_beginning(board.summary), markup=False, highlight=False, style="default")
+        console.print(spelled_lines(_beginning(board.summary)), markup=False, highlight=False, style="default")
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
@@ -357,7 +358,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
         ("open questions", board.pending_questions),
     ):
         for item in sorted(items, key=lambda each: -each.importance)[:_SHOWN]:
-            text = Text(item.text, no_wrap=True, overflow="ellipsis")
+            text = Text(spelled(item.text), no_wrap=True, overflow="ellipsis")
             table.add_row(name, text, f"message {item.sequences[0]}" if item.sequences else "")
             name = ""
         if len(items) > _SHOWN:
@@ -367,7 +368,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
     named = sorted(board.entities, key=lambda each: (_TYPES.index(each.type), each.sequences))
     for name, items in (("who, where, when", named), ("topics", board.topics)):
         if items:
-            names = Text(", ".join(each.text for each in items[:_NAMES]))
+            names = Text(spelled(", ".join(each.text for each in items[:_NAMES])))
             table.add_row(name, names.append(f" and {len(items) - _NAMES} more" * (len(items) > _NAMES), "dim"))
     console.print(table, "")
 

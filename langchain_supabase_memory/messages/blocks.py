@@ -143,9 +143,11 @@ def _whole(message: BaseMessage) -> BaseMessage:
 def _filled(message: BaseMessage) -> BaseMessage:
     """The message without what providers refuse: empty texts, bare texts among blocks, blocks of calls it lost."""
     body = message.content
+    if isinstance(message, AIMessage) and content.is_empty(message) and (said := content.words(message).strip()):
+        return message.model_copy(update={"content": said})  # a refusal, a transcript: what stands beside the content
     if isinstance(body, str):
         return message if not body or body.strip() else message.model_copy(update={"content": ""})
-    ids = {call["id"] for call in content.tool_calls(message)}
+    ids = [call["id"] for call in content.tool_calls(message)]
     listed = [{"type": "text", "text": part} if isinstance(part, str) else part for part in body]
     kept = [
         part
@@ -157,12 +159,14 @@ def _filled(message: BaseMessage) -> BaseMessage:
 
 
 def _names_call(part: Any) -> bool:
-    return part.get("type") in _CALL_KEYS
+    return isinstance(part.get("type"), str) and part["type"] in _CALL_KEYS
 
 
 def _is_empty(message: BaseMessage) -> bool:
     # What a user sends in blocks that we do not know is not nothing.
-    return content.is_empty(message) and not (isinstance(message, HumanMessage) and content.unsaid(message))
+    return content.is_empty(message) and not (
+        isinstance(message, HumanMessage) and (content.words(message).strip() or content.unsaid(message))
+    )
 
 
 def _answer(block: Block) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import (
@@ -15,6 +14,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langchain_supabase_memory.messages.rendering import (
+    MEDIA_BLOCKS,
+    as_json,
+    call_line,
+    is_own_call,
+    rendered,
+    short_name,
+)
 from langchain_supabase_memory.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
 
 if TYPE_CHECKING:
@@ -27,11 +34,6 @@ LC_SOURCE: Final = "lc_source"
 
 OURS: Final = "supabase_memory"
 """The value of `lc_source` on messages that this package puts into a prompt."""
-
-IMAGE_BLOCKS: Final = frozenset({"image", "image_url", "input_image"})
-MEDIA_BLOCKS: Final = IMAGE_BLOCKS | {
-    "file", "input_file", "audio", "input_audio", "video", "text-plain", "media", "document"
-}  # fmt: skip
 
 _ROLES: Final[dict[type[BaseMessage], Role]] = {
     HumanMessage: "user",
@@ -50,18 +52,13 @@ _CHAT_ROLES: Final[dict[str, Role]] = {
     "tool": "tool",
     "function": "tool",
 }
-# Blocks that repeat `tool_calls`, which is counted already.
-_CALL_BLOCKS: Final = frozenset({"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call"})
 # What by itself is no content: providers refuse a message that holds nothing else.
 _THOUGHTS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
-_DEEPEST: Final = 32
 LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 """Who speaks, for a reader."""
 
 HIDDEN: Final = "[…]"
 """What stands in the place of words that are not to be read."""
-
-_LONGEST_NAME: Final = 64
 
 
 def role(message: BaseMessage) -> Role:
@@ -93,7 +90,7 @@ def tool_calls(message: BaseMessage) -> list[Mapping[str, Any]]:
 
 def calls_text(calls: Iterable[Mapping[str, Any]]) -> str:
     """What a model reads of tool calls: their names and arguments."""
-    return "".join(f"{call.get('name')}{_json(call.get('args'))}" for call in calls)
+    return "".join(f"{call.get('name')}{as_json(call.get('args'))}" for call in calls)
 
 
 def blocks(content: Any) -> list[Mapping[str, Any]]:
@@ -103,38 +100,30 @@ def blocks(content: Any) -> list[Mapping[str, Any]]:
 
 def media(content: Any) -> list[Mapping[str, Any]]:
     """The images and files among the content blocks."""
-    return [block for block in blocks(content) if block.get("type") in MEDIA_BLOCKS]
+    return [block for block in blocks(content) if _kind(block) in MEDIA_BLOCKS]
 
 
 def words(message: BaseMessage) -> str:
-    """The plain text, with a text file's text."""
-    text = str(message.text)
-    if isinstance(message.content, str):
-        return text
-    files = [each for each in map(_file_text, media(message.content)) if each is not None]
-    return "\n".join([text, *files] if text else files)
+    """What the model or a person could have read of it, without calls of the application's tools: see `rendering`."""
+    return rendered(message).words
 
 
 def unsaid(message: BaseMessage) -> str:
-    """What is sent to a model beside words, calls and media: reasoning, signatures, results of a server's tools."""
-    others = [
-        block
-        for block in blocks(message.content)
-        if block.get("type") not in MEDIA_BLOCKS and block.get("type") not in _CALL_BLOCKS
-    ]
-    return "".join(leaf for block in others for leaf in _leaves(block))
+    """What is sent to a model beside words, calls and media: reasoning, signatures, what is encrypted."""
+    return rendered(message).unsaid
 
 
 def is_empty(message: BaseMessage) -> bool:
     """Whether there is nothing that a provider would accept as content."""
-    if words(message).strip() or tool_calls(message) or media(message.content):
+    if str(message.text).strip() or tool_calls(message) or media(message.content):
         return False
-    return all(block.get("type") in _THOUGHTS for block in blocks(message.content))
+    return all(_kind(block) in _THOUGHTS for block in blocks(message.content))
 
 
 def characters(message: BaseMessage) -> int:
     """Characters of words, tool calls and what else is sent; media have none."""
-    return len(words(message)) + len(calls_text(tool_calls(message))) + len(unsaid(message))
+    whole = rendered(message)
+    return len(whole.words) + len(calls_text(tool_calls(message))) + len(whole.calls) + len(whole.unsaid)
 
 
 def tokens(message: BaseMessage, count: Callable[[str], int] = count_tokens) -> int:
@@ -144,16 +133,21 @@ def tokens(message: BaseMessage, count: Callable[[str], int] = count_tokens) -> 
         message: Any message.
         count: Counts the tokens of a text.
     """
-    said = (words(message), calls_text(tool_calls(message)), unsaid(message))
-    return MESSAGE_TOKENS + sum(count(text) for text in said if text) + MEDIA_TOKENS * len(_pictures(message))
+    whole = rendered(message)
+    sent = (whole.words, calls_text(tool_calls(message)), whole.calls, whole.unsaid)
+    return MESSAGE_TOKENS + sum(count(text) for text in sent if text) + MEDIA_TOKENS * whole.media
 
 
 def shown(message: BaseMessage) -> str:
-    """A message as text for a reader: words, media by name, calls with their arguments."""
-    parts = [words(message)] if words(message) else []
-    parts += [f"[{_name(block.get('type'))}]" for block in _pictures(message)]
-    parts += [f"[calls {_name(call.get('name'))}({_json(call.get('args'))})]" for call in tool_calls(message)]
-    return "\n".join(parts)
+    """A message as text for a reader: words, calls with their arguments, and what is no words by its name."""
+    return "\n".join(filter(None, spoken(message)))
+
+
+def spoken(message: BaseMessage) -> tuple[str, str]:
+    """What `shown` says, in two: the words with the calls, and the names of what is no words."""
+    whole = rendered(message)
+    calls = map(call_line, tool_calls(message))
+    return "\n".join(filter(None, [whole.words, *calls, whole.calls])), whole.named
 
 
 def line(message: BaseMessage) -> str:
@@ -163,7 +157,7 @@ def line(message: BaseMessage) -> str:
     """
     label = LABELS[role(message)]
     if isinstance(message, (ToolMessage, FunctionMessage)) and message.name:
-        label = f"{label} {_name(message.name)}"
+        label = f"{label} {short_name(message.name)}"
     return f"{label}: {indented(shown(message))}"
 
 
@@ -173,22 +167,27 @@ def indented(text: str) -> str:
 
 
 def without(message: BaseMessage, texts: Collection[str]) -> BaseMessage:
-    """The message with a mark in the place of some texts; the message itself where it holds none of them."""
+    """The message with a mark in the place of some texts; the message itself where its words hold none of them."""
+    made = said = words(message)
+    for each in texts:
+        made = made.replace(each, HIDDEN)
+    if made == said:
+        return message
+    # One text in the place of whatever they stood in; what has no words stays.
+    bare = message.model_copy(update={"additional_kwargs": {}, "response_metadata": {}})
+    others = [block for block in blocks(message.content) if not words(bare.model_copy(update={"content": [block]}))]
+    return bare.model_copy(update={"content": [{"type": "text", "text": made}, *others]})
 
-    def cut(text: str) -> str:
-        for each in texts:
-            text = text.replace(each, HIDDEN)
-        return text
 
-    def cut_block(block: Any) -> Any:
-        if isinstance(block, str):
-            return cut(block)
-        has_text = isinstance(block, dict) and isinstance(block.get("text"), str)
-        return {**block, "text": cut(block["text"])} if has_text else block
-
-    content = message.content
-    made: Any = cut(content) if isinstance(content, str) else [cut_block(each) for each in content]
-    return message if made == content else message.model_copy(update={"content": made})
+def without_calls(message: AIMessage, ids: Collection[str | None]) -> AIMessage:
+    """The message without some of its calls, wherever they stand; the message itself where it has none of them."""
+    kept = [call for call in message.tool_calls if call["id"] not in ids]
+    if len(kept) == len(message.tool_calls):
+        return message
+    body: Any = message.content
+    if isinstance(body, list):
+        body = [block for block in body if not any(each in ids for each in _call_ids(block))]
+    return message.model_copy(update={"content": body, "tool_calls": kept})
 
 
 def marked(message: BaseMessage) -> BaseMessage:
@@ -202,40 +201,13 @@ def said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [message for message in messages if was_said(message)]
 
 
-def _pictures(message: BaseMessage) -> list[Mapping[str, Any]]:
-    """The media that are no text files."""
-    return [block for block in media(message.content) if _file_text(block) is None]
+def _kind(block: Mapping[str, Any]) -> str:
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
-def _file_text(block: Mapping[str, Any]) -> str | None:
-    """The text of a text file; `None` for other media."""
-    source = block.get("source")
-    text = source.get("data") if isinstance(source, dict) and source.get("type") == "text" else block.get("text")
-    return text if isinstance(text, str) else None
-
-
-def _name(name: Any) -> str:
-    return " ".join(str(name).split())[:_LONGEST_NAME]
-
-
-def _json(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return type(value).__name__
-
-
-def _leaves(value: Any, *, depth: int = 0) -> list[str]:
-    """The texts in a block, but for its own text (which is counted) and its names."""
-    if isinstance(value, str):
-        return [value]
-    if depth > _DEEPEST:
+def _call_ids(block: Any) -> list[str]:
+    """The ids of the call that a block is."""
+    if not is_own_call(block):
         return []
-    if isinstance(value, dict):
-        skipped = {"type", "id", "index", *(("text",) if depth == 0 and value.get("type") == "text" else ())}
-        return [leaf for key, item in value.items() if key not in skipped for leaf in _leaves(item, depth=depth + 1)]
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _leaves(item, depth=depth + 1)]
-    return []
+    return [each for each in (block.get("call_id"), block.get("id")) if isinstance(each, str)]

@@ -72,7 +72,7 @@ class Question:
             raise InvalidInputError(
                 f"A question must be a text, not {type(self.text).__name__}.", hint="Pass the user's words."
             )
-        numbers = (("limit", 1, MOST), ("characters", 1, 10**9), ("neighbours", 0, 100), ("exact_below", 0, 10**9))
+        numbers = (("limit", 1, MOST), ("characters", 1, 10**9), ("neighbours", 0, 20), ("exact_below", 0, 10**9))
         for each, least, most in numbers:
             number = getattr(self, each)
             if number is not None and (

@@ -18,7 +18,7 @@ It also bounds the work, whatever is passed.
 _SPECIAL: Final = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bb\u02bc\u02b9\u2032\u00b4`\uff07\ua78c", "'"),
     **dict.fromkeys("\u2014\u2015\u2e3a\u2e3b", " - "),
-    **dict.fromkeys("\u2212\u2043\u02d7", "-"),
+    **dict.fromkeys("\u2212\u2043\u02d7\u2796", "-"),
     **dict.fromkeys("\n\r\v\f\x85\u2028\u2029", "\n"),
 }
 

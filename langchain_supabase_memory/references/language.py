@@ -50,6 +50,8 @@ KINDS: Final = {
     "made": "what an answer may hold, which is found by its time only: poem, recipe",
     "conversation": "nouns for the conversation: chat, usapan",
     "elsewhere": "where there are other questions and answers: exam, meeting",
+    "quarter": "of `turn`, those that up to four also count the quarters of a year: q(uestion)3, q(uarter)3",
+    "initial": "letters that stand for a noun for a turn if a figure is glued to them, and for much else: a(nswer)3",
     "compound": "nouns that make another word of a turn noun before them: answer *key*",
     "unit": "common words that take a position and are no turn: time, week, beses",
     # who
@@ -100,6 +102,7 @@ KINDS: Final = {
     "manner": "how to answer, after 'in': detail, Tagalog, bullet",
     "coordinator": "and, or, at, o",
     "like": "likeness: as, like, same as, gaya ng",
+    "again": "what asks for the same once more: again, repeat, ulit",
     "negation": "right before what is not meant: not, hindi",
     "dismissal": "right before what is meant only if nothing else is: skip, forget",
     "correction": "takes back what was said so far: I mean, este",
@@ -163,6 +166,7 @@ class Entry:
 UNKNOWN: Final = Entry()
 _OWNER: Final = Entry(frozenset({"others"}))
 _GLUED: Final = Entry(frozenset({"glued"}))
+_INITIAL: Final = Entry(frozenset({"initial"}))
 _POSSESSED: Final = frozenset({"turn", "one"})
 
 
@@ -244,9 +248,11 @@ class Lexicon:
     def _glued(self, raw: str) -> Entry | None:
         """A noun for a turn, or a number sign, that has its figure glued to it."""
         letters = raw.rstrip("0123456789")
-        if not 1 < len(letters) < len(raw):
+        if not 0 < len(letters) < len(raw):
             return None
         entry = self.entries.get(letters, UNKNOWN)
+        if "initial" in entry.kinds:
+            return _INITIAL
         return entry if entry.kinds & {"turn", "marker"} else None
 
     def _worked_out(self, raw: str) -> Entry:

@@ -7,18 +7,22 @@ position, a number, an adverb of time - is then read with its neighbours by one 
 - `ordinal_one`, `ordinal_noun`: the same with "one" or a noun for a turn: "the first one", "ikatlong tanong".
 - `recency`, `recency_one`, `recency_noun`: the same with the last position: "the last one", "yung kanina".
 - `from_end`, `from_end_one`, `from_end_noun`: counted from the end: "second to last", "pangalawa sa huli".
-- `number`: a noun for a turn or a number sign, and a number: "turn 3", "question number four", "#2".
+- `number`: a noun for a turn or a number sign, and a number: "turn 3", "question number four", "#2", "Q5". Its first
+  letter counts quarters, too ("Q3 results"), and "A3" is paper unless it is asked for again.
 - `bare_number`: figures that are the whole utterance: "2 please".
 - `ago`: "two questions ago".
 - `said`: one of the two who talk said or asked something, and when: "what you said earlier", "sabi mo kanina".
 - `time`: an adverb of time that is the whole utterance, or is likened to: "kanina?", "same as before".
 - `just_said`: "what you just said", "kakasabi mo lang".
-- `relative`: before or after another: "the one before that" (two back), "the question after the first".
+- `relative`: before or after another: "the one before that" and "the one before" (before the last one that the
+  utterance speaks of; if it speaks of none, two back), "the question after the first".
 
 What decides is the same in every language: a position before a noun of the world counts that noun, not turns ("the
 second largest city"); what is new is not pointed at ("a second question", "my last question is why"); what others said,
 or what was said elsewhere, is no turn ("the first question in the exam", "tanong ng teacher ko kanina"); a rank is held
-by persons ("ako ang una"); an adverb beside a verb orders deeds ("ask me first").
+by persons ("ako ang una"); an adverb beside a verb orders deeds ("ask me first"); a number with a sign is below zero
+and counts nothing ("turn -1"), while a hyphen that ties it to a word ("turn-1") and a dash between words ("turn - 1")
+are no signs.
 
 Where an utterance points more than once, the reference with a noun wins over one without, any of these over an adverb
 of time, and then the first; "I mean" and "este" take back what stands before them, and "not" what follows it.
@@ -47,6 +51,7 @@ _MOST_HEARTS: Final = 32
 """The most words that count, of one utterance, that are read: more than that is no address, but work for nothing."""
 _MOST_WORDS: Final = 24
 """The most words of an utterance that may be nothing but a reference and what is polite."""
+_QUARTERS: Final = 4
 _GREATEST: Final = 999
 """The greatest number that figures alone can mean a turn by."""
 
@@ -133,6 +138,9 @@ class _Found(NamedTuple):
 class _Reading(Surroundings):
     """One utterance, read by the rules."""
 
+    _mentioned: int | None = None
+    """What the last reference so far counts to, whether it is meant or not."""
+
     def found(self) -> _Found | None:
         """The reference that wins, if there is one."""
         kept: list[_Found] = []
@@ -144,10 +152,11 @@ class _Reading(Surroundings):
             if "correction" in entry.kinds:
                 kept, taken_back = [], kept or taken_back
             counts = entry.position is not None or entry.number or entry.time is not None or entry.kinds & _HEARTS
-            if not counts or hearts == _MOST_HEARTS:
+            if not counts or hearts == _MOST_HEARTS or self._signed_figure(at):
                 continue
             hearts += 1
             for each in self._at(at):
+                self._mentioned = each.position
                 if self._before(each.first, "dismissal"):
                     dismissed.append(each)
                 elif not self._before(each.first, "negation"):
@@ -332,7 +341,11 @@ class _Reading(Surroundings):
         if marked and self._is(at - 1, "filler") and not word.text.isdigit():
             return None  # no two are alike
         first = at - 1 if marked else at
+        if self._is(first - 1, "initial") and not words[first].gap:
+            return _Found(number, first - 1, at, "number", 3) if self._again(first - 1, at) else None
         if self._is(first - 1, "turn") and words[first].gap.strip(" #") in ("", "-"):
+            if self._is(first - 1, "quarter") and not self._asks(first - 1, number):
+                return None
             before = self._determiner(first - 1)
             opens = self._opens(before.start, before, Head("number", at + 1, at))  # question 1: what is a cell?
             if opens or self._verb(first - 1) or not self._number_ends(at + 1, first - 1):
@@ -342,6 +355,33 @@ class _Reading(Surroundings):
             start = first - 1 if self._before(first, "pointer") else first
             return _Found(number, start, at, "number", 2) if self._signed(first, at) else None
         return self._figure(at, number)
+
+    def _signed_figure(self, at: int) -> bool:
+        """Whether a sign stands before a number: "turn -1", and neither "turn-1" nor "turn - 1"."""
+        word = self.words[at]
+        if not (word.entry.number or word.text[0].isdigit()) or word.gap[-1:] != "-":
+            return False
+        return word.start < 2 or not self.text[word.start - 2].isalnum()
+
+    def _asks(self, noun: int, number: int) -> bool:
+        """Whether a letter with a number is a question, and neither a quarter of a year nor a thing: "Audi Q5"."""
+        if self._follows(noun) and self._unknown(noun - 1):
+            return False
+        if not 1 <= number <= _QUARTERS:
+            return True
+        if self._worldly or self._before(noun, "number", "mine"):
+            return False  # 2024 Q3; our Q3
+        speaks = any(self._is(each, "base", *SPOKEN) for each in self._sentence(noun))
+        tied = self._before(noun, "of", "place", "oblique", "dated", "about")
+        return (speaks or not tied) and not self._is(noun + 2, "of")
+
+    def _again(self, noun: int, at: int) -> bool:
+        """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""
+        if self._worldly or self._before(noun, "of", "place", "to", "number", "indefinite", "others"):
+            return False
+        others = [each for each in range(len(self.words)) if each not in (noun, at)]
+        fitting = AROUND | {"again", "definite", "request", "modal", "subject", "speaker"}
+        return any(self._is(each, "again") for each in others) and all(self._is(each, *fitting) for each in others)
 
     def _figure(self, at: int, number: int) -> _Found | None:
         """Figures alone: "2 please", "yung 2"."""
@@ -547,10 +587,26 @@ class _Reading(Surroundings):
         before = self._determiner(noun)
         if not told or not self._follows(noun + 1) or before.sort in ("indefinite", "others"):
             return None
+        spoken_of = -1 if self._mentioned is None else self._mentioned
         pointer = at + 1
         while self._next(pointer, "particle"):
             pointer += 1
-        back = -2 if self._next(pointer, "that") else -1 if self._next(pointer, "this") else None
-        if back is None or (self._follows(pointer + 1) and self._unknown(pointer + 1)):
+        back = spoken_of - 1 if self._next(pointer, "that") else -1 if self._next(pointer, "this") else None
+        if back is None and noun == at - 1 and self._one_before(at, before):
+            back, pointer = spoken_of - 1, at
+        if not back or (
+            self._next(pointer, "that", "this") and self._follows(pointer + 1) and self._unknown(pointer + 1)
+        ):
             return None
         return _Found(back, before.start, pointer, "relative", 2)
+
+    def _one_before(self, at: int, before: Determiner) -> bool:
+        """Whether "before" ends what it says: "the one before", "was the one before better?"."""
+        if not self._is(at - 1, "one") or before.sort not in ("definite", "mine", "yours") or self._elsewhere:
+            return False
+        if self._before(before.start, "presenting"):
+            return False
+        after = self._skip(at + 1)
+        ends = self._stops(after) or self._is(after, "copula", "coordinator")
+        opening = range(self._sentence(at).start, before.start)
+        return ends and not any(self._unknown(each) or self._is(each, "world", "person") for each in opening)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+from typing import Final
+
 from langchain_supabase_memory.errors import (
     AccessError,
     MigrationConflictError,
@@ -12,6 +16,23 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
+
+_PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
+"""How long to wait after each deadlock, in seconds."""
+
+
+def ensure(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS) -> None:
+    """Set a database up unless it is of this release: for who opens one that others may be using just now.
+
+    Arguments and errors as for `migrate`.
+    """
+    import psycopg
+
+    expected, found = script.current(dimensions), None
+    with suppress(psycopg.Error), psycopg.connect(conn_string, connect_timeout=10) as connection:
+        found = connection.execute("select public.memory_schema()").fetchone()
+    if found is None or script.Installed(**found[0]) != expected:
+        migrate(conn_string, dimensions=dimensions)
 
 
 def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS, vector_index: bool = False) -> script.Installed:
@@ -43,12 +64,23 @@ def migrate(conn_string: str, *, dimensions: int = DEFAULT_DIMENSIONS, vector_in
         raise MissingDependencyError("Migrating a database", "postgres") from None
     # The script is checked before the server is asked for anything.
     sql = script.text(dimensions, plain=True, vector_index=vector_index)
-    try:
+
+    def apply() -> None:
         # A session pooler or a direct connection: the script is one simple query in one transaction.
         with psycopg.connect(conn_string, connect_timeout=10, prepare_threshold=None) as connection:
             connection.execute(sql.encode())
+
+    try:
+        for pause in _PAUSES:
+            try:
+                apply()
+            except psycopg.errors.DeadlockDetected:  # with calls of applications, which go on meanwhile
+                time.sleep(pause)
+            else:
+                return script.current(dimensions)
+        apply()
     except psycopg.Error as error:
-        failure = from_code(error.sqlstate or "08000")
+        failure = from_code(error.sqlstate) if error.sqlstate else UnavailableError("Postgres could not be reached.")
         if isinstance(failure, MigrationConflictError):
             failure = MigrationConflictError(
                 str(error.diag.message_primary).capitalize() + ".",

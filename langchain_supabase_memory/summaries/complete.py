@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import prompts
-from langchain_supabase_memory.conversations import named
+from langchain_supabase_memory.conversations import named, numbered
 from langchain_supabase_memory.flow import Flow, Line, Material, call
-from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import ConversationKey, SummaryResult
 from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.summaries.rolling import LONGEST, committed, fitting, segments, written
@@ -62,7 +61,7 @@ def complete(key: ConversationKey, policy: SummaryPolicy, *, model: str | None =
         rows = pending["messages"]
         if not rows:
             break
-        said = codec.numbered(rows)
+        said = yield from numbered(key, rows)
         try:
             content, clipped = yield from written(
                 None, said, pending["characters"], policy, calls, pending.get("topics") or ()
@@ -136,7 +135,6 @@ def _level(
                 "p_level": level,
                 "p_parts": [each.id for each in group],
                 "p_content": content,
-                "p_characters": len(content),
                 "p_tokens": count_tokens(content),
                 "p_model": model,
                 "p_clipped": clipped,

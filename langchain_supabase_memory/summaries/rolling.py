@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import prompts
-from langchain_supabase_memory.conversations import keys, named
+from langchain_supabase_memory.conversations import keys, named, numbered
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, Material, call
-from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.models import ConversationKey, Segment, SummaryResult
 from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.tokens import count_tokens
@@ -40,6 +39,7 @@ def summarise(
     *,
     model: str | None = None,
     until: int | None = None,
+    least: int | None = None,
     most_segments: int | None = None,
     patient: bool = True,
     only_due: bool = False,
@@ -51,6 +51,7 @@ def summarise(
         policy: With every number given, as `SummaryPolicy.within` makes it.
         model: What is noted as the writer.
         until: Summarise everything up to this sequence instead, whatever the policy keeps.
+        least: Summarise up to this sequence at least, whatever the policy keeps.
         most_segments: Stop after so many.
         patient: Do nothing while an earlier failure asks to wait.
         only_due: Do nothing unless one of the policy's thresholds is exceeded.
@@ -75,6 +76,7 @@ def summarise(
                 "p_keep_characters": policy.keep_characters,
                 "p_keep_messages": policy.keep_messages,
                 "p_until": until,
+                "p_least": least,
                 "p_characters": characters,
                 "p_min_quality": policy.min_quality,
                 "p_keep_when_poor": policy.keep_when_poor,
@@ -92,7 +94,7 @@ def summarise(
             )
         if patient and pending["waiting"]:
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, waiting=True)
-        said = codec.numbered(rows)
+        said = yield from numbered(key, rows)
         try:
             content, clipped = yield from written(
                 pending["previous"], said, characters, policy, calls, pending.get("topics") or ()
@@ -230,7 +232,6 @@ def committed(
         "p_to": rows[-1]["sequence"],
         "p_message_ids": [row["message_id"] for row in rows],
         "p_content": content,
-        "p_characters": len(content),
         "p_tokens": count_tokens(content),
         "p_model": model,
         "p_clipped": clipped,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.messages.invisible import spelled
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.models import ConversationKey
@@ -124,7 +125,7 @@ def _raised(record: logging.LogRecord) -> dict[str, str]:
 
 def _word(value: object) -> str:
     """A value that stays one word of one line: as it is, or else as JSON."""
-    if isinstance(value, str) and value.isprintable() and not _NO_WORD.search(value):
+    if isinstance(value, str) and value.isprintable() and value == spelled(value) and not _NO_WORD.search(value):
         return value
     return json.dumps(value, default=_by_class, skipkeys=True)
 

@@ -61,25 +61,27 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
 def _read(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:
     key = asked.key(conversation_id)
     first, last = min(first, last), max(first, last)
-    page = yield from _page(asked, key, {"p_from": first, "p_to": last, "p_limit": PAGE + 1})
+    page, is_cut = yield from _page(asked, key, {"p_from": first, "p_to": last, "p_limit": PAGE})
     if not page:
-        newest = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
+        newest, _ = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
         said = f"The newest is {newest[-1].sequence}." if newest else "There are none in this conversation."
         return noted(f"There is no message {range_of(first, last)}. {said}"), []
-    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page[:PAGE]]
+    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page]
     fits = fitted(shown, asked.binding.characters)
     source = {"thread_id": key.thread_id, "from_sequence": page[0].sequence}
     sources = [{**source, "to_sequence": page[max(fits.shown, 1) - 1].sequence}]
-    more = _more(page, last, skip if page[0].sequence == first else 0, fits)
+    more = _more(page, last, skip if page[0].sequence == first else 0, fits, is_cut)
     return fenced(
         fits.elements, more and more + (" and the same conversation_id." if conversation_id else ".")
     ), sources
 
 
-def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[list[StoredMessage]]:
+def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
+    """Messages, and whether the database has more within the bounds."""
     retention = kept(asked.binding.memory.retention)
     arguments = {**named(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
-    return [codec.from_row(row) for row in (yield from call("memory_read", {**arguments, **bounds}))]
+    answer = yield from call("memory_read", {**arguments, **bounds})
+    return [codec.from_row(row) for row in answer["messages"]], answer["more"]
 
 
 def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
@@ -97,10 +99,10 @@ def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
     return Passage("message", words[skip:], attributes)
 
 
-def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: Fitted) -> str:
+def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: Fitted, is_cut: bool) -> str:
     """How to go on, if there is more."""
     if fits.whole == len(page):
-        return ""
+        return f"There is more: go on with first={page[-1].sequence + 1}, last={last}" if is_cut else ""
     following = page[fits.whole].sequence
     skipped = fits.cut + (skip if fits.whole == 0 else 0)
     start = f"first={following}, last={last}" + (f", skip={skipped}" if skipped else "")

@@ -19,6 +19,8 @@ from langchain_supabase_memory.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from tenacity import RetryCallState
+
     from langchain_supabase_memory.flow import Call
     from langchain_supabase_memory.settings import RetryPolicy
 
@@ -90,12 +92,24 @@ async def arepeat(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]]
     return await AsyncRetrying(**_arguments(policy, begun))(tried, call)
 
 
+class _Wait:
+    """How long to wait before another try: with jitter, after what the server asks for."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._jitter = wait_random_exponential(multiplier=policy.wait_seconds, max=policy.longest_wait_seconds)
+
+    def __call__(self, state: RetryCallState) -> float:
+        error = None if state.outcome is None else state.outcome.exception()
+        asked_seconds = error.retry_after_seconds if isinstance(error, UnavailableError) else None
+        return (asked_seconds or 0.0) + self._jitter(state)
+
+
 def _arguments(policy: RetryPolicy, begun: float) -> dict[str, Any]:
     """Tenacity's settings for a loop whose first try, begun at that time, has failed already."""
     left_seconds = policy.deadline_seconds - (time.monotonic() - begun)
     return {
         "stop": stop_after_attempt(policy.attempts) | stop_before_delay(left_seconds),
-        "wait": wait_random_exponential(multiplier=policy.wait_seconds, max=policy.longest_wait_seconds),
+        "wait": _Wait(policy),
         "retry": retry_if_exception_type(UnavailableError),
         "reraise": True,
     }

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transports.base import Transport
 
 State = Literal["closed", "open", "half-open"]
-
-_ANSWERS: Final = ("40", "55", "57014")
-"""Codes that say that one call met another or took too long, not that the database is away."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ class BreakingTransport:
         return repr(self.inner)
 
     def _note(self, error: BaseException, probe: bool) -> None:
-        if isinstance(error, UnavailableError) and not (error.code or "").startswith(_ANSWERS):
+        if isinstance(error, UnavailableError) and error.is_away:
             self.breaker.failed(error, probe=probe)
         elif isinstance(error, SupabaseMemoryError) and error.code is not None:
             self.breaker.succeeded()  # it answered, if only with an error

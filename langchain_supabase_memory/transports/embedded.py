@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
-from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.schema.migrate import ensure
 
 if TYPE_CHECKING:
     import os
@@ -57,5 +57,5 @@ def start(path: str | os.PathLike[str] | None = None) -> str:
 def start_migrated(path: str | os.PathLike[str] | None, dimensions: int) -> str:
     """Start the embedded server and bring its database to this release. Arguments and errors as for both."""
     conn_string = start(path)
-    migrate(conn_string, dimensions=dimensions)
+    ensure(conn_string, dimensions=dimensions)
     return conn_string

@@ -6,9 +6,9 @@ import asyncio
 import json
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
 from langchain_supabase_memory.errors import (
     AuthenticationError,
@@ -18,9 +18,13 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
     from_code,
+    refused,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.transports.answers import checked, unreadable
 from langchain_supabase_memory.transports.base import arepeat, repeat
+from langchain_supabase_memory.transports.credentials import Credential
+from langchain_supabase_memory.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.transports.loops import PerLoop
 
 try:
@@ -34,10 +38,11 @@ except ImportError:
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Call
 
-Claims = Mapping[str, Any]
-"""The claims of a verified access token: `sub` is the user, `role` one of the roles below."""
+Claims: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | Callable[[], Awaitable[Mapping[str, Any]]]
+"""The claims of a verified access token, or a function that gives the present ones, asked before each call.
 
-_ROLES: Final = frozenset({"anon", "authenticated", "service_role"})
+`sub` is the user, `role` one of Supabase's three, `authenticated` by default."""
+
 _ACT_AS: Final = "select set_config('request.jwt.claims', %s, true), set_config('role', %s, true)"
 
 POOL_SIZE: Final = 8
@@ -52,14 +57,16 @@ class PostgresTransport:
 
     Args:
         conn_string: A Postgres connection string, or a function that gives one at the first call (it may block).
-        claims: Whom to act as: the claims of an access token that you have verified. The role and the claims are set
-            for the call's own transaction, so row level security decides and nothing stays on the connection. Without
-            claims, calls run as the role of the connection string, and the user is named with each.
+        claims: Whom to act as: the claims of an access token that you have verified, or a function that gives them. The
+            role and the claims are set for the call's own transaction, so row level security decides and nothing stays
+            on the connection. Only where none were given calls run as the role of the connection string, and the user
+            is named with each: claims that name nobody, or a function that gives none, are an error.
         pool_size: The most connections of one pool.
         retry: How a call is repeated.
 
     Raises:
-        ConfigurationError: The connection string cannot be parsed, or the role is none of Supabase's.
+        ConfigurationError: The connection string cannot be parsed.
+        AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
     """
 
     def __init__(
@@ -71,7 +78,7 @@ class PostgresTransport:
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
         self._pools = _Pools(conn_string, pool_size)
-        self._claims = None if claims is None else _checked(claims)
+        self._claims = None if claims is None else Credential(claims, checked_claims)
         self._retry = retry
 
     @property
@@ -83,10 +90,14 @@ class PostgresTransport:
         """A transport over the same pools that acts as another user.
 
         Args:
-            identity: The claims of an access token that you have verified.
+            identity: The claims of an access token that you have verified, or a function that gives them.
+
+        Raises:
+            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
         twin = object.__new__(PostgresTransport)
-        twin._pools, twin._retry, twin._claims = self._pools, self._retry, _checked(identity)
+        twin._pools, twin._retry = self._pools, self._retry
+        twin._claims = Credential(identity, checked_claims)
         return twin
 
     def perform(self, call: Call) -> Any:
@@ -127,40 +138,48 @@ class PostgresTransport:
         raise failure
 
     def _perform_once(self, call: Call) -> Any:
+        claims = None if self._claims is None else self._claims.now()
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
         try:
             with pool.connection() as connection:
-                if self._claims is None:
-                    return _answer(connection.execute(statement, arguments).fetchone())
-                with connection.pipeline(), connection.transaction():
-                    connection.execute(_ACT_AS, self._claims)
+                if claims is None:
                     cursor = connection.execute(statement, arguments)
-                return _answer(cursor.fetchone())
-        except (psycopg.Error, UnicodeEncodeError) as error:
+                else:
+                    with connection.pipeline(), connection.transaction():
+                        connection.execute(_ACT_AS, claims)
+                        cursor = connection.execute(statement, arguments)
+                row = cursor.fetchone()
+        except _FAILURES as error:
             failure = _translated(error)
             if _is_lost(error):
                 self._pools.discard(pool)
+        else:
+            return checked(call.function, _answer(row))
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
+        claims = None if self._claims is None else await self._claims.anow()
         pool = await self._pools.asynchronous.get()
         statement, arguments = _statement(call)
         try:
             connection = await pool.take()
             try:
-                if self._claims is None:
-                    return _answer(await (await connection.execute(statement, arguments)).fetchone())
-                async with connection.pipeline(), connection.transaction():
-                    await connection.execute(_ACT_AS, self._claims)
+                if claims is None:
                     cursor = await connection.execute(statement, arguments)
-                return _answer(await cursor.fetchone())
+                else:
+                    async with connection.pipeline(), connection.transaction():
+                        await connection.execute(_ACT_AS, claims)
+                        cursor = await connection.execute(statement, arguments)
+                row = await cursor.fetchone()
             finally:
                 await pool.give_back(connection)
-        except (psycopg.Error, UnicodeEncodeError) as error:
+        except _FAILURES as error:
             failure = _translated(error)
             if _is_lost(error):
                 await self._pools.asynchronous.aclose(pool)
+        else:
+            return checked(call.function, _answer(row))
         raise failure
 
     def __repr__(self) -> str:
@@ -298,6 +317,10 @@ def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
     return _sql(call.function, tuple(call.arguments)), values
 
 
+_FAILURES: Final = (psycopg.Error, ValueError, RecursionError)
+"""What a call raises; the last two are of values that cannot be sent, or documents that cannot be read."""
+
+
 def _is_lost(error: Exception) -> bool:
     """Whether the connection is gone.
 
@@ -322,26 +345,14 @@ def _parsed(conn_string: str) -> dict[str, Any]:
         ) from None
 
 
-def _checked(claims: Claims) -> tuple[str, str]:
-    """The claims as JSON, and the role. The role is one of three: claims must not be a way to a stronger one."""
-    if not isinstance(claims, Mapping):
-        raise ConfigurationError(
-            "Over a direct connection a user is named by verified claims, not by a token.",
-            hint='Verify the token, then pass its claims: {"sub": "…", "role": "authenticated"}.',
-        )
-    role = claims.get("role", "authenticated")
-    if role not in _ROLES:
-        raise ConfigurationError(
-            "The claims name a role that is none of Supabase's.", hint=f"It is one of {', '.join(sorted(_ROLES))}."
-        )
-    return json.dumps(dict(claims)), role
-
-
 def _translated(error: Exception) -> SupabaseMemoryError:
     """Our error for psycopg's. Texts of the server are dropped, since they can hold rows; ours are kept."""
     if isinstance(error, (UnicodeEncodeError, psycopg.DataError)) and not getattr(error, "sqlstate", None):
         return InvalidInputError()
-    assert isinstance(error, psycopg.Error)
+    if not isinstance(error, psycopg.Error):
+        return unreadable()
+    if error.sqlstate == "23514":
+        return refused(error.diag.constraint_name)
     if error.sqlstate:
         failure = from_code(error.sqlstate)
         if error.sqlstate.startswith("PT"):

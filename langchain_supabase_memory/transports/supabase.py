@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
 from postgrest import AsyncPostgrestClient, SyncPostgrestClient
-from postgrest.exceptions import APIError
 
 from langchain_supabase_memory.errors import (
-    AuthenticationError,
     ConfigurationError,
     InvalidInputError,
     SupabaseMemoryError,
     TokenExpiredError,
     UnavailableError,
-    from_code,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.transports.answers import checked
 from langchain_supabase_memory.transports.base import arepeat, repeat
+from langchain_supabase_memory.transports.credentials import Credential
+from langchain_supabase_memory.transports.credentials import token as checked_token
 from langchain_supabase_memory.transports.loops import PerLoop
+from langchain_supabase_memory.transports.responses import document
 
 if TYPE_CHECKING:
     from supabase import AsyncClient, Client
@@ -50,14 +51,15 @@ class SupabaseTransport:
         key: Its publishable or secret key (or the older `anon` and `service_role` keys).
         client: A client to use for sync calls instead of one of our own; it is never closed.
         async_client: The same for async calls, in the event loop where it is first used; another loop gets its own.
-        access_token: The user on whose behalf calls are made, so that row level security decides. Without one, the
-            key itself speaks.
+        access_token: The user on whose behalf calls are made, so that row level security decides. Only where none was
+            given the key itself speaks: a token that is none, or a function that gives none, is an error.
         retry: How a call is repeated.
         timeout_seconds: How long one request may take, for clients that we open.
         rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
 
     Raises:
         ConfigurationError: Url or key is missing, or no url.
+        AuthenticationError: The access token is none.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class SupabaseTransport:
         rest_path: str = "/rest/v1",
     ) -> None:
         self._clients = _Clients(url, key, client, async_client, timeout_seconds, rest_path)
-        self._access_token = access_token
+        self._token = None if access_token is None else Credential(access_token, checked_token)
         self._retry = retry
 
     @classmethod
@@ -84,40 +86,44 @@ class SupabaseTransport:
 
         Args:
             client: A `supabase.Client` or `supabase.AsyncClient`.
-            access_token: As for the class.
+            access_token: As for the class; by default whoever is signed in at the client now.
             retry: As for the class.
+
+        Raises:
+            AuthenticationError: The access token is none.
         """
         # The Authorization header of the client may already be a user's.
         is_async = inspect.iscoroutinefunction(getattr(type(client.postgrest), "aclose", None))
         headers = {name.lower(): value for name, value in dict(client.options.headers).items()}
-        spoken = headers.get("authorization", "").removeprefix("Bearer ")
-        token = access_token or (spoken if spoken and spoken != client.supabase_key else None)
+        spoken = headers.get("authorization", client.supabase_key).removeprefix("Bearer ")
+        if access_token is None and spoken != client.supabase_key:
+            access_token = spoken
         return cls(
             str(client.supabase_url),
             str(client.supabase_key),
             client=None if is_async else client,  # type: ignore[arg-type]
             async_client=client if is_async else None,  # type: ignore[arg-type]
-            access_token=token,
+            access_token=access_token,
             retry=retry,
         )
 
     @property
     def acts_as_user(self) -> bool:
         """Whether an access token is sent."""
-        return self._access_token is not None
+        return self._token is not None
 
     def as_user(self, identity: AccessToken) -> SupabaseTransport:
         """A transport over the same clients for another user; a client is shared, a token never is.
 
         Args:
             identity: The user's access token, or a function that gives it.
+
+        Raises:
+            AuthenticationError: The access token is none.
         """
-        if not isinstance(identity, str) and not callable(identity):
-            raise ConfigurationError(
-                "as_user takes an access token.", hint="Pass the JWT as a string, or a function that returns it."
-            )
         twin = object.__new__(SupabaseTransport)
-        twin._clients, twin._retry, twin._access_token = self._clients, self._retry, identity
+        twin._clients, twin._retry = self._clients, self._retry
+        twin._token = Credential(identity, checked_token)
         return twin
 
     def perform(self, call: Call) -> Any:
@@ -125,7 +131,7 @@ class SupabaseTransport:
         try:
             return repeat(self._retry, self._perform_once, call)
         except TokenExpiredError:
-            if not callable(self._access_token):
+            if self._token is None or not self._token.is_asked:
                 raise
             return repeat(self._retry, self._perform_once, call)  # the function may have a new one
 
@@ -134,7 +140,7 @@ class SupabaseTransport:
         try:
             return await arepeat(self._retry, self._aperform_once, call)
         except TokenExpiredError:
-            if not callable(self._access_token):
+            if self._token is None or not self._token.is_asked:
                 raise
             return await arepeat(self._retry, self._aperform_once, call)
 
@@ -148,34 +154,30 @@ class SupabaseTransport:
         await self._clients.asynchronous.aclose()
 
     def _perform_once(self, call: Call) -> Any:
-        token = self._access_token() if callable(self._access_token) else self._access_token
-        if inspect.isawaitable(token):
-            if inspect.iscoroutine(token):
-                token.close()
-            raise ConfigurationError(
-                "access_token is an async function, and this is a sync call.", hint="Use the a… methods."
-            )
+        token = None if self._token is None else self._token.now()
         with self._clients.slots:
-            request = self._clients.synchronous().rpc(call.function, dict(call.arguments))
+            request = self._clients.synchronous().rpc(call.function, dict(call.arguments)).request
             _authorise(request, token)
             try:
-                return request.execute().data
-            except (APIError, httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+                response = request.send(httpx.Headers())
+            except _FAILURES as error:
                 failure = _translated(error)
+            else:
+                return checked(call.function, document(response))
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
-        token = self._access_token() if callable(self._access_token) else self._access_token
-        if inspect.isawaitable(token):
-            token = await token
+        token = None if self._token is None else await self._token.anow()
         client, slots = await self._clients.asynchronous.get()
         async with slots:
-            request = client.rpc(call.function, dict(call.arguments))
+            request: Any = client.rpc(call.function, dict(call.arguments)).request
             _authorise(request, token)
             try:
-                return (await request.execute()).data
-            except (APIError, httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
+                response = await request.send(httpx.Headers())
+            except _FAILURES as error:
                 failure = _translated(error)
+            else:
+                return checked(call.function, document(response))
         raise failure
 
     def __repr__(self) -> str:
@@ -250,33 +252,27 @@ class _Clients:
 _LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
 
 
+_FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError)
+"""What a request that gets no response raises; the last two are of arguments that are no JSON."""
+
+
 def _authorise(request: Any, token: str | None) -> None:
     """Put the user's token on this one request: the client's own headers are shared, and stay as they are."""
-    if token is None:
-        return
-    if not isinstance(token, str) or not token.isascii() or not token or any(c.isspace() for c in token):
-        raise AuthenticationError("The access token is no token.", hint="Pass the session's access_token, a JWT.")
-    request.request.headers["Authorization"] = f"Bearer {token}"
+    if token is not None:
+        request.headers["Authorization"] = f"Bearer {token}"
 
 
 def _translated(error: Exception) -> SupabaseMemoryError:
-    """Our error for the client's. Texts of the server are dropped, since they can hold rows; ours are kept."""
-    if isinstance(error, APIError):
-        message = (error.message or "").lower()
-        code = None if error.code is None else str(error.code)
-        if code in ("PGRST301", "PGRST303") and "expired" in message:
-            return TokenExpiredError(code=code)
-        if code is None:
-            # A gateway's answer: it names no code, and tells a wrong key apart in words only.
-            if "api key" in message or "jwt" in message:
-                return AuthenticationError()
-            return UnavailableError()
-        failure = from_code(code)
-        if code.startswith("PT"):
-            failure = type(failure)(f"{message.capitalize()}.", code=code, hint=f"{(error.hint or '').capitalize()}.")
-        return failure
+    """Our error for a request that got no response."""
+    kind = type(error).__name__
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         return ConfigurationError("The project's url is no address.", hint="Copy it from the project's API settings.")
-    if isinstance(error, UnicodeEncodeError):
+    if isinstance(error, httpx.TooManyRedirects):
+        return ConfigurationError("The project's url leads round in circles.", hint="Copy it from the API settings.")
+    if not isinstance(error, httpx.HTTPError):
         return InvalidInputError()
-    return UnavailableError(f"The Data API could not be reached ({type(error).__name__}).")
+    if isinstance(error, httpx.TimeoutException):
+        return UnavailableError(f"The Data API did not answer in time ({kind}).")
+    if isinstance(error, httpx.ConnectError):
+        return UnavailableError(f"The Data API could not be reached ({kind}).")
+    return UnavailableError(f"The connection to the Data API broke off ({kind}).")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from langchain_supabase_memory import summary_recall, work
 from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.complete_summary import complete_summary
-from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
+from langchain_supabase_memory.errors import AccessError, EmbeddingError, SchemaError, UnavailableError
 from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.telemetry.logs import about, about_error
 
@@ -45,8 +45,15 @@ async def sweep(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryMode
 
 
 async def _chore(memory: SupabaseMemory, name: str, every: timedelta, do: Callable[[], Awaitable[int]]) -> None:
-    if await memory.arun(work.is_mine(name, every.total_seconds())):
+    if not await memory.arun(work.is_mine(name, every.total_seconds())):
+        return
+    try:
         count = await do()
+    except (UnavailableError, AccessError, SchemaError):
+        raise
+    except Exception as error:  # the others are done all the same
+        _logger.warning("A chore was left undone", extra={"memory_chore": name, **about_error(error)})
+    else:
         _logger.info("A chore is done", extra={"memory_chore": name, "memory_count": count})
 
 
@@ -86,6 +93,6 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
                 if board.failed or made.failed or made.overtaken or board.overtaken:
                     continue
             archived += await memory.arun(work.archive(key, status[0].next_sequence))
-        except SupabaseMemoryError as error:
+        except Exception as error:
             _logger.warning("A conversation could not be archived", extra={**about(key), **about_error(error)})
     return archived

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import indexing, summaries, summary_recall
 from langchain_supabase_memory.boards.revise import revise
-from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.long_term.moving import aforget_source, apromote
 from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.telemetry.alerts import is_poor
+from langchain_supabase_memory.telemetry.logs import about, about_error
 from langchain_supabase_memory.worker.drafts import drafted
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Done:
         summary: What summarising did.
         board: What revising the board did.
         promoted: How many facts moved to long-term memory.
-        error: Why something failed, in a word; `None` if nothing did.
+        failed: Which duties failed, and why, in a word each.
         overtaken: Whether somebody else was faster to the end, so that the conversation has to be looked at again.
         poor: The quality of a summary that was poorer than the policy wants; `None` if none was.
     """
@@ -52,10 +52,14 @@ class Done:
     summary: SummaryResult | None = None
     board: BoardResult | None = None
     promoted: int = 0
-    error: str | None = None
+    failed: dict[str, str] = field(default_factory=dict)
     overtaken: bool = False
     poor: float | None = None
-    failed: list[str] = field(default_factory=list)
+
+    @property
+    def error(self) -> str | None:
+        """Why something failed; `None` if nothing did."""
+        return ", ".join(self.failed.values())[:200] or None
 
 
 async def work(
@@ -70,7 +74,7 @@ async def work(
     Args:
         memory: With a server's rights.
         lease: The conversation.
-        duties: What to do.
+        duties: What to do, but for what the lease leaves out.
         model: The writer, behind its limits; without one nothing is summarised.
         long_term: Gives the long-term memory of a user.
 
@@ -79,6 +83,7 @@ async def work(
     """
     key = lease.key
     done = Done()
+    duties = tuple(duty for duty in duties if duty not in lease.left_out)
     # At once: an embedder that fails, and is waited for, does not hold up the writer, nor the other way round.
     sides = await asyncio.gather(
         _indexed(memory, lease, duties, done), _written(memory, lease, duties, model, done), return_exceptions=True
@@ -88,7 +93,6 @@ async def work(
             raise raised
     if long_term is not None and "promote" in duties and key.user_id is not None:
         await _promoted(memory, key, done, long_term)
-    done.error = ", ".join(done.failed)[:200] or None
     return done
 
 
@@ -96,7 +100,7 @@ async def _indexed(memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...
     if "index" not in duties:
         return
     flow = partial(indexing.index, lease.key, memory.chunking, model=memory.embedder_name, patient=False)
-    done.index = await _tried(memory, lease, done, flow, None)
+    done.index = await _tried(memory, lease, done, "index", flow, None)
 
 
 async def _written(
@@ -108,6 +112,7 @@ async def _written(
             memory,
             lease,
             done,
+            "summarise",
             lambda: summaries.summarise(
                 key, memory.within(None), model=model.name, patient=False, only_due=not lease.requested
             ),
@@ -116,7 +121,7 @@ async def _written(
     if model is not None and "board" in duties:
         policy, only_due = memory.board_policy, not lease.requested
         done.board = await _tried(
-            memory, lease, done, lambda: revise(key, policy, model=model.name, only_due=only_due), model
+            memory, lease, done, "board", lambda: revise(key, policy, model=model.name, only_due=only_due), model
         )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
     if scores and is_poor(min(scores), memory.policy.min_quality):
@@ -128,13 +133,23 @@ async def _written(
 
 
 async def _tried(
-    memory: SupabaseMemory, lease: Lease, done: Done, flow: Callable[[], Flow[Any]], model: SummaryModel | None
+    memory: SupabaseMemory,
+    lease: Lease,
+    done: Done,
+    duty: Duty,
+    flow: Callable[[], Flow[Any]],
+    model: SummaryModel | None,
 ) -> Any:
-    """Do one duty, again if somebody else was faster. What the database says is not caught: without it nothing goes."""
+    """Do one duty, again if somebody else was faster. Whatever it raises, the others are done."""
+    result: Any = None
     for _ in range(_TRIES):
-        result = await memory.arun(flow() if model is None else drafted(flow(), lease, model.name), model=model)
+        try:
+            result = await memory.arun(flow() if model is None else drafted(flow(), lease, model.name), model=model)
+        except Exception as error:
+            _failed(lease.key, done, duty, error)
+            return result
         if result.failed is not None:
-            done.failed.append(result.failed)
+            done.failed[duty] = result.failed
         if not result.overtaken:
             return result
     done.overtaken = True
@@ -146,8 +161,8 @@ async def _embedded(memory: SupabaseMemory, key: ConversationKey, done: Done) ->
     scope = Scope(key.user_id, key.agent_id, key.thread_id)
     try:
         await memory.arun(summary_recall.index(scope, model=memory.embeddings.name))
-    except SupabaseMemoryError as error:
-        done.failed.append(type(error).__name__)
+    except Exception as error:
+        _failed(key, done, "index", error)
 
 
 async def _promoted(
@@ -161,7 +176,10 @@ async def _promoted(
         done.promoted = len(moved.moved)
         # What was superseded, deleted or forgotten since it moved does not stay there.
         await aforget_source(memory, target, user_id=key.user_id)
-    except asyncio.CancelledError:
-        raise
     except Exception as error:  # whatever a long-term memory raises
-        done.failed.append(type(error).__name__)
+        _failed(key, done, "promote", error)
+
+
+def _failed(key: ConversationKey, done: Done, duty: Duty, error: Exception) -> None:
+    done.failed.setdefault(duty, type(error).__name__)
+    _logger.warning("A duty failed", extra={**about(key), **about_error(error), "memory_duty": duty})

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -329,7 +330,12 @@ class Worker:
         self._claiming = asyncio.create_task(
             self._memory.arun(
                 work.claim(
-                    self.name, limit=limit, lease_seconds=self.policy.lease_seconds, settle_seconds=settle_seconds
+                    self.name,
+                    limit=limit,
+                    lease_seconds=self.policy.lease_seconds,
+                    settle_seconds=settle_seconds,
+                    slots=self.policy.concurrency,
+                    held=Counter(str(lease.key.user_id) for lease in self._running.values()),
                 )
             )
         )
@@ -392,7 +398,7 @@ class Worker:
         self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
         try:
             outcome = await self._given_back(lease, error, done)
-        except SupabaseMemoryError as raised:
+        except Exception as raised:
             outcome = "lost"  # the lease runs out, and somebody takes it up again
             _logger.warning("A lease could not be given back", extra={**about(lease.key), **about_error(raised)})
         self._count(lease, done, error, outcome)
@@ -405,11 +411,18 @@ class Worker:
             work.finish(
                 lease,
                 error=error,
-                served=lease.requested and error is None,
+                failed=done.failed if done.failed and self._has_left(lease, done) else None,
+                served=lease.requested and error is None and not lease.left_out,
                 most_attempts=self.policy.most_attempts,
                 retry_seconds=self.policy.retry_seconds,
             )
         )
+
+    def _has_left(self, lease: Lease, done: Done) -> bool:
+        """Whether something of what this worker does is neither left out nor failed."""
+        can = {"index": True, "summarise": self._model is not None, "board": self._model is not None}
+        can["promote"] = self._long_term is not None
+        return any(can[duty] and duty not in (*done.failed, *lease.left_out) for duty in self.policy.duties)
 
     def _count(self, lease: Lease, done: Done, error: str | None, outcome: Outcome) -> None:
         tally, metrics = self.tally, self._memory.metrics

@@ -193,6 +193,7 @@ declare
   v_rows json;
   v_last bigint;
   v_opted_out boolean;
+  v_bytes bigint := (memory_private.allowed()).answer_bytes;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -203,14 +204,15 @@ begin
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_c.id;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
-  from (select t.sequence, t.message_id, t.payload, t.created_at
-        from (select m.sequence, m.message_id, m.payload, m.created_at, m.characters,
-                     sum(m.characters) over (order by m.sequence) as characters_through
+  from (select t.sequence, t.message_id, t.payload, t.created_at, t.unreadable
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.unreadable, m.characters, m.bytes,
+                     sum(m.characters) over w as characters_through, sum(m.bytes) over w as size
               from memory.conversation_messages m
               where m.user_id = v_user and m.conversation_id = v_c.id
                 and m.sequence > coalesce(v_b.through_sequence, -1) and not v_opted_out
-              order by m.sequence limit p_messages) t
-        where t.characters_through - t.characters < p_characters) r;
+              window w as (order by m.sequence)
+              order by m.sequence limit greatest(1, least(coalesce(p_messages, 200), 1000))) t
+        where t.characters_through - t.characters < p_characters and t.size - t.bytes < v_bytes) r;
   return json_build_object(
     'conversation_id', v_c.id,
     'revision', v_c.revision,
@@ -219,7 +221,7 @@ begin
     'summary', coalesce(v_b.summary, ''),
     'context_notes', coalesce(v_b.context_notes, ''),
     'edited_summary', v_b.edited_summary,
-    'items', memory_private.board_items(v_user, v_c.id, false, p_items),
+    'items', memory_private.board_items(v_user, v_c.id, false, greatest(0, least(p_items, 1000))),
     'messages', coalesce(v_rows, '[]'),
     'hidden', (
       select json_agg(d) from memory_private.deleted(v_user, v_c.id) d
@@ -273,8 +275,11 @@ declare
   v_topics  text[];
   v_said    text[];
   v_stands  jsonb := '{}'; -- for the id of a repeat, that of the item which was there
+  v_held    integer; -- items that the board holds
+  v_most    integer := (memory_private.allowed()).board_items;
 begin
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.admit(p_items), memory_private.admit(p_closed), memory_private.admit(p_message_ids),
+          memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
@@ -306,6 +311,8 @@ begin
     return jsonb_build_object('committed', false, 'through_sequence', v_b.through_sequence);
   end if;
 
+  select count(*) into v_held from memory.conversation_board_items i
+   where i.user_id = v_user and i.conversation_id = v_c.id;
   for v_item in
     select i.*, i.position from rows from (json_to_recordset(p_items) as (
       id uuid, kind text, type text, text text, state text, importance real, quote text, sequence bigint,
@@ -348,6 +355,8 @@ begin
         values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
       end if;
     else
+      -- A full board takes repeats and changes, and nothing new.
+      continue when v_held + v_added >= v_most;
       insert into memory.conversation_board_items (
         user_id, conversation_id, id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
         first_seen_at, last_seen_at, author)
@@ -456,7 +465,7 @@ begin
     'through_sequence', coalesce(v_b.through_sequence, -1),
     'version', coalesce(v_b.version, 0),
     'updated_at', v_b.updated_at,
-    'items', memory_private.board_items(v_user, v_c.id, p_history, least(p_limit, 1000)),
+    'items', memory_private.board_items(v_user, v_c.id, p_history, greatest(0, least(p_limit, 1000))),
     'unlisted', greatest(0, (
       select count(*) from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null
@@ -466,7 +475,7 @@ begin
       from (select h.version, h.place, h.item_id, h.action, h.before, h.changed_by, h.changed_at
             from memory.conversation_board_changes h
             where h.user_id = v_user and h.conversation_id = v_c.id
-            order by h.version desc, h.place desc limit least(p_limit, 1000)) r), '[]') end);
+            order by h.version desc, h.place desc limit greatest(0, least(p_limit, 500))) r), '[]') end);
 end
 $function$;
 comment on function public.memory_board is
@@ -505,6 +514,13 @@ begin
     raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
   end if;
   v_id := v_c.id;
+  if p_action = 'add' and (
+    select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_id)
+    >= (memory_private.allowed()).board_items
+  then
+    raise exception 'the board is full' using errcode = 'PT413',
+      hint = 'forget what is not needed, or raise board_items in memory_private.limits';
+  end if;
   if p_text <> '' and v_c.opted_out_at is not null then
     raise exception 'this conversation is not to be remembered' using errcode = 'PT400', hint = 'opt in to it first';
   end if;

@@ -1,6 +1,15 @@
 -- Chunks: what is to be indexed next, the commit, and what happens to them when a message changes or goes.
 -- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
 
+-- The text search configuration of a name; simple, where this server has none of it.
+create or replace function memory_private.config(p_language text) returns regconfig
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce((
+    select c.oid::regconfig from pg_catalog.pg_ts_config c
+    where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname = p_language), 'pg_catalog.simple'::regconfig)
+$function$;
+
 -- The words of a text as text search reduces them, and how often each occurs. Where words are not set apart, as in
 -- Chinese and Japanese, pairs of characters stand for them.
 create or replace function memory_private.lexemes(p_language text, p_text text)
@@ -8,7 +17,7 @@ returns table (lexeme text, count integer)
 language sql stable security invoker set search_path = ''
 as $function$
   select left(t.lexeme, 100), sum(cardinality(t.positions))::integer
-  from unnest(to_tsvector(p_language::regconfig, p_text)) t
+  from unnest(to_tsvector(memory_private.config(p_language), p_text)) t
   where t.lexeme !~ '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]'
   group by 1
   union all
@@ -120,6 +129,23 @@ begin
 end
 $function$;
 
+-- What people said of chunks goes with them. The chunks of places, before they are taken out.
+create or replace function memory_private.unrate(p_user_id text, p_conversation_id uuid, p_places bigint[]) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off
+as $function$
+begin
+  delete from memory.chunk_ratings r
+   using unnest(p_places) as p (place)
+   cross join lateral (
+     select k.from_sequence, k.to_sequence from memory.working_memory_chunks k
+     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
+     order by k.place limit 1) k
+   where r.user_id = p_user_id and r.conversation_id = p_conversation_id and r.from_sequence = k.from_sequence
+     and r.to_sequence = k.to_sequence;
+end
+$function$;
+
 -- Take out what has expired.
 create or replace function memory_private.expire_chunks(p_user_id text, p_conversation_id uuid) returns bigint
 language plpgsql volatile security invoker set search_path = ''
@@ -127,6 +153,7 @@ set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
   v_first timestamptz;
+  v_gone  bigint[];
 begin
   select k.expires_at into v_first from memory.working_memory_chunks k
    where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at is not null
@@ -135,17 +162,20 @@ begin
     return 0;
   end if;
   perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
-  return memory_private.drop_chunks(p_user_id, p_conversation_id, array(
+  v_gone := array(
     select k.place from memory.working_memory_chunks k
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at <= clock_timestamp()
-    order by k.expires_at));
+    order by k.expires_at);
+  perform memory_private.unrate(p_user_id, p_conversation_id, v_gone);
+  return memory_private.drop_chunks(p_user_id, p_conversation_id, v_gone);
 end
 $function$;
 
 -- What was made from messages that have changed or gone: chunks without a message left go, the others are emptied and
--- wait to be indexed anew. Called with the conversation's row locked.
+-- wait to be indexed anew. What people said of them goes, unless the words are the same. Called with the conversation's row
+-- locked.
 create or replace function memory_private.unchunk(
-  p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint
+  p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint, p_same_words boolean default false
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -178,6 +208,9 @@ begin
           where k.user_id = p_user_id and k.conversation_id = p_conversation_id
             and k.to_sequence >= p_from and k.to_sequence <= v_last and k.from_sequence <= p_to
           order by k.to_sequence) t;
+  if not p_same_words then
+    perform memory_private.unrate(p_user_id, p_conversation_id, v_stale || v_gone);
+  end if;
   if v_stale is not null then
     -- One empty row stays as a mark of the place.
     v_marks := array(
@@ -203,6 +236,25 @@ begin
 end
 $function$;
 
+-- Index anew from a message on that was not there, or could not be read, when that was done: there is no mark of its place.
+create or replace function memory_private.unindex(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_chunks record;
+begin
+  select least(p_sequence, min(k.from_sequence)) as first, array_agg(distinct k.place) as places into v_chunks
+    from memory.working_memory_chunks k
+   where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_sequence;
+  if v_chunks.places is not null then
+    perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_chunks.places);
+  end if;
+  update memory.conversations c
+     set indexed_through = v_chunks.first - 1
+   where c.user_id = p_user_id and c.id = p_conversation_id and c.indexed_through >= v_chunks.first;
+end
+$function$;
+
 create function public.memory_pending_chunks(
   p_thread_id  text,
   p_user_id    text    default null,
@@ -221,6 +273,9 @@ declare
   v_rows json;
   v_unit record; -- the newest that is indexed
   v_topics text[]; -- that are not to be remembered
+  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
+  v_most   integer := greatest(1, least(coalesce(p_messages, 64), 1000));
+  v_stale  json;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -239,15 +294,40 @@ begin
     perform memory_private.check_model(v_user, array[v_c.id], p_model, null);
   end if;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
-  from (select t.sequence, t.message_id, t.payload, t.created_at,
+  from (select t.sequence, t.message_id, t.payload, t.created_at, t.updated_at, t.unreadable,
                v_topics <> '{}' and memory_private.mentions(
                  concat_ws(' ', t.text, t.payload #>> '{data,tool_calls}'), v_topics, v_c.language) as hidden
-        from (select m.sequence, m.message_id, m.payload, m.created_at, m.text, m.characters,
-                     sum(m.characters) over (order by m.sequence) as characters_through
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable, m.text, m.characters,
+                     m.bytes, sum(m.characters) over w as characters_through, sum(m.bytes) over w as size
               from memory.conversation_messages m
               where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.indexed_through
-              order by m.sequence limit p_messages) t
-        where t.characters_through - t.characters < p_characters) r;
+              window w as (order by m.sequence)
+              order by m.sequence limit v_most) t
+        where t.characters_through - t.characters < p_characters and t.size - t.bytes < v_bytes) r;
+  if v_c.has_stale then
+    select json_agg(r order by r.place) into v_stale
+    from (select k.place, k.segment, k.from_sequence, k.to_sequence, (
+                   select json_agg(n order by n.sequence)
+                   from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable,
+                                v_topics <> '{}' and memory_private.mentions(
+                                  concat_ws(' ', m.text, m.payload #>> '{data,tool_calls}'), v_topics,
+                                  v_c.language) as hidden
+                         from (select m.*, sum(m.bytes) over (order by m.sequence) - m.bytes as before
+                               from memory.conversation_messages m
+                               where m.user_id = v_user and m.conversation_id = v_c.id
+                                 and m.sequence between k.from_sequence and k.to_sequence
+                               order by m.sequence limit v_most) m
+                         where m.before < v_bytes) n) as messages
+          from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before
+                from (select k.place, k.segment, k.from_sequence, k.to_sequence, coalesce((
+                               select sum(m.bytes) from memory.conversation_messages m
+                               where m.user_id = v_user and m.conversation_id = v_c.id
+                                 and m.sequence between k.from_sequence and k.to_sequence), 0) as bytes
+                      from memory.working_memory_chunks k
+                      where k.user_id = v_user and k.conversation_id = v_c.id and k.stale
+                      order by k.place limit v_most) s) k
+          where k.before < v_bytes) r;
+  end if;
   select k.* into v_unit from memory.working_memory_chunks k
    where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
    order by k.place desc, k.part desc limit 1;
@@ -290,21 +370,7 @@ begin
               where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
               order by k.place desc, k.part desc limit 2) r)) end,
     'failures', v_c.index_failures,
-    'stale', case when v_c.has_stale then (
-      select json_agg(r order by r.place)
-      from (select k.place, k.segment, k.from_sequence, k.to_sequence, (
-                     select json_agg(n order by n.sequence)
-                     from (select m.sequence, m.message_id, m.payload, m.created_at,
-                                  v_topics <> '{}' and memory_private.mentions(
-                                    concat_ws(' ', m.text, m.payload #>> '{data,tool_calls}'), v_topics,
-                                    v_c.language) as hidden
-                           from memory.conversation_messages m
-                           where m.user_id = v_user and m.conversation_id = v_c.id
-                             and m.sequence between k.from_sequence and k.to_sequence
-                           order by m.sequence) n) as messages
-            from memory.working_memory_chunks k
-            where k.user_id = v_user and k.conversation_id = v_c.id and k.stale
-            order by k.place limit p_messages) r) end);
+    'stale', v_stale);
 end
 $function$;
 comment on function public.memory_pending_chunks is
@@ -330,14 +396,14 @@ declare
   v_user     text := memory_private.owner(p_user_id);
   v_c        memory.conversations;
   v_stale    bigint[] := array(select json_array_elements_text(p_stale)::bigint);
-  v_expires  timestamptz := clock_timestamp() + p_max_age * interval '1 second';
+  v_expires  timestamptz := clock_timestamp() + case when p_max_age <= 1e10 then p_max_age end * interval '1 second';
   v_language text;
   v_known    text;
   v_made     record;
   v_topics   text[];
   v_withheld boolean := false;
 begin
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.admit(p_chunks), memory_private.admit(p_stale), memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
@@ -432,8 +498,7 @@ begin
     select i.*
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
-      segment bigint, type text, role text, speaker text, said_at timestamptz, content text, characters integer,
-      tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
+      segment bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w),
@@ -442,11 +507,12 @@ begin
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, speaker,
       said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, expires_at)
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.segment, g.type,
-           g.role, g.speaker, g.said_at, g.content, g.characters, g.tokens, coalesce(n.lexemes, 0),
+           g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
            coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, v_expires
     from given g
-    -- What a person said of the same words counts, however often they are indexed.
-    left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id and r.chunk_id = g.id
+    -- What a person said of a place counts, however often it is indexed.
+    left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id
+     and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
     left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
                group by w.place, w.part) n on n.place = g.place and n.part = g.part
     returning segment, speaker),
@@ -560,7 +626,7 @@ begin
     case when p_user_id is not null then ' and c.user_id = $3' end,
     case when p_after is not null then ' and (c.user_id, c.id) > ($4, $5)' end)
   into v_rows
-  using p_messages, least(p_limit, 1000), p_user_id, p_after_user, p_after;
+  using p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after;
   return coalesce(v_rows, '[]');
 end
 $function$;
@@ -575,22 +641,29 @@ create function public.memory_chunks(
   p_part          integer default 0,  -- and part
   p_limit         integer default 1000,
   p_lacking       text    default null -- only those without a vector of this model
-) returns json
+) returns json -- {"chunks", "more"}
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
-  v_id   uuid;
+  v_user  text := memory_private.owner(p_user_id);
+  v_id    uuid;
+  v_limit integer := greatest(0, least(p_limit, 1000));
+  v_bytes bigint := (memory_private.allowed()).answer_bytes;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-  return coalesce((
-    select json_agg(r order by r.place, r.part)
+  -- A page ends where it is long or large enough.
+  return (
+    select json_build_object(
+             'chunks', coalesce(json_agg(to_json(t) order by t.place, t.part)
+                                filter (where t.number <= v_limit and t.before < v_bytes), '[]'),
+             'more', coalesce(bool_or(t.number > v_limit or t.before >= v_bytes), false))
     from (
       select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.segment,
              k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
-             p_thread_id as thread_id, p_agent_id as agent_id
+             p_thread_id as thread_id, p_agent_id as agent_id, row_number() over w as number,
+             sum(octet_length(k.content)) over w - octet_length(k.content) as before
       from memory.working_memory_chunks k
       where k.user_id = v_user and k.conversation_id = v_id and (k.place, k.part) > (p_place, p_part) and not k.stale
         and (k.expires_at is null or k.expires_at > clock_timestamp())
@@ -598,8 +671,9 @@ begin
           select from memory.chunk_embeddings e
           where e.user_id = k.user_id and e.conversation_id = k.conversation_id and e.place = k.place
             and e.part = k.part and e.model = p_lacking))
+      window w as (order by k.place, k.part)
       order by k.place, k.part
-      limit least(p_limit, 1000)) r), '[]');
+      limit v_limit + 1) t);
 end
 $function$;
 comment on function public.memory_chunks is
@@ -623,6 +697,7 @@ declare
   v_gone bigint := 0;
   v_all  boolean := false;
 begin
+  perform memory_private.admit(p_embeddings);
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;

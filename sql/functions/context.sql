@@ -31,7 +31,10 @@ declare
   v_recalled json;
   v_board    json;
   v_work     text;
+  v_bytes    bigint := (memory_private.allowed()).answer_bytes;
+  v_messages integer := greatest(1, least(p_messages, 1000));
 begin
+  perform memory_private.admit(p_recall);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
@@ -61,7 +64,7 @@ begin
     end loop;
     select json_agg(r order by r.number) into v_segments
     from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
-                 s.characters_through, s.tokens_through, s.model, s.clipped, s.created_at
+                 s.characters_through, s.tokens_through, s.model, s.clipped, s.quality, s.created_at
           from memory.conversation_summaries s
           where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number >= v_number
           order by s.number) r;
@@ -71,21 +74,22 @@ begin
     end if;
   end if;
 
-  v_low := memory_private.tail(v_user, v_c.id, v_after, v_c.total_characters - p_characters, p_messages);
+  v_low := memory_private.tail(
+    v_user, v_c.id, v_after, v_c.total_characters - p_characters, v_messages, v_bytes);
   select bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked into v_window
     from (select m.role from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
           order by m.sequence) t;
-  -- The newest block is never cut, whatever its size.
+  -- The newest block is cut by nothing but the bytes that one answer may have.
   if v_window.tools_only then
     select m.sequence into v_block from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
        and m.role <> 'tool'
      order by m.sequence desc limit 1;
-    v_low := coalesce(v_block, v_low);
+    v_low := greatest(coalesce(v_block, v_low), memory_private.tail(v_user, v_c.id, v_after, -1, 5000, 2 * v_bytes));
   end if;
   select json_agg(r order by r.sequence) into v_rows
-  from (select m.sequence, m.payload, m.metadata ->> 'via' as via
+  from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable
         from memory.conversation_messages m
         where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
         order by m.sequence) r;
@@ -110,7 +114,7 @@ begin
       v_user, memory_private.scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
       (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
-        'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, p_messages))))::json);
+        'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, v_messages))))::json);
   end if;
 
   -- What holds now, of each kind so much: however much a board has, no more of it is read.
@@ -136,9 +140,7 @@ begin
       from memory.conversation_summary_boards b
      where b.user_id = v_user and b.conversation_id = v_c.id;
   end if;
-  select case when w.dead_at is not null then 'dead' when w.lease_until > clock_timestamp() then 'running'
-              when w.run_after > clock_timestamp() then 'waiting' else 'due' end
-    into v_work
+  select memory_private.state(w.run_after, w.lease_until) into v_work
     from memory_private.work w
    where w.user_id = v_user and w.conversation_id = v_c.id;
 
@@ -159,6 +161,8 @@ begin
     'asked', v_asked,
     'recalled', v_recalled,
     'board', v_board,
+    'branch_from', v_c.branch_from,
+    'branch_token', v_c.branch_token,
     'work', v_work, -- how a worker stands to it, as in memory_status; null: it has nothing to do there
     'indexed_through', v_c.indexed_through,
     'has_stale', v_c.has_stale,

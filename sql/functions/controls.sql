@@ -61,9 +61,9 @@ begin
     return false;
   end if;
   for v_config in select distinct l from unnest(array['simple', 'english', coalesce(p_language, 'english')]) l loop
-    v_vector := to_tsvector(v_config::regconfig, v_text);
+    v_vector := to_tsvector(memory_private.config(v_config), v_text);
     foreach v_topic in array v_words loop
-      if v_vector @@ phraseto_tsquery(v_config::regconfig, v_topic) then
+      if v_vector @@ phraseto_tsquery(memory_private.config(v_config), v_topic) then
         return true;
       end if;
     end loop;
@@ -226,6 +226,7 @@ begin
                        and m.message_id = any (p.message_ids)
                        and memory_private.mentions(m.text, v_topics, v_c.language)));
   if v_places <> '{}' then
+    perform memory_private.unrate(p_user_id, p_conversation_id, v_places);
     perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_places);
     update memory.conversations c set withheld = true where c.user_id = p_user_id and c.id = p_conversation_id;
   end if;
@@ -309,6 +310,9 @@ declare
   v_found  uuid;
   v_number integer := 0;
 begin
+  if octet_length(p_topic) > 1000 then
+    raise exception 'a topic has more than 1000 bytes' using errcode = 'PT413', hint = 'name it in a word or a few';
+  end if;
   if p_thread_id is null and p_topic is null or v_topic = '' then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic of letters';
   end if;
@@ -320,6 +324,10 @@ begin
     select c.id into v_id from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
        for no key update;
+  end if;
+  if (select count(*) from memory.opt_outs o where o.user_id = v_user) >= (memory_private.allowed()).opt_outs then
+    raise exception 'too many topics and conversations are not to be remembered' using errcode = 'PT413',
+      hint = 'opt in to some of them, or raise opt_outs in memory_private.limits';
   end if;
   insert into memory.opt_outs (user_id, conversation_id, topic, folded, created_by)
   values (v_user, v_id, p_topic, v_topic, p_by)
@@ -403,8 +411,12 @@ begin
        where c.user_id = v_user and c.id = v_each;
     end loop;
   end if;
-  insert into memory.control_changes (user_id, conversation_id, action, subject, changed_by)
-  values (v_user, v_id, 'opt_in', p_topic, p_by);
+  -- What may be remembered again is named no longer.
+  update memory.control_changes h set subject = null
+   where h.user_id = v_user and h.conversation_id is not distinct from v_id and h.action = 'opt_out'
+     and memory_private.folded(h.subject) = v_topic;
+  insert into memory.control_changes (user_id, conversation_id, action, changed_by)
+  values (v_user, v_id, 'opt_in', p_by);
   return '{"removed": true}';
 end
 $function$;
@@ -449,7 +461,7 @@ as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
   v_id      uuid;
-  v_before  real;
+  v_chunk   record;
   v_version integer;
 begin
   select k.conversation_id into v_id from memory.working_memory_chunks k
@@ -458,29 +470,32 @@ begin
      and (p_thread_id is null or c.thread_id = p_thread_id and c.agent_id = p_agent_id);
   -- Under the lock that indexing commits under, and looked at once more.
   perform 1 from memory.conversations c where c.user_id = v_user and c.id = v_id for no key update;
-  select coalesce(r.importance, k.importance) into v_before from memory.working_memory_chunks k
+  select coalesce(r.importance, k.importance) as importance, k.from_sequence, k.to_sequence, k.part into v_chunk
+    from memory.working_memory_chunks k
     left join memory.chunk_ratings r
-      on r.user_id = k.user_id and r.conversation_id = k.conversation_id and r.chunk_id = k.id
+      on r.user_id = k.user_id and r.conversation_id = k.conversation_id and r.from_sequence = k.from_sequence
+     and r.to_sequence = k.to_sequence and r.part = k.part
    where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id
    limit 1;
   if not found then
     raise exception 'there is no such chunk' using errcode = 'PT404', hint = 'recall it, or list the chunks, again';
   end if;
-  insert into memory.chunk_ratings as r (user_id, conversation_id, chunk_id, importance, rated_by)
-  values (v_user, v_id, p_chunk_id, p_importance, p_by)
-  on conflict (user_id, conversation_id, chunk_id) do update
+  insert into memory.chunk_ratings as r (
+    user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)
+  values (v_user, v_id, v_chunk.from_sequence, v_chunk.to_sequence, v_chunk.part, p_importance, p_by)
+  on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do update
     set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = clock_timestamp(),
         version = r.version + 1
   returning r.version into v_version;
   update memory.working_memory_chunks k set importance = p_importance
    where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id and not k.stale;
   insert into memory.control_changes (user_id, conversation_id, action, subject, before, changed_by)
-  values (v_user, v_id, 'rate', p_chunk_id::text, v_before::text, p_by);
+  values (v_user, v_id, 'rate', p_chunk_id::text, v_chunk.importance::text, p_by);
   return jsonb_build_object('importance', p_importance::real, 'version', v_version);
 end
 $function$;
 comment on function public.memory_rate_chunk is
-  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same words are indexed anew.';
+  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same place is indexed anew.';
 
 create function public.memory_edit_summary(
   p_thread_id      text,
@@ -503,6 +518,9 @@ declare
   v_gone   bigint;
   v_from   bigint;
 begin
+  if octet_length(p_text) > 65536 then
+    raise exception 'a summary has more than 65536 bytes' using errcode = 'PT413', hint = 'write it shorter';
+  end if;
   perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -587,7 +605,7 @@ begin
           left join memory.conversations c on c.user_id = h.user_id and c.id = h.conversation_id
           where h.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
             and (p_thread_id is null or c.thread_id = p_thread_id)
-          order by h.changed_at desc, h.id limit least(p_limit, 1000)) r), '[]');
+          order by h.changed_at desc, h.id limit greatest(0, least(p_limit, 500))) r), '[]');
 end
 $function$;
 comment on function public.memory_control_changes is

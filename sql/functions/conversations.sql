@@ -7,7 +7,8 @@ create function public.memory_append(
   p_user_id   text default null,
   p_agent_id  text default 'default',
   p_replace   boolean default true, -- whether a message that is there with other content is replaced
-  p_retention json    default null  -- what is kept, see memory_private.retain
+  p_retention json    default null, -- what is kept, see memory_private.retain
+  p_branch    json    default null  -- what a graph's state holds, see memory_private.follow
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- What is touched must not depend on what the planner knows. Every range is read in the order of the one index that it
@@ -33,10 +34,25 @@ declare
   v_updated    text[] := '{}';
   v_has_gone   boolean;
   v_gone       text[] := '{}';
+  v_aside      boolean;
+  v_place      jsonb; -- of the branch
 begin
+  if p_branch is not null then
+    perform memory_private.admit(p_branch);
+    v_place := memory_private.follow(v_user, p_agent_id, p_thread_id, p_branch);
+    if v_place ?| '{moved,unfamiliar}' then
+      return v_place || '{"conversation_id": null, "sequences": null, "appended": 0, "updated": []}';
+    end if;
+  end if;
   if v_count = 0 then
+    if p_branch is not null then
+      select c.id, c.next_sequence into v_id, v_first from memory.conversations c
+       where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+      perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
+    end if;
     return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
   end if;
+  perform memory_private.admit(p_messages, true);
 
   -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
   for v_try in 1..2 loop
@@ -50,9 +66,9 @@ begin
       from (select sum(i.characters) as characters, sum(i.tokens) as tokens
             from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens, c.has_gone,
+    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens, c.has_gone, c.has_superseded,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_base, v_characters, v_tokens, v_has_gone, v_touched;
+      into v_id, v_first, v_base, v_characters, v_tokens, v_has_gone, v_aside, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -68,6 +84,13 @@ begin
       select g.message_id from memory.gone_messages g
       where g.user_id = v_user and g.conversation_id = v_id
         and g.message_id = any (array(select i.id from json_to_recordset(p_messages) as i (id text))));
+  end if;
+
+  -- What is said again by hand has a new place.
+  if v_aside and p_branch is null then
+    delete from memory.superseded_messages s
+     where s.user_id = v_user and s.conversation_id = v_id
+       and s.message_id = any (array(select i.id from json_to_recordset(p_messages) as i (id text)));
   end if;
 
   -- After the lock, so that this statement sees what an earlier try of the same batch committed. The arbiter names its
@@ -101,6 +124,9 @@ begin
   end loop;
 
   if v_fresh = v_count then
+    if p_branch is not null then
+      perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
+    end if;
     if p_retention is not null then
       perform memory_private.retain(v_user, v_id, p_retention);
     end if;
@@ -118,7 +144,7 @@ begin
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
   loop
     select t.* into v_stored
-      from (select m.ctid, m.message_id, m.sequence, m.characters, m.tokens, m.payload
+      from (select m.ctid, m.message_id, m.sequence, m.characters, m.tokens, m.text, m.payload, m.unreadable
             from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= v_row.id
             order by m.message_id limit 1) t
@@ -131,7 +157,7 @@ begin
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
-           payload = v_row.payload, updated_at = clock_timestamp()
+           payload = v_row.payload, unreadable = null, updated_at = clock_timestamp()
      where m.ctid = v_stored.ctid;
     if v_row.characters <> v_stored.characters then
       update memory.conversation_messages m
@@ -144,7 +170,10 @@ begin
     end if;
     v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
     v_edited := least(v_edited, v_stored.sequence);
-    perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence);
+    perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence, v_stored.text = v_row.text);
+    if v_stored.unreadable is not null then
+      perform memory_private.unindex(v_user, v_id, v_stored.sequence);
+    end if;
     perform memory_private.unboard(v_user, v_id, v_stored.sequence, null);
     v_updated := v_updated || v_row.id;
   end loop;
@@ -159,6 +188,9 @@ begin
    where c.user_id = v_user and c.id = v_id;
   if v_edited is not null then
     perform memory_private.uncover(v_user, v_id, v_edited);
+  end if;
+  if p_branch is not null then
+    perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
   end if;
   if p_retention is not null then
     perform memory_private.retain(v_user, v_id, p_retention);
@@ -185,45 +217,53 @@ create function public.memory_read(
   p_limit     integer     default 1000,
   p_columns   json        default '["payload"]',
   p_retention json        default null
-) returns json -- json, not jsonb, so that the payload keeps its key order on the way out as well
+) returns json -- {"messages", "more"}: json, not jsonb, so that the payload keeps its key order on the way out as well
 language plpgsql volatile security invoker set search_path = ''
 set enable_sort = off
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
   v_id      uuid;
-  v_columns text;
-  v_rows    json;
+  v_limit   integer := greatest(0, least(coalesce(p_last, p_limit), 1000));
+  v_columns text[];
+  v_found   json;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
-    return '[]';
+    return '{"messages": [], "more": false}';
   end if;
   if p_retention is not null then
     perform memory_private.retain(v_user, v_id, p_retention);
   end if;
-  select string_agg(format('m.%I', c), ', ') into v_columns
-  from json_array_elements_text(p_columns) c
-  where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
-              'payload');
+  v_columns := array(
+    select quote_ident(c) from json_array_elements_text(p_columns) c
+    where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
+                'payload', 'unreadable'));
 
   -- Built here, so that only the columns asked for are read and each kind of range gets a plan of its own. What a window
-  -- finds by its times is sorted by sequence; no other range may be.
+  -- finds by its times is sorted by sequence; no other range may be. A page ends where it is long or large enough.
   if p_since is not null or p_until is not null then
     perform set_config('enable_sort', 'on', true);
   end if;
   execute format(
-    'select json_agg(r order by r.sequence) from (select m.sequence%s from memory.conversation_messages m'
-    ' where m.user_id = $1 and m.conversation_id = $2 and m.sequence between $3 and $4%s'
-    ' order by m.sequence %s limit $5) r',
-    ', ' || v_columns,
+    'select json_build_object('
+    '  ''messages'', coalesce(json_agg((select r from (select t.sequence%1$s) r) order by t.sequence)'
+    '                         filter (where t.place <= $5 and t.before < $8), ''[]''),'
+    '  ''more'', coalesce(bool_or(t.place > $5 or t.before >= $8), false))'
+    ' from (select m.sequence%2$s, row_number() over w as place, sum(%3$s) over w - %3$s as before'
+    '       from memory.conversation_messages m'
+    '       where m.user_id = $1 and m.conversation_id = $2 and m.sequence between $3 and $4%4$s'
+    '       window w as (order by m.sequence %5$s) order by m.sequence %5$s limit $5 + 1) t',
+    (select string_agg(', t.' || c, '') from unnest(v_columns) c),
+    (select string_agg(', m.' || c, '') from unnest(v_columns) c),
+    case when v_columns && array['payload', 'text', 'metadata', 'images'] then 'm.bytes' else '0' end,
     case when p_since is not null or p_until is not null then ' and m.created_at >= $6 and m.created_at < $7' end,
     case when p_last is null then 'asc' else 'desc' end)
-  into v_rows
-  using v_user, v_id, coalesce(p_from, 0), coalesce(p_to, 9223372036854775807),
-        least(coalesce(p_last, p_limit), 1000), coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity');
-  return coalesce(v_rows, '[]');
+  into v_found
+  using v_user, v_id, coalesce(p_from, 0), coalesce(p_to, 9223372036854775807), v_limit,
+        coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), (memory_private.allowed()).answer_bytes;
+  return v_found;
 end
 $function$;
 comment on function public.memory_read is
@@ -250,7 +290,7 @@ begin
         and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_before is null or (c.updated_at, c.id) < (p_before, p_before_id))
       order by c.updated_at desc, c.id desc
-      limit least(p_limit, 1000)) r), '[]');
+      limit greatest(0, least(p_limit, 1000))) r), '[]');
 end
 $function$;
 comment on function public.memory_conversations is
@@ -297,7 +337,9 @@ begin
      for update;
   select jsonb_build_object(
            'conversations', count(*),
-           'messages', coalesce(sum(c.message_count), 0),
+           'messages', coalesce(sum(c.message_count + (
+             select count(*) from memory.superseded_messages s
+             where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
            'segments', coalesce(sum((
              select count(*) from memory.conversation_summaries s
              where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
@@ -340,12 +382,19 @@ declare
   v_segments bigint;
   v_end      bigint;
   v_chunks   bigint;
+  v_aside    boolean; -- whether it is on no branch now
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
   select m.sequence, m.characters, m.tokens into v_row from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id;
+  v_aside := v_row.sequence is null;
+  if v_aside then
+    select s.sequence, 0 as characters, 0 as tokens into v_row from memory.superseded_messages s
+     where s.user_id = v_user and s.conversation_id = v_id and s.message_id = p_message_id;
+    v_aside := v_row.sequence is not null;
+  end if;
   if v_row.sequence is null then
     -- It may have expired, and live on in the summaries that were made from it.
     select s.from_sequence into v_from from memory.conversation_summaries s
@@ -394,12 +443,14 @@ begin
   elsif not p_dry_run then
     delete from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_row.sequence;
+    delete from memory.superseded_messages s
+     where v_aside and s.user_id = v_user and s.conversation_id = v_id and s.sequence = v_row.sequence;
     -- Its number is not given to another message: what refers to a range keeps its meaning.
     update memory.conversation_messages m
        set cumulative_characters = m.cumulative_characters - v_row.characters
      where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_row.sequence and v_row.characters > 0;
     update memory.conversations c
-       set message_count = c.message_count - 1,
+       set message_count = c.message_count - (not v_aside)::integer,
            has_gone = true,
            total_characters = c.total_characters - v_row.characters,
            total_tokens = c.total_tokens - v_row.tokens,
@@ -419,3 +470,78 @@ end
 $function$;
 comment on function public.memory_forget_message is
   'langchain-supabase-memory: delete one message and the summaries made from it; the numbers of the others stay.';
+
+create function public.memory_set_aside(
+  p_thread_id text,
+  p_rows      json, -- [{"sequence", "reason"}]: a word, never content
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb -- the sequences of those that were not known as unreadable
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+  v_new  jsonb;
+begin
+  perform memory_private.admit(p_rows);
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  with aside as (
+    update memory.conversation_messages m
+       set unreadable = left(i.reason, 100)
+      from json_to_recordset(p_rows) as i (sequence bigint, reason text)
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = i.sequence and m.unreadable is null
+    returning m.sequence)
+  select jsonb_agg(a.sequence order by a.sequence) into v_new from aside a;
+  return coalesce(v_new, '[]');
+end
+$function$;
+comment on function public.memory_set_aside is
+  'langchain-supabase-memory: note messages that cannot be read, each once.';
+
+create function public.memory_unreadable(
+  p_user_id   text    default null, -- null: everybody that the caller may see
+  p_limit     integer default 1000,
+  p_after     json    default null  -- the row at which the last page ended
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_rows jsonb;
+begin
+  -- Built here, so that one user's messages, and each page, are a range of the index.
+  execute format(
+    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.conversation_id, r.sequence) from ('
+    ' select m.user_id, m.conversation_id, c.agent_id, c.thread_id, m.sequence, m.message_id, m.unreadable as reason'
+    ' from memory.conversation_messages m'
+    ' join memory.conversations c on c.user_id = m.user_id and c.id = m.conversation_id'
+    ' where m.unreadable is not null%s%s order by m.user_id, m.conversation_id, m.sequence limit $1) r',
+    case when p_user_id is not null then ' and m.user_id = $2' end,
+    case when p_after is not null then ' and (m.user_id, m.conversation_id, m.sequence) > ($3, $4, $5)' end)
+  into v_rows
+  using greatest(0, least(p_limit, 1000)), p_user_id, p_after ->> 'user_id', (p_after ->> 'conversation_id')::uuid,
+        (p_after ->> 'sequence')::bigint;
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_unreadable is
+  'langchain-supabase-memory: the messages that cannot be read, by pages.';
+
+-- A message that was mended is given back: what was made without it is taken back, as after an edit.
+create or replace function memory_private.mended() returns trigger
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  update memory.conversation_messages m set unreadable = null
+   where m.user_id = new.user_id and m.conversation_id = new.conversation_id and m.sequence = new.sequence;
+  perform memory_private.unindex(new.user_id, new.conversation_id, new.sequence);
+  perform memory_private.uncover(new.user_id, new.conversation_id, new.sequence);
+  return null;
+end
+$function$;
+create or replace trigger conversation_messages_mended after update of payload on memory.conversation_messages
+  for each row
+  when (old.unreadable is not null and new.unreadable is not null and old.payload::text <> new.payload::text)
+  execute function memory_private.mended();

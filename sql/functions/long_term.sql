@@ -48,7 +48,9 @@ declare
   v_since  timestamptz := greatest(p_since, clock_timestamp() - least(p_max_age, 1e10) * interval '1 second');
   v_stored integer;
   v_found  json;
+  v_is_large boolean;
 begin
+  perform memory_private.admit(p_vector);
   -- Vectors of two widths say nothing about one another. Those of another model are no error: until the summaries are
   -- embedded by this one, they are found by their words.
   select e.dimensions into v_stored from memory.summary_embeddings e
@@ -102,12 +104,20 @@ begin
            or v_vector is null and not exists (select from asked a where a.lexemes <> '{}'))
       and (p_min_similarity is null or coalesce(p.similarity, p.words_1) >= p_min_similarity)
     order by score desc, p.created_at desc, p.id
-    limit least(p_limit, 1000))
+    limit greatest(0, least(p_limit, 1000)))
   select json_agg(json_build_object(
            'thread_id', s.thread_id, 'agent_id', s.agent_id, 'number', s.number, 'from_sequence', s.from_sequence,
            'to_sequence', s.to_sequence, 'content', s.content, 'created_at', s.created_at, 'score', s.score,
            'similarity', s.similarity) order by s.score desc, s.created_at desc, s.id)
-    into v_found from scored s;
+           filter (where not t.is_large), bool_or(t.is_large)
+    into v_found, v_is_large
+    from scored s
+    cross join (select sum(octet_length(o.content)) > 2 * (memory_private.allowed()).answer_bytes as is_large
+                from scored o) t;
+  if v_is_large then
+    raise exception 'the summaries that were found are too large together' using errcode = 'PT413',
+      hint = 'pass a lower limit, or raise answer_bytes in memory_private.limits';
+  end if;
   return coalesce(v_found, '[]');
 end
 $function$;
@@ -141,7 +151,7 @@ begin
     || case when p_thread_id is not null then ' and s.thread_id = $4' else '' end
     || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end ||
     ' order by s.user_id, s.conversation_id limit $5) r'
-    into v_rows using p_model, p_user_id, p_agent_id, p_thread_id, least(p_limit, 1000), p_after_user, p_after;
+    into v_rows using p_model, p_user_id, p_agent_id, p_thread_id, greatest(0, least(p_limit, 100)), p_after_user, p_after;
   return coalesce(v_rows, '[]');
 end
 $function$;
@@ -157,6 +167,7 @@ as $function$
 declare
   v_made jsonb;
 begin
+  perform memory_private.admit(p_vectors);
   -- Only for summaries that are still what was embedded; locked, so that they stay until the vector is there.
   with given as (
     select i.*
@@ -276,7 +287,7 @@ begin
           > (p_after_conversation, p_after_place, p_after_part,
              coalesce(p_after_source, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     order by t.conversation_id, t.place, t.part, t.source_id
-    limit least(p_limit, 1000)) r;
+    limit greatest(0, least(p_limit, 100))) r;
   return json_build_object('user_id', v_user, 'facts', coalesce(v_rows, '[]'));
 end
 $function$;
@@ -296,6 +307,7 @@ declare
   v_user text := memory_private.owner(p_user_id);
   v_rows json;
 begin
+  perform memory_private.admit(p_facts);
   if p_moved then
     with moved as (
       update memory.promotions p
@@ -366,6 +378,7 @@ declare
                         then array(select json_array_elements_text(p_message_ids)) end;
   v_rows json;
 begin
+  perform memory_private.admit(p_message_ids), memory_private.admit(p_gone);
   delete from memory.promotions p
    where p.user_id = v_user and p.target = p_target
      and p.memory_id = any (array(select json_array_elements_text(p_gone)::uuid));
@@ -401,7 +414,7 @@ begin
        and p.conversation_id = g.conversation_id and p.source_id = g.source_id)
   select json_agg(r.memory_id order by r.memory_id) into v_rows
   from (select distinct g.memory_id from gone g where not g.repeats
-        order by g.memory_id limit least(p_limit, 1000)) r;
+        order by g.memory_id limit greatest(0, least(p_limit, 1000))) r;
   return json_build_object('user_id', v_user, 'memories', coalesce(v_rows, '[]'));
 end
 $function$;

@@ -6,7 +6,7 @@ as $function$
 declare
   v_user text := coalesce(p_user_id, auth.jwt() ->> 'sub');
 begin
-  if v_user is null then
+  if v_user is null or v_user = '' then
     raise exception 'no user id' using errcode = 'PT400', hint = 'pass user_id, or call with a user''s access token';
   end if;
   return v_user;

@@ -41,11 +41,14 @@ declare
   v_passed     boolean;
   v_found      json;
 begin
+  perform memory_private.admit(p_ask);
   select a.* into v_ask from json_to_record(p_ask) as a (
     query text, vectors json, model text, names text[], dates json, zone text, wants text[], since timestamptz,
     until timestamptz, types text[], min_importance float8, min_similarity float8, "before" json, "limit" integer,
     characters bigint, neighbours integer, whole boolean, fusion text, weights json, exact_below bigint);
-  v_limit := least(coalesce(v_ask.limit, 1000), 1000);
+  v_limit := greatest(0, least(coalesce(v_ask.limit, 1000), 1000));
+  v_ask.characters := greatest(0, least(coalesce(v_ask.characters, 2000000), 2000000));
+  v_ask.neighbours := greatest(0, least(coalesce(v_ask.neighbours, 0), 20));
   v_most := least(v_limit, v_ask.characters / 40) * 2 + 50; -- ranked, so that repeats may fall out
   v_joins := coalesce(v_ask.neighbours > 0 or v_ask.whole, false);
   select coalesce(sum(c.chunk_count), 0) into v_chunks
@@ -113,7 +116,7 @@ begin
 
     -- From the best on, as long as there is room. What no longer fits is passed over, and a repeat is not counted.
     v_chosen := '{}'; v_ids := '{}'; v_seen := '{}'; v_taken := '{}'; v_by := '{}';
-    v_left := coalesce(v_ask.characters, 9223372036854775807);
+    v_left := v_ask.characters;
     v_passed := false;
     for v_rank in 1..coalesce(cardinality(v_place), 0) loop
       exit when cardinality(v_chosen) >= v_limit or v_left <= 0;

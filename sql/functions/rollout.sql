@@ -65,7 +65,8 @@ create function public.memory_rollouts(
 language sql stable security invoker set search_path = ''
 as $function$
   select coalesce(jsonb_agg(to_jsonb(t) order by t.version), '[]')
-  from (select r.* from memory.rollouts r where r.agent_id = p_agent_id order by r.version desc limit p_limit) t
+  from (select r.* from memory.rollouts r where r.agent_id = p_agent_id order by r.version desc
+        limit greatest(0, least(p_limit, 1000))) t
 $function$;
 comment on function public.memory_rollouts is
   'langchain-supabase-memory: who set the stage of an agent to what, and when.';
@@ -85,6 +86,7 @@ declare
   v_id   uuid;
   v_new  memory.context_comparisons;
 begin
+  perform memory_private.admit(p_comparison), memory_private.admit(p_only_old);
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if v_id is null then
@@ -129,7 +131,7 @@ begin
           from memory.conversations c
           join memory.context_comparisons x on x.user_id = c.user_id and x.conversation_id = c.id
           where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-          order by x.compared_at desc, x.id desc limit p_limit) t);
+          order by x.compared_at desc, x.id desc limit greatest(0, least(p_limit, 1000))) t);
 end
 $function$;
 comment on function public.memory_comparisons is

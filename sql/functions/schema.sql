@@ -1,7 +1,7 @@
 -- What is installed, so that a client can tell an older schema from a missing one. Constants: it reads no table.
 
 create function public.memory_schema() returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql stable security invoker set search_path = ''
 as $function$
   select '{"version": "{{version}}", "tables": {{tables}}, "code": "{{code}}", "dimensions": {{dimensions}}}'::jsonb
 $function$;

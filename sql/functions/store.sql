@@ -31,15 +31,26 @@ language sql immutable security invoker set search_path = ''
 as $function$
   select nullif(case
     when jsonb_typeof(p_value) = 'number' then p_value::numeric
-    when p_value ->> '$python' in ('float', 'decimal') then (p_value ->> 'value')::numeric
+    -- Whatever somebody has put there: what is no number compares with nothing.
+    when p_value ->> '$python' in ('float', 'decimal')
+         and p_value ->> 'value' ~ '^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?$'
+      then (p_value ->> 'value')::numeric
+    when p_value ->> '$python' in ('float', 'decimal') and lower(p_value ->> 'value') in ('inf', 'infinity')
+      then 'Infinity'
+    when p_value ->> '$python' in ('float', 'decimal') and lower(p_value ->> 'value') in ('-inf', '-infinity')
+      then '-Infinity'
   end, 'NaN')
 $function$;
 
 -- The time that a stored value stands for; null if it is none. One without a time zone is of the session's.
 create or replace function memory_private.store_time(p_value jsonb) returns timestamptz
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
-  select case when p_value ->> '$python' in ('datetime', 'date') then (p_value ->> 'value')::timestamptz end
+begin
+  return case when p_value ->> '$python' in ('datetime', 'date') then (p_value ->> 'value')::timestamptz end;
+exception
+  when data_exception then return null; -- whatever somebody has put there
+end
 $function$;
 
 -- A list, whether it was put as a list or as a tuple.
@@ -164,6 +175,7 @@ declare
   v_condition  text := memory_private.store_condition((p_op -> 'filter')::jsonb, 'j.value');
   v_is_other   boolean;
   v_found      record;
+  v_bytes      bigint := (memory_private.allowed()).answer_bytes;
 begin
   -- Built here, so that the prefix is planned as the range that it is, and a value is parsed only for a filter.
   if v_dimensions is not null then
@@ -212,15 +224,25 @@ begin
     '               (select sum(w.weight) filter (where w.place = any (c.hits)) / sum(w.weight) from weights w) end as told'
     '        from candidates c) t'
     '  order by place limit $9 offset $10'
+    '), shown as materialized ('
+    '  select i.namespace, i.path, i.key, i.value, i.created_at, i.updated_at, i.ttl_minutes, r.score, r.place'
+    '  from ranked r join memory.store_items i on i.user_id = $1 and i.path = r.path and i.key = r.key'
+    '), weighed as materialized (select sum(octet_length(s.value::text)) > $11 as is_large from shown s'
     ') select json_agg(json_build_object('
-    '    ''namespace'', i.namespace, ''key'', i.key, ''value'', i.value,'
-    '    ''created_at'', i.created_at, ''updated_at'', i.updated_at, ''score'', r.score) order by r.place) as items,'
-    '  array_agg(i.path) filter (where i.ttl_minutes is not null) as paths,'
-    '  array_agg(i.key) filter (where i.ttl_minutes is not null) as keys'
-    ' from ranked r join memory.store_items i on i.user_id = $1 and i.path = r.path and i.key = r.key'
+    '    ''namespace'', s.namespace, ''key'', s.key, ''value'', s.value,'
+    '    ''created_at'', s.created_at, ''updated_at'', s.updated_at, ''score'', s.score) order by s.place)'
+    '    filter (where not (select w.is_large from weighed w)) as items,'
+    '  array_agg(s.path) filter (where s.ttl_minutes is not null) as paths,'
+    '  array_agg(s.key) filter (where s.ttl_minutes is not null) as keys,'
+    '  (select w.is_large from weighed w) as is_large'
+    ' from shown s'
     into v_found
     using p_user_id, v_from, v_to, p_now, v_lexemes, v_model, v_dimensions, (p_op ->> 'vector')::extensions.halfvec,
-          (p_op ->> 'limit')::integer, (p_op ->> 'offset')::bigint;
+          greatest(0, least((p_op ->> 'limit')::integer, 1000)), greatest(0, (p_op ->> 'offset')::bigint), v_bytes;
+  if v_found.is_large then
+    raise exception 'the items that were found have more than % bytes together', v_bytes using errcode = 'PT413',
+      hint = 'pass a lower limit and go on by offset, or raise answer_bytes in memory_private.limits';
+  end if;
   if v_found.paths is not null and (p_op ->> 'refresh')::boolean then
     perform memory_private.store_refresh(p_user_id, v_found.paths, v_found.keys, p_now);
   end if;
@@ -274,7 +296,7 @@ begin
     '  order by t.path limit $6 offset $7) t'
     into v_found
     using p_user_id, v_from, left(v_from, -1) || chr(2), p_now, coalesce((p_op ->> 'depth')::integer, 2147483647),
-          (p_op ->> 'limit')::integer, (p_op ->> 'offset')::bigint;
+          greatest(0, least((p_op ->> 'limit')::integer, 1000)), greatest(0, (p_op ->> 'offset')::bigint);
   return coalesce(v_found, '[]');
 end
 $function$;
@@ -335,9 +357,17 @@ declare
   v_answers json[] := array_fill(null::json, array[json_array_length(p_ops)]);
   v_op      record;
   v_written boolean := false;
+  v_limits  memory_private.limits := memory_private.allowed();
+  v_bytes   bigint := 0;
 begin
-  if octet_length(v_user) > 600 then
-    raise exception 'the user id is too long' using errcode = 'PT400', hint = 'the store takes up to 600 bytes';
+  perform memory_private.admit(p_ops);
+  if json_array_length(p_ops) > v_limits.store_calls
+     or (select count(*) from json_array_elements(p_ops) o (value) where o.value ->> 'op' in ('search', 'list'))
+        > v_limits.store_searches
+  then
+    raise exception 'a call passes more than % operations, or more than % searches', v_limits.store_calls,
+      v_limits.store_searches using errcode = 'PT413',
+      hint = 'pass fewer at once, or raise store_calls and store_searches in memory_private.limits';
   end if;
   -- What is read is as it was before what is written in the same call.
   for v_op in
@@ -349,6 +379,15 @@ begin
       when 'search' then memory_private.store_search(v_user, v_op.value, v_now)
       when 'list' then memory_private.store_namespaces(v_user, v_op.value, v_now)
     end;
+    v_bytes := v_bytes + coalesce(octet_length(v_answers[v_op.place]::text), 0);
+    if v_bytes > 2 * v_limits.answer_bytes then
+      raise exception 'the items have more than % bytes together', 2 * v_limits.answer_bytes using errcode = 'PT413',
+        hint = 'read fewer at once, or raise answer_bytes in memory_private.limits';
+    end if;
+    if v_op.op = 'put' and octet_length((v_op.value -> 'value')::text) > v_limits.store_bytes then
+      raise exception 'a value has more than % bytes', v_limits.store_bytes using errcode = 'PT413',
+        hint = 'store less in one item, or raise store_bytes in memory_private.limits';
+    end if;
     v_written := v_written or v_op.op = 'put';
   end loop;
   -- In one order, so that two who write the same items wait for each other and do not stand in each other's way.
@@ -415,6 +454,7 @@ declare
   v_page    record;
   v_indexed bigint := 0;
 begin
+  perform memory_private.admit(p_items);
   for v_item in
     select t.* from json_to_recordset(p_items) as t (
       user_id text, namespace json, key text, updated_at timestamptz, vectors json)
@@ -441,7 +481,7 @@ begin
   -- A page looks at a thousand items, and ends at the first so many that lack a vector.
   execute
     'with seen as materialized ('
-    '  select i.user_id, i.path, i.key, row_number() over () as place, i.at,'
+    '  select i.user_id, i.path, i.key, row_number() over () as place, i.at, octet_length(i.value::text) as bytes,'
     '         i.index_fields is distinct from ''{}'' and (i.expires_at is null or i.expires_at > clock_timestamp())'
     '         and not exists (select from memory.store_vectors v where v.user_id = i.user_id and v.path = i.path'
     '                         and v.key = i.key and v.model = $1 and v.dimensions = $2) as lacks'
@@ -450,17 +490,20 @@ begin
     || case when p_after is not null then ' and (i.user_id, i.path, i.key) > ($4, $5, $6)' else '' end ||
     '        order by i.user_id, i.path, i.key limit 1000) i'
     '), page as ('
-    '  select s.* from seen s where s.lacks order by s.place limit $7'
+    '  select p.* from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before'
+    '                   from seen s where s.lacks order by s.place limit $7) p where p.before < $8'
     ') select'
     '  (select json_agg(json_build_object(''user_id'', i.user_id, ''namespace'', i.namespace, ''key'', i.key,'
     '                                     ''value'', i.value, ''index'', i.index_fields, ''updated_at'', i.updated_at)'
     '                   order by p.place) from page p join memory.store_items i on i.ctid = p.at) as items,'
     '  (select json_build_object(''user_id'', s.user_id, ''path'', s.path, ''key'', s.key) from seen s'
-    '   where s.place = case when (select count(*) from page) = $7 then (select max(place) from page)'
+    '   where s.place = case when (select count(*) from page) = $7'
+    '                          or (select count(*) from page) < (select count(*) from seen where lacks)'
+    '                   then (select max(place) from page)'
     '                   when (select count(*) from seen) = 1000 then 1000 end) as after'
     into v_page
     using p_model, p_dimensions, p_user_id, p_after ->> 'user_id', p_after ->> 'path', p_after ->> 'key',
-          least(p_limit, 1000);
+          greatest(0, least(p_limit, 1000)), (memory_private.allowed()).answer_bytes;
   return json_build_object('items', coalesce(v_page.items, '[]'), 'after', v_page.after, 'indexed', v_indexed);
 end
 $function$;

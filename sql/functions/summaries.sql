@@ -54,10 +54,10 @@ begin
 end
 $function$;
 
--- The lowest sequence within a number of characters of a conversation's end, and within a number of messages; at least
--- the newest message. Looks at four times as many rows as it needs, at most.
+-- The lowest sequence within a number of characters of a conversation's end, within a number of messages and, if that is
+-- given, of bytes; at least the newest message. Looks at four times as many rows as it needs, at most.
 create or replace function memory_private.tail(
-  p_user_id text, p_conversation_id uuid, p_after bigint, p_above bigint, p_messages integer
+  p_user_id text, p_conversation_id uuid, p_after bigint, p_above bigint, p_messages integer, p_bytes bigint default null
 ) returns bigint
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -67,11 +67,13 @@ declare
 begin
   loop
     select count(*) as seen,
-           count(*) filter (where t.cumulative_characters > p_above) as inside,
-           min(t.sequence) filter (where t.cumulative_characters > p_above) as lowest,
+           count(*) filter (where t.is_inside) as inside,
+           min(t.sequence) filter (where t.is_inside) as lowest,
            max(t.sequence) as newest
       into v_tail
-      from (select m.sequence, m.cumulative_characters from memory.conversation_messages m
+      from (select m.sequence, m.cumulative_characters > p_above and (
+                     p_bytes is null or sum(m.bytes) over (order by m.sequence desc) <= p_bytes) as is_inside
+            from memory.conversation_messages m
             where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence > p_after
             order by m.sequence desc limit v_rows) t;
     exit when v_tail.inside < v_tail.seen or v_tail.seen < v_rows or v_rows >= p_messages;
@@ -92,7 +94,8 @@ create function public.memory_pending(
   p_level           integer default 0,    -- 1: for a complete summary; it needs p_until
   p_min_quality     float8  default null, -- where the newest summary is poorer, p_keep_when_poor stays verbatim
   p_keep_when_poor  bigint  default null,
-  p_due             json    default null  -- {"characters", "tokens", "messages"}: nothing unless one is exceeded
+  p_due             json    default null, -- {"characters", "tokens", "messages"}: nothing unless one is exceeded
+  p_least           bigint  default null  -- whatever may stay verbatim: up to this sequence at least
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
@@ -112,6 +115,7 @@ declare
   v_next       bigint;
   v_previous   memory.conversation_summaries;
   v_rows       json;
+  v_bytes      bigint := (memory_private.allowed()).answer_bytes;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -119,7 +123,8 @@ begin
     return null;
   end if;
   -- After a failure the next piece is half as long: it may have been more than the model takes.
-  v_characters := greatest(p_characters >> least(v_c.summary_failures, 4), least(p_characters, 1000));
+  p_characters := least(p_characters, v_bytes);
+  v_characters := greatest(p_characters >> greatest(least(v_c.summary_failures, 4), 0), least(p_characters, 1000));
   select s.* into v_previous from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
@@ -164,6 +169,11 @@ begin
        order by m.sequence desc limit 1;
     end if;
     v_last := v_cut - 1;
+    if p_least >= v_cut then
+      select m.sequence into v_last from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_least
+       order by m.sequence desc limit 1;
+    end if;
   end if;
 
   -- The first message after what is covered, and the last one of a piece that begins there.
@@ -171,17 +181,18 @@ begin
    where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through and m.sequence <= v_last
    order by m.sequence limit 1;
   select min(t.sequence), max(t.sequence) filter (where t.place = 1
-           or t.cumulative_characters - v_before <= v_characters)
+           or t.cumulative_characters - v_before <= v_characters and t.size <= v_bytes)
     into v_next, v_end
-    from (select m.sequence, m.cumulative_characters, row_number() over (order by m.sequence) as place
+    from (select m.sequence, m.cumulative_characters, row_number() over w as place, sum(m.bytes) over w as size
           from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through
             and m.sequence <= v_last
+          window w as (order by m.sequence)
           order by m.sequence limit 1000) t;
 
   if v_end < v_last then
     -- Cut before a user's message if there is one, else before anything that is no tool result; else take all of the
-    -- block, which is longer than a piece.
+    -- block, which is longer than a piece, if one answer has room for it.
     select coalesce(max(t.sequence) filter (where t.role = 'user'), max(t.sequence)) into v_cut
       from (select m.sequence, m.role from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_c.id
@@ -193,12 +204,18 @@ begin
        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_end and m.role <> 'tool'
        order by m.sequence limit 1;
     end if;
-    v_end := least(v_cut - 1, v_last);
+    select max(t.sequence) into v_end
+      from (select m.sequence, m.bytes, sum(m.bytes) over (order by m.sequence) as size
+            from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_next
+              and m.sequence <= least(v_cut - 1, v_last)
+            order by m.sequence limit 5000) t
+     where t.size - t.bytes < v_bytes;
   end if;
 
   if v_end >= v_next then
     select json_agg(r order by r.sequence) into v_rows
-    from (select m.sequence, m.message_id, m.payload from memory.conversation_messages m
+    from (select m.sequence, m.message_id, m.payload, m.unreadable from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence between v_next and v_end
           order by m.sequence) r;
   end if;
@@ -227,7 +244,6 @@ create function public.memory_commit_summary(
   p_to              bigint,
   p_message_ids     json,
   p_content         text,
-  p_characters      integer,
   p_tokens          integer,
   p_model           text    default null,
   p_clipped         boolean default false,
@@ -248,7 +264,7 @@ declare
   v_ids      text[] := array(select json_array_elements_text(p_message_ids));
   v_kept     text;
 begin
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.admit(p_message_ids), memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
@@ -259,8 +275,7 @@ begin
   v_kept := coalesce(nullif(memory_private.unmentioned(
     p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
   if v_kept <> p_content then
-    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / p_characters)::integer);
-    p_characters := length(v_kept);
+    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / length(p_content))::integer);
     p_content := v_kept;
   end if;
   select s.* into v_previous from memory.conversation_summaries s
@@ -289,7 +304,7 @@ begin
     tokens, characters_through, tokens_through, model, clipped, quality, language, lexemes)
   select
     v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
-    case when p_level = 0 then v_previous.number end, p_content, p_characters, p_tokens, v_covered.characters,
+    case when p_level = 0 then v_previous.number end, p_content, length(p_content), p_tokens, v_covered.characters,
     case when p_level = 0 then v_c.summarised_tokens else coalesce(v_previous.tokens_through, 0) end + v_covered.tokens,
     p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
@@ -357,7 +372,7 @@ begin
     case when p_user_id is not null then ' and c.user_id = $5' end,
     case when p_after is not null then ' and (c.user_id, c.id) > ($6, $7)' end)
   into v_rows
-  using p_characters, p_tokens, p_messages, least(p_limit, 1000), p_user_id, p_after_user, p_after;
+  using p_characters, p_tokens, p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after;
   return coalesce(v_rows, '[]');
 end
 $function$;
@@ -399,7 +414,7 @@ begin
       where s.user_id = v_user and s.conversation_id = v_id and s.level = v_level
         and s.number < case when p_level is null then 2 else coalesce(p_before, 2147483647) end
       order by s.number desc
-      limit least(p_limit, 1000)) r), '[]');
+      limit greatest(0, least(p_limit, 100))) r), '[]');
 end
 $function$;
 comment on function public.memory_summaries is
@@ -425,12 +440,23 @@ begin
     'next_sequence', v_c.next_sequence,
     'through_sequence', v_c.summarised_through,
     'expired_through', v_c.expired_through,
+    'unreadable', coalesce((
+      select json_agg(m.sequence order by m.sequence) from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.unreadable is not null), '[]'),
     'stored', coalesce((
       select json_agg(json_build_array(i.first, i.last) order by i.first)
       from (select min(n.sequence) as first, max(n.sequence) as last
             from (select m.sequence, m.sequence - row_number() over (order by m.sequence) as island
                   from memory.conversation_messages m
                   where m.user_id = v_user and m.conversation_id = v_c.id) n
+            group by n.island) i), '[]'),
+    -- What is on no branch now.
+    'superseded', coalesce((
+      select json_agg(json_build_array(i.first, i.last) order by i.first)
+      from (select min(n.sequence) as first, max(n.sequence) as last
+            from (select s.sequence, s.sequence - row_number() over (order by s.sequence) as island
+                  from memory.superseded_messages s
+                  where s.user_id = v_user and s.conversation_id = v_c.id) n
             group by n.island) i), '[]'),
     'segments', coalesce((
       select json_agg(json_build_array(s.number, s.from_sequence, s.to_sequence, s.built_on) order by s.number)
@@ -461,7 +487,6 @@ create function public.memory_commit_parent(
   p_level           integer, -- 2 or more
   p_parts           json,    -- the ids of the summaries one level below, in order
   p_content         text,
-  p_characters      integer,
   p_tokens          integer,
   p_model           text    default null,
   p_clipped         boolean default false,
@@ -478,7 +503,7 @@ declare
   v_parts record;
   v_kept  text;
 begin
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.admit(p_parts), memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
@@ -488,8 +513,7 @@ begin
   v_kept := coalesce(nullif(memory_private.unmentioned(
     p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
   if v_kept <> p_content then
-    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / p_characters)::integer);
-    p_characters := length(v_kept);
+    p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / length(p_content))::integer);
     p_content := v_kept;
   end if;
   select array_agg(s.id order by s.number) as ids, array_agg(s.number order by s.number) as numbers,
@@ -517,7 +541,7 @@ begin
       select u.id from memory.conversation_summaries s, unnest(s.message_ids) with ordinality as u (id, place)
       where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids)
       order by s.number, u.place),
-    v_parts.numbers, p_content, p_characters, p_tokens, v_parts.characters, v_parts.tokens, p_model, p_clipped,
+    v_parts.numbers, p_content, length(p_content), p_tokens, v_parts.characters, v_parts.tokens, p_model, p_clipped,
     p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   return jsonb_build_object('committed', true, 'through_sequence', v_parts.last);
@@ -542,7 +566,7 @@ declare
   v_c      memory.conversations;
   v_topics text[];
 begin
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.admit(p_topics), memory_private.admit(p_key_facts), memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;

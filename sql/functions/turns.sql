@@ -44,6 +44,7 @@ declare
   v_before   record;
   v_aged     record;
   v_results  record;
+  v_aside    bigint; -- how many that were on no branch went
 begin
   -- Looked at without a lock, because mostly nothing is to be done; then once more under it, because others write.
   for v_locked in 0..1 loop
@@ -96,8 +97,11 @@ begin
     select m.sequence into v_first from memory.conversation_messages m
      where m.user_id = p_user_id and m.conversation_id = p_conversation_id
      order by m.sequence limit 1;
+    if v_locked = 0 then
+      v_aside := memory_private.expire_superseded(p_user_id, p_conversation_id, v_age, v_cut);
+    end if;
     if v_expired is not true and v_old is not true and v_board is not true and coalesce(v_first, v_cut) >= v_cut then
-      return 0;
+      return v_aside;
     end if;
     exit when v_locked = 1;
     -- In the order that an append takes them: the conversation, then its messages.
@@ -180,10 +184,15 @@ begin
          -- A summary under way was built on those that went.
          revision = c.revision + (v_old is true or v_board is true)::integer
    where c.user_id = p_user_id and c.id = p_conversation_id;
+  -- What a person deleted from the board is not said any more, so nothing has to keep it from coming back.
+  delete from memory.conversation_board_items i
+   using memory.conversations c
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null
+     and c.user_id = i.user_id and c.id = i.conversation_id and i.sequences[1] <= c.expired_through;
   perform memory_private.reposition(p_user_id, p_conversation_id);
   perform memory_private.unchunk(
     p_user_id, p_conversation_id, 0, greatest(v_before.last, v_aged.last, v_results.last));
-  return v_before.messages + v_aged.messages + v_results.messages;
+  return v_before.messages + v_aged.messages + v_results.messages + v_aside;
 end
 $function$;
 
@@ -265,21 +274,23 @@ create function public.memory_turns(
   p_since     timestamptz default null,
   p_until     timestamptz default null,
   p_retention json        default null
-) returns json
+) returns json -- {"turns", "more"}
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
   v_user   text := memory_private.owner(p_user_id);
   v_before bigint := coalesce(p_before, 9223372036854775807);
+  v_limit  integer := case when p_number is null then greatest(0, least(p_last, 1000)) else 1 end;
+  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
   v_id     uuid;
   v_total  bigint;
-  v_rows   json;
+  v_found  json;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
-    return '[]';
+    return '{"turns": [], "more": false}';
   end if;
   if p_retention is not null then
     perform memory_private.retain(v_user, v_id, p_retention);
@@ -291,10 +302,21 @@ begin
             and m.sequence + 0 < v_before) t
    where not t.final and t.answered;
   if p_number not between 1 and v_total then
-    return '[]';
+    return '{"turns": [], "more": false}';
   end if;
-  select json_agg(r order by r.turn_number) into v_rows
+  -- A page ends where it is long or large enough.
+  select json_build_object(
+           'turns', coalesce(json_agg((
+             select r from (select x.turn_number, x.user_query, x.ai_response, x.created_at, x.from_sequence,
+                                   x.to_sequence) r) order by x.turn_number)
+             filter (where x.number <= v_limit and x.before < v_bytes), '[]'),
+           'more', coalesce(bool_or(x.number > v_limit or x.before >= v_bytes), false))
+    into v_found
   from (
+    select y.*, row_number() over w as number,
+           sum(octet_length(y.user_query) + octet_length(y.ai_response)) over w
+             - octet_length(y.user_query) - octet_length(y.ai_response) as before
+    from (
     select v_total + 1 - t.place as turn_number, t.user_query, t.ai_response, t.created_at, t.from_sequence,
            t.to_sequence
     from (
@@ -313,8 +335,9 @@ begin
       order by u.sequence desc) t
     where t.created_at >= coalesce(p_since, '-infinity') and t.created_at < coalesce(p_until, 'infinity')
     offset p_skip + coalesce(v_total - p_number, 0)
-    limit least(case when p_number is null then p_last else 1 end, 1000)) r;
-  return coalesce(v_rows, '[]');
+    limit v_limit + 1) y
+    window w as (rows unbounded preceding)) x; -- in the order in which they are read
+  return v_found;
 end
 $function$;
 comment on function public.memory_turns is
@@ -346,23 +369,28 @@ begin
     'select c.user_id, c.id from memory.conversations c where true%s%s order by c.user_id, c.id limit $4',
     case when p_user_id is not null then ' and c.user_id = $1' end,
     case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' end)
-    using p_user_id, p_after_user, p_after, least(p_limit, 1000)
+    using p_user_id, p_after_user, p_after, greatest(1, least(p_limit, 1000))
   loop
-    select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
-    perform memory_private.expire_chunks(v_c.user_id, v_c.id);
-    perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
-    v_gone := case when p_retention is null then 0
-                   else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
-    select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
-    v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
-    v_conversations := v_conversations + (v_gone > 0)::integer;
-    v_messages := v_messages + v_gone;
+    begin
+      select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+      perform memory_private.expire_chunks(v_c.user_id, v_c.id);
+      perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
+      v_gone := case when p_retention is null then 0
+                     else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
+      select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+      v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
+      v_conversations := v_conversations + (v_gone > 0)::integer;
+      v_messages := v_messages + v_gone;
+    exception when data_exception or integrity_constraint_violation or program_limit_exceeded then
+      -- What an owner has written into their own rows keeps nobody else's.
+      raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
+    end;
     v_seen := v_seen + 1;
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
   end loop;
   return jsonb_build_object(
     'conversations', v_conversations, 'messages', v_messages, 'chunks', v_chunks,
-    'after', case when v_seen = least(p_limit, 1000) then v_after end);
+    'after', case when v_seen = greatest(1, least(p_limit, 1000)) then v_after end);
 end
 $function$;
 comment on function public.memory_forget_expired is

@@ -1,32 +1,88 @@
 -- Due work: marked by a trigger, claimed under a lease, finished by comparing positions. For servers alone.
 
+-- Whether something failed, and not all.
+create or replace function memory_private.is_alive(p_paused jsonb) returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select p_paused <> '{}' and not p_paused ? 'all'
+$function$;
+
+-- When the first of what failed is tried again; infinity if all of it was given up, null if nothing failed.
+create or replace function memory_private.resumes_at(p_paused jsonb) returns timestamptz
+language sql stable security invoker set search_path = ''
+as $function$
+  select min((d.value ->> 'until')::timestamptz) from jsonb_each(p_paused) d
+$function$;
+
+-- What of it is left out of what is tried now.
+create or replace function memory_private.waits(p_paused jsonb) returns text[]
+language sql volatile security invoker set search_path = ''
+as $function$
+  select array(select d.key from jsonb_each(p_paused) d
+               where d.key <> 'all' and (d.value ->> 'until')::timestamptz > clock_timestamp() order by 1)
+$function$;
+
+-- How often in a row it failed, but for what is left out.
+create or replace function memory_private.failures(p_paused jsonb, p_left_out text[] default '{}') returns integer
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(max((d.value ->> 'failures')::integer), 0) from jsonb_each(p_paused) d where d.key <> all (p_left_out)
+$function$;
+
+-- How a worker stands to a conversation that is marked.
+create or replace function memory_private.state(p_run_after timestamptz, p_lease_until timestamptz) returns text
+language sql volatile security invoker set search_path = ''
+as $function$
+  select case when p_lease_until > clock_timestamp() then 'running'
+              when p_run_after = 'infinity' then 'dead'
+              when p_run_after > clock_timestamp() then 'waiting' else 'due' end
+$function$;
+
 -- In the transaction that stores, edits or forgets messages, and under the conversation's row lock: so nothing that is
 -- committed is ever unmarked, and a worker that finishes (under the same lock) sees it. Where a row is there already
--- nothing is written, unless what happened cannot be seen from the position; fifty messages are one piece of work.
+-- nothing is written, unless what happened cannot be seen from the position, or only what failed would wait for it; fifty
+-- messages are one piece of work.
 create or replace function memory_private.mark() returns trigger
 language plpgsql security definer set search_path = ''
 as $function$
+declare
+  v_is_stale boolean := new.has_stale and not old.has_stale;
+  v_lease    uuid;
+  v_sleeps   boolean; -- though not all of it failed
 begin
   if new.requested_at is distinct from old.requested_at then
-    -- Somebody waits: before all others of its priority, even if it was given up.
+    -- Somebody waits: before all else of its owner that has the same priority, even if it was given up.
     insert into memory_private.work as w (user_id, conversation_id, priority, run_after)
     values (new.user_id, new.id, new.priority, '-infinity')
     on conflict (user_id, conversation_id) do update
       set priority = excluded.priority,
           run_after = case when w.lease_token is null then excluded.run_after else w.run_after end,
           attempts = case when w.dead_at is null then w.attempts else 0 end,
-          dead_at = null;
+          since = case when w.run_after = 'infinity' then excluded.since else w.since end,
+          paused = '{}', dead_at = null;
     perform pg_notify('memory_work', '');
     return null;
   end if;
-  insert into memory_private.work (user_id, conversation_id, priority) values (new.user_id, new.id, new.priority)
-  on conflict (user_id, conversation_id) do nothing;
-  if found then
+  select w.lease_token, w.run_after > clock_timestamp() and w.lease_token is null and memory_private.is_alive(w.paused)
+    into v_lease, v_sleeps
+    from memory_private.work w where w.user_id = new.user_id and w.conversation_id = new.id;
+  if not found then
+    insert into memory_private.work (user_id, conversation_id, priority) values (new.user_id, new.id, new.priority)
+    on conflict (user_id, conversation_id) do nothing;
     perform pg_notify('memory_work', '');
-  elsif new.has_stale and not old.has_stale then
+  elsif v_is_stale and v_lease is not null then
     update memory_private.work w
        set is_moved = true
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is not null;
+  elsif v_sleeps then
+    -- Some of it waits after a failure, or was given up; the rest is due.
+    update memory_private.work w
+       set run_after = clock_timestamp(), since = case when w.run_after = 'infinity' then clock_timestamp() else w.since end
+     where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is null
+       and w.run_after > clock_timestamp() and memory_private.is_alive(w.paused);
+    if found then
+      perform pg_notify('memory_work', '');
+    end if;
   end if;
   return null;
 end
@@ -36,6 +92,49 @@ create or replace trigger conversations_mark after update on memory.conversation
   when (new.next_sequence > old.next_sequence or new.revision <> old.revision or (new.has_stale and not old.has_stale)
         or new.requested_at is distinct from old.requested_at)
   execute function memory_private.mark();
+
+-- Whose turn it is follows what is due. At the commit: whoever still waits for a conversation's lock holds no owner's, and
+-- one owner's appends wait for each other only there. Who takes work never waits for an owner, and keeps the lock while
+-- looking for what is due next; so what is committed meanwhile is written here afterwards, and nothing sleeps unseen.
+create or replace function memory_private.enqueue() returns trigger
+language plpgsql security definer set search_path = ''
+as $function$
+begin
+  insert into memory_private.owners as o (user_id, turn_at, due_at)
+  values (new.user_id, greatest(new.run_after, clock_timestamp()), new.run_after)
+  on conflict (user_id) do update
+    set turn_at = least(o.turn_at, excluded.turn_at), due_at = least(o.due_at, excluded.due_at)
+    where o.turn_at > excluded.turn_at or o.due_at > excluded.due_at; -- the row is locked in any case
+  return null;
+end
+$function$;
+create constraint trigger work_added after insert on memory_private.work
+  deferrable initially deferred for each row
+  when (new.run_after < 'infinity')
+  execute function memory_private.enqueue();
+create constraint trigger work_hastened after update on memory_private.work
+  deferrable initially deferred for each row
+  when (new.run_after < old.run_after)
+  execute function memory_private.enqueue();
+
+-- An owner who has nothing left to do goes, with the last trace of their name.
+create or replace function memory_private.dequeue() returns trigger
+language plpgsql security definer set search_path = ''
+as $function$
+begin
+  if exists (select from memory_private.owners o where o.user_id = old.user_id)
+    and not exists (select from memory_private.work w where w.user_id = old.user_id)
+  then
+    perform 1 from memory_private.owners o where o.user_id = old.user_id for update;
+    delete from memory_private.owners o
+     where o.user_id = old.user_id and not exists (select from memory_private.work w where w.user_id = old.user_id);
+  end if;
+  return null;
+end
+$function$;
+create constraint trigger work_gone after delete on memory_private.work
+  deferrable initially deferred for each row
+  execute function memory_private.dequeue();
 
 -- What was drafted from a message that has changed or gone does not outlive it.
 create or replace function memory_private.undraft() returns trigger
@@ -51,7 +150,7 @@ create or replace trigger conversations_undraft after update on memory.conversat
   when (new.revision <> old.revision or new.expired_through > old.expired_through)
   execute function memory_private.undraft();
 
--- Nobody may push in before others: by whatever way, a signed-in user's conversations go behind at most.
+-- By whatever way, a signed-in user's conversations go behind at most: what is urgent is for servers to say.
 create or replace function memory_private.hold_priority() returns trigger
 language plpgsql security invoker set search_path = ''
 as $function$
@@ -92,65 +191,176 @@ $function$;
 comment on function public.memory_request is
   'langchain-supabase-memory: ask for a conversation to be summarised by a worker now.';
 
+-- Of one owner the most urgent piece that is ready and that nobody else is taking, under a lease.
+create or replace function memory_private.take(
+  p_user_id text, p_until timestamptz, p_worker text, p_lease_seconds float8
+) returns uuid
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_priority integer := 32768;
+  v_levels   integer := 0;
+  v_id       uuid;
+begin
+  -- From each priority only what is ready: what is leased, waits or is dead is not looked at, however much it is.
+  loop
+    select w.priority into v_priority from memory_private.work w
+     where w.user_id = p_user_id and w.priority < v_priority
+     order by w.priority desc limit 1;
+    exit when not found;
+    v_levels := v_levels + 1;
+    if v_levels > 16 then -- nor is each of many: then the one that is due longest, whatever its priority
+      select w.conversation_id into v_id from memory_private.work w
+       where w.user_id = p_user_id and w.run_after <= p_until
+       order by w.run_after limit 1
+         for update skip locked;
+      exit;
+    end if;
+    select w.conversation_id into v_id from memory_private.work w
+     where w.user_id = p_user_id and w.priority = v_priority and w.run_after <= p_until
+     order by w.run_after limit 1
+       for update skip locked;
+    exit when found;
+  end loop;
+  update memory_private.work w
+     set lease_token = gen_random_uuid(),
+         lease_until = clock_timestamp() + p_lease_seconds * interval '1 second',
+         run_after = clock_timestamp() + p_lease_seconds * interval '1 second',
+         worker = p_worker,
+         is_moved = false,
+         attempts = w.attempts + 1
+   where w.user_id = p_user_id and w.conversation_id = v_id;
+  return v_id;
+end
+$function$;
+
 create function public.memory_claim(
   p_worker         text,
   p_limit          integer default 1,
   p_lease_seconds  float8  default 60,
-  p_settle_seconds float8  default 1, -- not before so long after it became due, so that a burst is one piece
-  p_user_id        text    default null
+  p_settle_seconds float8  default 1,    -- not before so long after it became due, so that a burst is one piece
+  p_user_id        text    default null,
+  p_slots          integer default null, -- how many the worker has at once, of which one owner gets half while others wait
+  p_held           json    default '{}'  -- how many it has now: {user_id: count}
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_until    timestamptz := clock_timestamp() - p_settle_seconds * interval '1 second';
-  v_limit    integer := least(p_limit, 1000);
-  v_priority integer := 32768;
-  v_ready    tid[] := '{}';
-  v_rows     jsonb;
+  v_until  timestamptz := clock_timestamp() - p_settle_seconds * interval '1 second';
+  v_by     timestamptz := clock_timestamp() + interval '1 second'; -- no turn is later of whom something is due
+  v_limit  integer := least(p_limit, 1000);
+  v_most   integer := case when p_slots is null then 32767 else greatest(p_slots / 2, 1) end;
+  v_step   text := case when p_user_id is null then 'turns' else 'one' end;
+  v_is_all boolean := false; -- whether nobody waits who has less than half of the slots
+  v_last   timestamptz := '-infinity';
+  v_round  text[];
+  v_given  text[];
+  v_full   text[] := '{}'; -- who has half of the slots
+  v_locked text[] := '{}'; -- whose turn is written down here
+  v_users  text[] := '{}'; -- what is taken
+  v_ids    uuid[] := '{}';
+  v_user   text;
+  v_id     uuid;
+  v_due    timestamptz;
+  v_rows   jsonb;
 begin
-  -- From each priority only what is ready: what is leased, waits or is dead is not looked at, however much it is.
-  while cardinality(v_ready) < v_limit loop
-    select w.priority into v_priority from memory_private.work w
-     where w.dead_at is null and w.priority < v_priority
-     order by w.priority desc limit 1;
-    exit when not found;
-    v_ready := v_ready || array(
-      select w.ctid from memory_private.work w
-      where w.dead_at is null and w.priority = v_priority and w.run_after <= v_until
-        and (p_user_id is null or w.user_id = p_user_id)
-      order by w.run_after
-      limit v_limit - cardinality(v_ready)
-        for update skip locked);
+  while cardinality(v_users) < v_limit loop
+    if v_step = 'turns' then
+      -- The first round: one piece each, in the order of their turns.
+      with found as materialized (
+        select o.user_id, o.turn_at from memory_private.owners o
+        where o.turn_at between v_last and v_by and o.due_at <= v_until and o.user_id <> all (v_locked)
+          and coalesce((p_held ->> o.user_id)::integer, 0) < v_most
+        order by o.turn_at limit v_limit - cardinality(v_users)
+          for update skip locked)
+      select coalesce(array_agg(f.user_id), '{}'), max(f.turn_at) into v_round, v_last from found f;
+      v_locked := v_locked || v_round;
+      if cardinality(v_round) = 0 then
+        v_step := 'others';
+      end if;
+    elsif v_step = 'others' then
+      -- Whom somebody else has locked is not waited for, and keeps the turn: it is for the other to write down.
+      v_round := array(
+        select o.user_id from memory_private.owners o
+        where o.turn_at <= v_by and o.due_at <= v_until and o.user_id <> all (v_locked)
+          and coalesce((p_held ->> o.user_id)::integer, 0) < v_most
+        order by o.turn_at limit v_limit - cardinality(v_users));
+      v_step := 'again';
+    elsif v_step = 'one' then
+      v_locked := array(select o.user_id from memory_private.owners o where o.user_id = p_user_id for update skip locked);
+      v_round := array[p_user_id];
+      v_step := 'again';
+    elsif v_step = 'again' then
+      v_round := v_users;
+      v_step := 'rounds';
+    elsif cardinality(v_given) > 0 then
+      v_round := v_given;
+    else
+      exit when v_is_all;
+      -- Nobody else waits: who has half of the slots may use what is free.
+      v_is_all := true;
+      v_most := 32767;
+      v_round := v_full || array(
+        select h.key from json_each(p_held) h
+        where h.key <> all (v_users || v_full) and (p_user_id is null or h.key = p_user_id));
+      v_locked := v_locked || array(
+        select o.user_id from memory_private.owners o
+        where o.user_id = any (v_round) and o.user_id <> all (v_locked)
+          for update skip locked);
+    end if;
+    v_given := '{}';
+    foreach v_user in array v_round loop
+      exit when cardinality(v_users) = v_limit;
+      if coalesce((p_held ->> v_user)::integer, 0) + cardinality(array_positions(v_users, v_user)) >= v_most then
+        v_full := v_full || v_user;
+        continue;
+      end if;
+      v_id := memory_private.take(v_user, v_until, p_worker, p_lease_seconds);
+      if v_id is not null then
+        v_users := v_users || v_user;
+        v_ids := v_ids || v_id;
+        v_given := v_given || v_user;
+      end if;
+    end loop;
   end loop;
-  with claimed as (
-    update memory_private.work w
-       set lease_token = gen_random_uuid(),
-           lease_until = clock_timestamp() + p_lease_seconds * interval '1 second',
-           run_after = clock_timestamp() + p_lease_seconds * interval '1 second',
-           worker = p_worker,
-           is_moved = false,
-           attempts = w.attempts + 1
-     where w.ctid = any (v_ready)
-    returning w.*)
+  -- Who got something goes behind all whose turn it is now.
+  v_by := clock_timestamp();
+  foreach v_user in array v_locked loop
+    select w.run_after into v_due from memory_private.work w where w.user_id = v_user order by w.run_after limit 1;
+    if not found or v_due = 'infinity' then
+      delete from memory_private.owners o where o.user_id = v_user;
+    else
+      update memory_private.owners o
+         set due_at = v_due,
+             turn_at = greatest(v_due, coalesce(v_by + array_position(v_users, v_user) * interval '1 microsecond', o.turn_at))
+       where o.user_id = v_user;
+    end if;
+  end loop;
   select jsonb_agg(jsonb_build_object(
            'user_id', w.user_id, 'conversation_id', w.conversation_id, 'thread_id', c.thread_id,
-           'agent_id', c.agent_id, 'token', w.lease_token, 'attempts', w.attempts, 'since', w.since,
+           'agent_id', c.agent_id, 'token', w.lease_token, 'since', w.since,
+           'attempts', w.attempts + memory_private.failures(w.paused, p.waits),
+           'paused', p.waits,
            'waited', extract(epoch from clock_timestamp() - w.since),
            'position', jsonb_build_array(c.next_sequence, c.revision, c.requested_at, c.expired_through),
            'requested', c.requested_at is distinct from c.served_at,
            'drafts', (select jsonb_object_agg(d.digest, d.answer) from memory_private.drafts d
                       where d.user_id = w.user_id and d.conversation_id = w.conversation_id))
-           order by w.priority desc, c.requested_at is distinct from c.served_at desc, w.since)
+           order by t.place)
     into v_rows
-    from claimed w
+    from unnest(v_users, v_ids) with ordinality as t (user_id, id, place)
     cross join lateral (
-      select * from memory.conversations c where c.user_id = w.user_id and c.id = w.conversation_id limit 1) c;
+      select w.* from memory_private.work w where w.user_id = t.user_id and w.conversation_id = t.id limit 1) w
+    cross join lateral (select memory_private.waits(w.paused) as waits) p
+    cross join lateral (
+      select c.* from memory.conversations c where c.user_id = t.user_id and c.id = t.id limit 1) c;
   return coalesce(v_rows, '[]');
 end
 $function$;
 comment on function public.memory_claim is
-  'langchain-supabase-memory: take conversations that are due, under a lease.';
+  'langchain-supabase-memory: take conversations that are due, under a lease, round by owner.';
 
 create function public.memory_heartbeat(
   p_leases        json,  -- [{"user_id", "conversation_id", "token"}]
@@ -159,18 +369,22 @@ create function public.memory_heartbeat(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_held jsonb;
+  v_lease record;
+  v_held  jsonb := '[]';
 begin
-  with held as (
+  -- One after the other in one order, here and wherever leases are given back: so two workers never wait for each other.
+  for v_lease in
+    select i.* from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid) order by 1, 2
+  loop
     update memory_private.work w
        set lease_until = clock_timestamp() + p_lease_seconds * interval '1 second',
            run_after = clock_timestamp() + p_lease_seconds * interval '1 second'
-      from (select * from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid)
-            order by 1, 2) i
-     where w.user_id = i.user_id and w.conversation_id = i.conversation_id and w.lease_token = i.token
-    returning w.lease_token)
-  select jsonb_agg(h.lease_token) into v_held from held h;
-  return coalesce(v_held, '[]');
+     where w.user_id = v_lease.user_id and w.conversation_id = v_lease.conversation_id and w.lease_token = v_lease.token;
+    if found then
+      v_held := v_held || to_jsonb(v_lease.token);
+    end if;
+  end loop;
+  return v_held;
 end
 $function$;
 comment on function public.memory_heartbeat is
@@ -184,15 +398,22 @@ create function public.memory_finish(
   p_error           text    default null,  -- a word, never content; null: all that was due is done
   p_served          boolean default false, -- whether a wish of then is fulfilled
   p_max_attempts    integer default 8,
-  p_retry_seconds   float8  default 30
+  p_retry_seconds   float8  default 30,
+  p_failed          json    default null,  -- which duties failed: {duty: word}; null with an error: all
+  p_left_out        json    default '[]'   -- which were not tried, as claimed
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_c    memory.conversations;
-  v_w    memory_private.work;
-  v_wish timestamptz := p_position ->> 2;
-  v_dead boolean;
+  v_c        memory.conversations;
+  v_w        memory_private.work;
+  v_wish     timestamptz := p_position ->> 2;
+  v_left_out text[] := array(select json_array_elements_text(p_left_out));
+  v_failed   jsonb := case when p_error is null then '{}'
+                           else coalesce(nullif(p_failed::jsonb, 'null'), jsonb_build_object('all', p_error)) end;
+  v_paused   jsonb;
+  v_until    timestamptz;
+  v_is_moved boolean;
 begin
   -- The conversation first, as every append does: what is stored from here on is marked anew.
   select c.* into v_c from memory.conversations c
@@ -207,35 +428,58 @@ begin
   if not found then
     return '{"outcome": "lost"}';
   end if;
-  if p_error is not null and v_c.requested_at is not distinct from v_wish then
-    v_dead := v_w.attempts >= p_max_attempts;
-    update memory_private.work w
-       set lease_token = null, lease_until = null, worker = null, error = left(p_error, 200),
-           dead_at = case when v_dead then clock_timestamp() end,
-           run_after = memory_private.retry_at(v_w.attempts - 1, p_retry_seconds)
-     where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
-    return jsonb_build_object('outcome', case when v_dead then 'dead' else 'retry' end);
-  end if;
-  if p_error is null then
+  v_is_moved := v_w.is_moved or v_c.next_sequence <> (p_position ->> 0)::bigint
+                or v_c.revision <> (p_position ->> 1)::bigint;
+  if p_error is null and cardinality(v_left_out) = 0 then
     delete from memory_private.drafts d where d.user_id = p_user_id and d.conversation_id = p_conversation_id;
+    if p_served and v_wish is not null then
+      update memory.conversations c set served_at = v_wish where c.user_id = p_user_id and c.id = p_conversation_id;
+    end if;
+    if not v_is_moved and v_c.requested_at is not distinct from v_wish then
+      delete from memory_private.work w where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
+      return '{"outcome": "done"}';
+    end if;
   end if;
-  if p_error is null and p_served and v_wish is not null then
-    update memory.conversations c set served_at = v_wish where c.user_id = p_user_id and c.id = p_conversation_id;
+  if v_c.requested_at is distinct from v_wish or (v_failed = '{}' and cardinality(v_left_out) = 0) then
+    -- It has moved on; who asked anew is not kept waiting by a failure of before.
+    update memory_private.work w
+       set lease_token = null, lease_until = null, worker = null, error = left(p_error, 200), attempts = 0,
+           since = clock_timestamp(), paused = '{}', dead_at = null,
+           run_after = case when v_c.requested_at is distinct from v_wish then '-infinity' else clock_timestamp() end
+     where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
+    perform pg_notify('memory_work', '');
+    return '{"outcome": "again"}';
   end if;
-  if p_error is null and not v_w.is_moved and v_c.next_sequence = (p_position ->> 0)::bigint
-    and v_c.revision = (p_position ->> 1)::bigint and v_c.requested_at is not distinct from v_wish
-  then
-    delete from memory_private.work w where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
-    return '{"outcome": "done"}';
+  -- What was left out waits on. What failed waits longer than before, or is given up; the rest goes on without it.
+  with failures as (
+    select f.key, f.value, v_w.attempts + case
+             when f.key = 'all' then memory_private.failures(v_w.paused, v_left_out)
+             else coalesce((coalesce(v_w.paused -> f.key, v_w.paused -> 'all') ->> 'failures')::integer, 0) end as count
+    from jsonb_each_text(v_failed) f),
+  waits as materialized ( -- what failed equally often is tried again together
+    select n.count, case when n.count >= p_max_attempts then 'infinity'
+                    else memory_private.retry_at(n.count - 1, p_retry_seconds) end as until
+    from (select distinct f.count from failures f) n)
+  select coalesce((select jsonb_object_agg(d.key, d.value) from jsonb_each(v_w.paused) d where d.key = any (v_left_out)), '{}')
+         || coalesce((
+           select jsonb_object_agg(f.key, jsonb_build_object(
+             'failures', f.count, 'error', left(f.value, 200), 'until', t.until))
+           from failures f join waits t on t.count = f.count), '{}')
+    into v_paused;
+  v_until := coalesce(memory_private.resumes_at(v_paused), clock_timestamp()); -- null: it was revived meanwhile
+  if v_is_moved and not v_paused ? 'all' then
+    v_until := clock_timestamp();
+    perform pg_notify('memory_work', '');
   end if;
-  -- It has moved on; who asked anew is not kept waiting by a failure of before.
   update memory_private.work w
-     set lease_token = null, lease_until = null, worker = null, error = left(p_error, 200), attempts = 0,
-         since = clock_timestamp(),
-         run_after = case when v_c.requested_at is distinct from v_wish then '-infinity' else clock_timestamp() end
+     set lease_token = null, lease_until = null, worker = null, error = coalesce(left(p_error, 200), w.error), attempts = 0,
+         paused = v_paused, run_after = v_until,
+         dead_at = case when v_paused @? '$.* ? (@.until == "infinity")' then coalesce(w.dead_at, clock_timestamp()) end
    where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
-  perform pg_notify('memory_work', '');
-  return '{"outcome": "again"}';
+  return jsonb_build_object('outcome', case
+    when exists (select from jsonb_each(v_paused) d where v_failed ? d.key and d.value ->> 'until' = 'infinity') then 'dead'
+    when v_failed <> '{}' then 'retry'
+    when v_is_moved then 'again' else 'done' end);
 end
 $function$;
 comment on function public.memory_finish is
@@ -279,15 +523,18 @@ create function public.memory_release(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_released bigint;
+  v_lease    record;
+  v_released bigint := 0;
 begin
-  update memory_private.work w
-     set lease_token = null, lease_until = null, worker = null, attempts = greatest(w.attempts - 1, 0),
-         run_after = clock_timestamp()
-    from (select * from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid)
-          order by 1, 2) i
-   where w.user_id = i.user_id and w.conversation_id = i.conversation_id and w.lease_token = i.token;
-  get diagnostics v_released = row_count;
+  for v_lease in
+    select i.* from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid) order by 1, 2
+  loop
+    update memory_private.work w
+       set lease_token = null, lease_until = null, worker = null, attempts = greatest(w.attempts - 1, 0),
+           run_after = clock_timestamp()
+     where w.user_id = v_lease.user_id and w.conversation_id = v_lease.conversation_id and w.lease_token = v_lease.token;
+    v_released := v_released + found::integer;
+  end loop;
   if v_released > 0 then
     perform pg_notify('memory_work', '');
   end if;
@@ -305,16 +552,24 @@ create function public.memory_revive(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_revived bigint;
+  v_w       record;
+  v_revived bigint := 0;
 begin
-  update memory_private.work w
-     set dead_at = null, attempts = 0, run_after = clock_timestamp()
-   where w.dead_at is not null and (p_user_id is null or w.user_id = p_user_id)
-     and ((p_agent_id is null and p_thread_id is null) or exists (
-       select from memory.conversations c
-       where c.user_id = w.user_id and c.id = w.conversation_id and (p_agent_id is null or c.agent_id = p_agent_id)
-         and (p_thread_id is null or c.thread_id = p_thread_id)));
-  get diagnostics v_revived = row_count;
+  for v_w in
+    select w.user_id, w.conversation_id from memory_private.work w
+    where w.dead_at is not null and (p_user_id is null or w.user_id = p_user_id)
+      and ((p_agent_id is null and p_thread_id is null) or exists (
+        select from memory.conversations c
+        where c.user_id = w.user_id and c.id = w.conversation_id and (p_agent_id is null or c.agent_id = p_agent_id)
+          and (p_thread_id is null or c.thread_id = p_thread_id)))
+    order by 1, 2
+  loop
+    update memory_private.work w
+       set dead_at = null, attempts = 0, paused = '{}', since = clock_timestamp(),
+           run_after = case when w.lease_token is null then clock_timestamp() else w.run_after end
+     where w.user_id = v_w.user_id and w.conversation_id = v_w.conversation_id and w.dead_at is not null;
+    v_revived := v_revived + found::integer;
+  end loop;
   if v_revived > 0 then
     perform pg_notify('memory_work', '');
   end if;
@@ -356,9 +611,34 @@ set plan_cache_mode = force_generic_plan set enable_sort = off
 as $function$
 declare
   v_page  record;
+  v_w     record;
   v_again bigint := 0;
 begin
-  -- Conversations that moved on and are not marked: by hand, from a dump, under a trigger that was off. What is being
+  -- First, on a page of its own, what was given up: it is tried once more in an hour in which something was said.
+  if p_after_user is null then
+    for v_w in
+      select d.user_id, d.conversation_id from memory_private.work d
+      cross join lateral (
+        select c.updated_at from memory.conversations c where c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
+      where d.dead_at < clock_timestamp() - interval '1 hour' and d.lease_token is null and c.updated_at > d.dead_at
+      order by 1, 2 limit 1000
+    loop
+      update memory_private.work w
+         set dead_at = null, since = clock_timestamp(), run_after = clock_timestamp(),
+             paused = (select jsonb_object_agg(d.key, case when d.value ->> 'until' = 'infinity' then d.value || jsonb_build_object(
+                         'failures', greatest((d.value ->> 'failures')::integer - 1, 0), 'until', clock_timestamp())
+                       else d.value end) from jsonb_each(w.paused) d)
+       where w.user_id = v_w.user_id and w.conversation_id = v_w.conversation_id and w.dead_at is not null
+         and w.lease_token is null;
+      v_again := v_again + found::integer;
+    end loop;
+    if v_again > 0 then
+      perform pg_notify('memory_work', '');
+    end if;
+    return jsonb_build_object('marked', v_again, 'after', jsonb_build_object(
+      'user', '', 'id', '00000000-0000-0000-0000-000000000000'));
+  end if;
+  -- Conversations that moved on and are not marked, and owners without a turn: by hand, from a dump, under a trigger that was off. What is being
   -- forgotten is passed by, so that nobody waits for anybody here.
   with page as materialized (
     select c.user_id, c.id,
@@ -373,7 +653,7 @@ begin
     left join lateral (
       select b.through_sequence from memory.conversation_summary_boards b
       where b.user_id = c.user_id and b.conversation_id = c.id limit 1) b on true
-    where (c.user_id, c.id) > (coalesce(p_after_user, ''), coalesce(p_after, '00000000-0000-0000-0000-000000000000'))
+    where (c.user_id, c.id) > (p_after_user, p_after)
     order by c.user_id, c.id limit least(p_limit, 1000)),
   behind as materialized (
     select c.user_id, c.id, c.priority
@@ -384,6 +664,17 @@ begin
       select true as is_marked from memory_private.work w
       where w.user_id = p.user_id and w.conversation_id = p.id limit 1) w on true
     where p.is_behind and w.is_marked is null),
+  turns as (
+    insert into memory_private.owners (user_id, turn_at, due_at)
+    select t.user_id, clock_timestamp(), min(t.run_after)
+    from (select p.user_id, w.run_after from page p
+          cross join lateral (
+            select w.run_after from memory_private.work w
+            where w.user_id = p.user_id and w.conversation_id = p.id and w.run_after < 'infinity' limit 1) w
+          left join lateral (select true as is_there from memory_private.owners o where o.user_id = p.user_id limit 1) o on true
+          where o.is_there is null) t
+    group by t.user_id order by t.user_id
+    on conflict (user_id) do nothing),
   marked as (
     insert into memory_private.work (user_id, conversation_id, priority)
     select b.user_id, b.id, b.priority from behind b
@@ -393,22 +684,10 @@ begin
          (array_agg(p.user_id order by p.user_id desc, p.id desc))[1] as last_user,
          (array_agg(p.id order by p.user_id desc, p.id desc))[1] as last
     into v_page from page p;
-  -- What was given up is tried once more in an hour in which something was said.
-  if p_after_user is null then
-    update memory_private.work w
-       set dead_at = null, attempts = greatest(w.attempts - 1, 0), run_after = clock_timestamp()
-     where w.ctid = any (array(
-       select d.ctid from memory_private.work d
-       cross join lateral (
-         select c.updated_at from memory.conversations c where c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
-       where d.dead_at < clock_timestamp() - interval '1 hour' and c.updated_at > d.dead_at
-       limit 1000 for update of d skip locked));
-    get diagnostics v_again = row_count;
-  end if;
-  if v_page.marked + v_again > 0 then
+  if v_page.marked > 0 then
     perform pg_notify('memory_work', '');
   end if;
-  return jsonb_build_object('marked', v_page.marked + v_again, 'after', case when v_page.seen = least(p_limit, 1000) then
+  return jsonb_build_object('marked', v_page.marked, 'after', case when v_page.seen = least(p_limit, 1000) then
     jsonb_build_object('user', v_page.last_user, 'id', v_page.last) end);
 end
 $function$;
@@ -484,10 +763,8 @@ begin
     '        coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,'
     '        coalesce(s.work_error, c.summary_error, c.index_error) as error,'
     '        greatest(c.summarised_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality'
-    ' from (select k.user_id, k.id, w.since, w.attempts, w.worker, w.lease_until, w.run_after, w.error as work_error,'
-    '              case when w.user_id is null then ''idle'' when w.dead_at is not null then ''dead'''
-    '                   when w.lease_until > clock_timestamp() then ''running'''
-    '                   when w.run_after > clock_timestamp() then ''waiting'' else ''due'' end as state'
+    ' from (select k.user_id, k.id, w.since, w.worker, w.lease_until, w.run_after, w.error as work_error,'
+    '              w.paused, w.attempts + memory_private.failures(w.paused) as attempts, case when w.user_id is null then ''idle'' else memory_private.state(w.run_after, w.lease_until) end as state'
     '       from %s) s'
     ' join memory.conversations c on c.user_id = s.user_id and c.id = s.id'
     ' left join memory.conversation_summary_boards b on b.user_id = s.user_id and b.conversation_id = s.id'
@@ -516,14 +793,20 @@ create function public.memory_queue() returns jsonb
 language sql stable security invoker set search_path = ''
 as $function$
   select jsonb_build_object(
-    'depth', count(*) filter (where w.dead_at is null),
-    'due', count(*) filter (where w.dead_at is null and w.run_after <= clock_timestamp()),
+    'depth', count(*) filter (where w.run_after < 'infinity'),
+    'due', count(*) filter (where w.run_after <= clock_timestamp()),
     'leases', count(*) filter (where w.lease_until > clock_timestamp()),
-    'waiting', count(*) filter (where w.dead_at is null and w.lease_token is null and w.run_after > clock_timestamp()),
+    'waiting', count(*) filter (where w.lease_token is null and w.run_after > clock_timestamp() and w.run_after < 'infinity'),
     'dead', count(*) filter (where w.dead_at is not null),
-    'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.dead_at is null)), 0),
-    'next_seconds', case when count(*) > count(w.dead_at) then greatest(0, extract(epoch from
-      greatest(min(w.run_after) filter (where w.dead_at is null), 'epoch') - clock_timestamp())) end,
+    'unreadable', count(*) filter (where w.error = 'unreadable'),
+    'unreadable_messages', (select count(*) from memory.conversation_messages m where m.unreadable is not null),
+    'paused', coalesce((
+      select jsonb_object_agg(d.duty, d.count) from (
+        select k.duty, count(*) from memory_private.work p cross join lateral jsonb_object_keys(p.paused) k (duty)
+        group by k.duty) d), '{}'),
+    'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.run_after < 'infinity')), 0),
+    'next_seconds', case when count(*) filter (where w.run_after < 'infinity') > 0 then greatest(0, extract(epoch from
+      greatest(min(w.run_after), 'epoch') - clock_timestamp())) end,
     'vector_bytes', coalesce((select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
                               join pg_catalog.pg_class r on r.oid = i.indexrelid
                               join pg_catalog.pg_am a on a.oid = r.relam

@@ -11,7 +11,7 @@ alter table memory.conversations
   add column summarised_tokens     bigint  not null default 0,
   add column summary_failures      integer not null default 0,
   add column summary_retry_at      timestamptz,
-  add column summary_error         text;
+  add column summary_error         text check (octet_length(summary_error) <= 1000);
 
 comment on column memory.conversations.revision is
   'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
@@ -27,30 +27,44 @@ update memory.conversations c
 create table memory.conversation_summaries (
   user_id            text        not null,
   conversation_id    uuid        not null,
-  level              integer     not null default 0 check (level >= 0),
-  number             integer     not null check (number > 0),
+  level              integer     not null default 0 check (level between 0 and 100),
+  number             integer     not null check (number between 1 and 1000000000),
   id                 uuid        not null default gen_random_uuid(),
   from_sequence      bigint      not null,
   to_sequence        bigint      not null,
-  message_ids        text[]      not null,
+  message_ids        text[]      not null check (memory_private.is_list(message_ids)),
   built_on           integer,
-  parts              integer[],
-  content            text        not null check (content <> ''),
-  characters         integer     not null check (characters > 0),
-  tokens             integer     not null check (tokens > 0),
+  parts              integer[] check (coalesce(array_ndims(parts), 1) = 1 and array_position(parts, null) is null),
+  content            text        not null check (content <> '' and octet_length(content) <= 65536),
+  characters         integer     not null check (characters = length(content)),
+  tokens             integer     not null check (tokens between 1 and 4 * octet_length(content) + 100),
   characters_through bigint      not null,
   tokens_through     bigint      not null,
-  model              text,
+  model              text check (octet_length(model) <= 1000),
   clipped            boolean     not null default false,
-  quality            real,
-  topics             text[],
-  key_facts          jsonb,
-  edited_by          text,
+  quality            real check (quality between 0 and 1),
+  topics             text[] check (
+    coalesce(array_ndims(topics), 1) = 1 and array_position(topics, null) is null and cardinality(topics) <= 1000
+    and octet_length(array_to_string(topics, '')) <= 65536),
+  key_facts          jsonb check (
+    jsonb_typeof(key_facts) = 'array' and octet_length(key_facts::text) <= 262144
+    and memory_private.is_flat(key_facts::text)
+    and jsonb_array_length(key_facts) = jsonb_array_length(jsonb_path_query_array(key_facts,
+      'strict $[*] ? (@.text.type() == "string" && @.message_ids.type() == "array"
+                      && !exists (@.message_ids[*] ? (@.type() != "string"))
+                      && (!exists (@.quote) || @.quote.type() == "string" || @.quote.type() == "null"))'))),
+  edited_by          text check (octet_length(edited_by) <= 1000),
   edited_at          timestamptz,
   created_at         timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, level, number),
   check (from_sequence <= to_sequence),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (
+    least(edited_at, created_at) >= '0002-01-01 00:00+00'
+    and greatest(edited_at, created_at) < '9999-01-01 00:00+00'),
+  check (
+    least(from_sequence, to_sequence, characters_through, tokens_through) >= -9007199254740991
+    and greatest(from_sequence, to_sequence, characters_through, tokens_through) <= 9007199254740991)
 );
 
 comment on table memory.conversation_summaries is

@@ -25,9 +25,11 @@ create index conversation_messages_turns_idx
 create table memory.gone_messages (
   user_id         text        not null,
   conversation_id uuid        not null,
-  message_id      text        not null,
+  message_id      text        not null check (
+    octet_length(message_id) between 1 and 512 and message_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   forgotten       boolean     not null,
   gone_at         timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, message_id),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (gone_at >= '0002-01-01 00:00+00' and gone_at < '9999-01-01 00:00+00')
 );

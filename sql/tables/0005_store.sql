@@ -14,20 +14,29 @@ as $function$
 $function$;
 
 create table memory.store_items (
-  user_id      text             not null check (user_id <> ''),
+  user_id      text             not null check (
+    octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   path         text collate "C" not null generated always as (memory_private.store_path(namespace)) stored,
   key          text collate "C" not null,
   namespace    text[]           not null
     check (array_ndims(namespace) = 1 and array_position(namespace, null) is null and '' <> all (namespace)),
-  value        json             not null, -- json, not jsonb: what comes back is what was put, in its order
+  value        json             not null check ( -- json, not jsonb: what comes back is what was put, in its order
+    json_typeof(value) = 'object' and octet_length(value::text) <= 8388608 and value::jsonb is not null
+    and memory_private.is_flat(value::text)),
   words        tsvector         not null default '',
-  index_fields text[],
-  ttl_minutes  double precision check (ttl_minutes > 0),
+  index_fields text[] check (
+    coalesce(array_ndims(index_fields), 1) = 1 and array_position(index_fields, null) is null
+    and octet_length(array_to_string(index_fields, '')) <= 65536),
+  ttl_minutes  double precision check (ttl_minutes > 0 and ttl_minutes <= 1e9),
   expires_at   timestamptz,
   created_at   timestamptz      not null default clock_timestamp(),
   updated_at   timestamptz      not null default clock_timestamp(),
   primary key (user_id, path, key),
-  check ((ttl_minutes is null) = (expires_at is null))
+  check ((ttl_minutes is null) = (expires_at is null)),
+  check (octet_length(path) + octet_length(key) <= 2000),
+  check (
+    least(expires_at, created_at, updated_at) >= '0002-01-01 00:00+00'
+    and greatest(expires_at, created_at, updated_at) < '9999-01-01 00:00+00')
 );
 
 create index store_items_expires_at_idx on memory.store_items (user_id, expires_at) where expires_at is not null;
@@ -45,10 +54,10 @@ create table memory.store_vectors (
   user_id    text               not null,
   path       text collate "C"   not null,
   key        text collate "C"   not null,
-  model      text               not null check (model <> ''),
-  dimensions integer            not null check (dimensions > 0),
+  model      text               not null check (model <> '' and octet_length(model) <= 512),
+  dimensions integer            not null check (dimensions = extensions.vector_dims(embedding)),
   number     integer            not null check (number > 0),
-  field      text               not null,
+  field      text               not null check (octet_length(field) <= 4096),
   embedding  extensions.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, path, key, model, dimensions, number),
   foreign key (user_id, path, key) references memory.store_items (user_id, path, key) on delete cascade

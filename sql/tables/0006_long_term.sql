@@ -1,8 +1,9 @@
 -- Summaries found by meaning across a user's conversations, and what moves from conversations to long-term memory.
 
 alter table memory.conversation_summaries
-  add column language text,
-  add column lexemes  text[];
+  add column language text check (octet_length(language) <= 63),
+  add column lexemes  text[] check (
+    coalesce(array_ndims(lexemes), 1) = 1 and array_position(lexemes, null) is null and cardinality(lexemes) <= 50000);
 
 comment on column memory.conversation_summaries.language is
   'The text search configuration by which its words were reduced.';
@@ -16,8 +17,9 @@ create table memory.summary_embeddings (
   conversation_id uuid               not null,
   level           integer            not null default 0,
   number          integer            not null,
-  model           text               not null check (model <> ''),
-  dimensions      integer            not null check (dimensions > 0),
+  model           text               not null check (
+    octet_length(model) between 1 and 512 and model !~ '[\u0001-\u001f\u007f-\u009f]'),
+  dimensions      integer            not null check (dimensions = extensions.vector_dims(embedding)),
   embedding       extensions.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, conversation_id, level, number, model),
   foreign key (user_id, conversation_id, level, number)
@@ -32,17 +34,20 @@ comment on table memory.summary_embeddings is
 -- What was moved to long-term memory, and from where: ids, and nothing of their content. It does not go with the
 -- conversation, for the long-term memory may be another database: by these rows what was forgotten here is found there.
 create table memory.promotions (
-  user_id         text        not null check (user_id <> ''),
-  target          text        not null check (target <> ''),
-  conversation_id uuid        not null,
-  source_id       uuid        not null,
-  text_id         uuid        not null,
-  memory_id       uuid        not null,
-  message_ids     text[]      not null,
-  repeats         boolean     not null default false,
-  moved           boolean     not null default false,
+  user_id         text    not null check (
+    octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
+  target          text    not null check (
+    octet_length(target) between 1 and 512 and target !~ '[\u0001-\u001f\u007f-\u009f]'),
+  conversation_id uuid    not null,
+  source_id       uuid    not null,
+  text_id         uuid    not null,
+  memory_id       uuid    not null,
+  message_ids     text[]  not null check (memory_private.is_list(message_ids)),
+  repeats         boolean not null default false,
+  moved           boolean not null default false,
   edited_at       timestamptz,
-  primary key (user_id, target, conversation_id, source_id)
+  primary key (user_id, target, conversation_id, source_id),
+  check (edited_at >= '0002-01-01 00:00+00' and edited_at < '9999-01-01 00:00+00')
 );
 
 create index promotions_text_idx on memory.promotions (user_id, target, text_id);

@@ -2,13 +2,14 @@
 -- transaction that gives reason for it. Losing it would lose nothing, for what is due can be derived from the state.
 
 alter table memory.conversations
-  add column priority     smallint    not null default 0,
+  add column priority     smallint not null default 0,
   add column requested_at timestamptz,
   add column served_at    timestamptz,
-  add column archived_at  timestamptz;
+  add column archived_at  timestamptz check (
+    archived_at >= '0002-01-01 00:00+00' and archived_at < '9999-01-01 00:00+00');
 
 comment on column memory.conversations.priority is
-  'Of two conversations that are due, a worker takes the one of the higher priority.';
+  'Of two conversations of one owner that are due, a worker takes the one of the higher priority.';
 comment on column memory.conversations.requested_at is
   'When somebody last asked for it to be summarised now; served_at: of which such wish that was done.';
 comment on column memory.conversations.archived_at is
@@ -26,21 +27,39 @@ create table memory_private.work (
   lease_token     uuid,
   lease_until     timestamptz,
   is_moved        boolean     not null default false,
+  paused          jsonb       not null default '{}',
   dead_at         timestamptz,
   primary key (user_id, conversation_id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
 ) with (fillfactor = 70); -- a lease is updated in place
 
-create index work_ready_idx on memory_private.work (priority desc, run_after) where dead_at is null;
+-- Of one owner the most urgent, and the earliest: nothing is ever looked for among the work of all.
+create index work_ready_idx on memory_private.work (user_id, priority desc, run_after);
+create index work_next_idx on memory_private.work (user_id, run_after);
+create index work_dead_idx on memory_private.work (dead_at) where dead_at is not null;
 
 comment on table memory_private.work is
   'Conversations that a worker has to look at; each is there once, however many messages were stored.';
 comment on column memory_private.work.run_after is
-  'Not before this time: the end of a lease, or of the wait after a failure.';
+  'Not before this time: the end of a lease, or of the wait after a failure; infinity if all that is left was given up.';
 comment on column memory_private.work.is_moved is
   'Whether, while it was leased, something happened that the position does not show: a chunk became stale.';
+comment on column memory_private.work.paused is
+  'What failed, by the name of the duty, or all: {"failures", "error", "until"}; until infinity if it was given up.';
 comment on column memory_private.work.dead_at is
-  'Since when nobody tries it any more, because it failed too often.';
+  'Since when nobody tries some of it any more, because it failed too often.';
+
+-- Whose turn it is. Workers go round by owner, so that nobody waits for how much another has, or asks for.
+create table memory_private.owners (
+  user_id text        primary key,
+  turn_at timestamptz not null, -- the place in the round: when something became due, or when it was last their turn
+  due_at  timestamptz not null  -- when their earliest work can be taken: never later than that, but perhaps earlier
+) with (fillfactor = 70);
+
+create index owners_turn_idx on memory_private.owners (turn_at, due_at);
+
+comment on table memory_private.owners is
+  'Owners of work that is not given up. Written when a transaction commits, and by who takes work.';
 
 -- Answers that another question followed before anything was stored: a long message is summarised part by part, a summary
 -- that is too long asked for once more. So who is killed in between repeats one question, and not all.
@@ -60,10 +79,12 @@ comment on column memory_private.drafts.digest is 'Of the question, and of the m
 
 -- What is done from time to time for all conversations, by one worker each time.
 create table memory_private.chores (
-  name      text primary key,
+  name      text        primary key,
   run_after timestamptz not null
 );
 
 -- What is there already is looked at once.
 insert into memory_private.work (user_id, conversation_id)
 select c.user_id, c.id from memory.conversations c where c.next_sequence > 0;
+insert into memory_private.owners (user_id, turn_at, due_at)
+select w.user_id, min(w.run_after), min(w.run_after) from memory_private.work w group by w.user_id;

@@ -16,17 +16,19 @@ comment on column memory.promotions.withdrawn is
 
 -- Of a conversation as a whole, or of a topic in one or in all conversations of a user.
 create table memory.opt_outs (
-  user_id         text        not null check (user_id <> ''),
+  user_id         text        not null check (
+    octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   id              uuid        not null default gen_random_uuid(),
   conversation_id uuid,
-  topic           text,
-  folded          text,
-  created_by      text        not null check (created_by <> ''),
+  topic           text check (octet_length(topic) <= 1000),
+  folded          text check (octet_length(folded) <= 1500),
+  created_by      text        not null check (created_by <> '' and octet_length(created_by) <= 1000),
   created_at      timestamptz not null default clock_timestamp(),
   primary key (user_id, id),
   check (conversation_id is not null or topic is not null),
   check ((topic is null) = (folded is null) and folded <> ''),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (created_at >= '0002-01-01 00:00+00' and created_at < '9999-01-01 00:00+00')
 );
 
 create unique index opt_outs_once_idx on memory.opt_outs (
@@ -37,33 +39,38 @@ comment on table memory.opt_outs is
 comment on column memory.opt_outs.folded is
   'The topic as texts are compared with it, see memory_private.folded.';
 
--- How much a chunk matters to a person. By its id, which is the same for the same words at the same place, so that it
--- outlives an indexing anew; nothing of its content.
+-- How much a chunk matters to a person. By its place, so that it outlives an indexing anew; nothing of its content. It goes
+-- with the chunk, and when the words of its messages change.
 create table memory.chunk_ratings (
   user_id         text        not null,
   conversation_id uuid        not null,
-  chunk_id        uuid        not null,
+  from_sequence   bigint      not null,
+  to_sequence     bigint      not null,
+  part            integer     not null,
   importance      real        not null check (importance between 0 and 1),
-  version         integer     not null default 1,
-  rated_by        text        not null check (rated_by <> ''),
+  version         integer     not null default 1 check (version between 0 and 1000000000),
+  rated_by        text        not null check (rated_by <> '' and octet_length(rated_by) <= 1000),
   rated_at        timestamptz not null default clock_timestamp(),
-  primary key (user_id, conversation_id, chunk_id),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+  primary key (user_id, conversation_id, from_sequence, to_sequence, part),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (rated_at >= '0002-01-01 00:00+00' and rated_at < '9999-01-01 00:00+00')
 );
 
 -- Every such change: who, when, what. Changes of boards are in conversation_board_changes.
 create table memory.control_changes (
-  user_id         text        not null check (user_id <> ''),
+  user_id         text        not null check (
+    octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   id              uuid        not null default gen_random_uuid(),
   conversation_id uuid,
-  action          text        not null,
-  subject         text,
-  before          text,
+  action          text        not null check (octet_length(action) <= 100),
+  subject         text check (octet_length(subject) <= 1000),
+  before          text check (octet_length(before) <= 65536),
   to_sequence     bigint,
-  changed_by      text        not null check (changed_by <> ''),
+  changed_by      text        not null check (changed_by <> '' and octet_length(changed_by) <= 1000),
   changed_at      timestamptz not null default clock_timestamp(),
   primary key (user_id, id),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (changed_at >= '0002-01-01 00:00+00' and changed_at < '9999-01-01 00:00+00')
 );
 
 create index control_changes_changed_at_idx on memory.control_changes (user_id, changed_at);

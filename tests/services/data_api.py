@@ -47,6 +47,7 @@ class DataApi:
     cluster: Cluster
     database: str
     port: int = field(default_factory=free_port)
+    schemas: str = "public"
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -62,7 +63,7 @@ class DataApi:
             env={
                 **os.environ,
                 "PGRST_DB_URI": self.cluster.conn_string(self.database, "authenticator"),
-                "PGRST_DB_SCHEMAS": "public",
+                "PGRST_DB_SCHEMAS": self.schemas,
                 "PGRST_DB_EXTRA_SEARCH_PATH": "public,extensions",
                 "PGRST_DB_ANON_ROLE": "anon",
                 "PGRST_DB_POOL": "10",

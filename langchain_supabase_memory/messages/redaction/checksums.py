@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # SWIFT's IBAN registry: the length of an IBAN, by country.
@@ -29,12 +30,17 @@ IBAN_LENGTHS: Final = {
     }.items()
     for country in countries.split()
 }
+_ISSUED: Final = re.compile(
+    r"2(?:014|131|149|20[0-5]|2[2-9]|[3-6]|7[01]|720)|3(?:0[0-59]|088|1[15]|33|4|5[2-8]|[6-9])|[456]"
+)
+"""How the numbers of those begin that issue cards."""
+
 _DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 
 
 def is_card(digits: str) -> bool:
     """Whether 13 to 19 digits can be the number of a payment card: its issuer exists, and its check digit fits."""
-    if not 13 <= len(digits) <= 19 or digits[0] not in "23456" or len(set(digits)) == 1:
+    if not 13 <= len(digits) <= 19 or not _ISSUED.match(digits) or len(set(digits)) == 1:
         return False
     total = sum(map(int, digits[-1::-2])) + sum(map(int, digits[-2::-2].translate(_DOUBLED)))
     return total % 10 == 0

@@ -7,6 +7,8 @@ import unicodedata
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from langchain_supabase_memory.messages.redaction.alike import ALIKE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -42,9 +44,11 @@ class Look(NamedTuple):
 
 
 def looks(text: str) -> Iterator[Look]:
-    """The text; then, where they differ, it in common characters, and that without what is not seen or is escaped.
+    """The text; then, where they differ, copies of it.
 
-    All of them, for what is not seen may also be all that stands between two words.
+    One in common characters; that without what is not seen or is escaped; that with the Latin letters which others read
+    like. All of them, for what is not seen may also be all that stands between two words, and what reads alike may be
+    the letters of another language.
     """
     yield Look(text)
     if text.isascii() and _ESCAPE not in text:
@@ -60,8 +64,12 @@ def looks(text: str) -> Iterator[Look]:
         pieces.append(piece)
         places.append(length)
         shifts.append(begin - length)
+    bare = "".join([*pieces, common[begin:]])
     if pieces:
-        yield Look("".join([*pieces, common[begin:]]), places, shifts)
+        yield Look(bare, places, shifts)
+    latin = bare.translate(ALIKE)
+    if latin != bare:
+        yield Look(latin, places, shifts)
 
 
 class _Common(dict[int, int]):
@@ -69,7 +77,7 @@ class _Common(dict[int, int]):
 
     def __missing__(self, code: int) -> int:
         form = unicodedata.normalize("NFKC", chr(code))
-        made = code if len(form) != 1 else _plain(form)
+        made = code if len(form) != 1 or code in ALIKE else _plain(form)
         if len(self) < _MOST_KNOWN:
             self[code] = made
         return made

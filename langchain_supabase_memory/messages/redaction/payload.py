@@ -133,7 +133,7 @@ class _Walk:
             while shown in made:
                 copies += 1
                 shown = f"{label} ({copies})"
-            meant = name or self._redaction.covering(key)
+            meant = name or self._redaction.covering(key, item)
             is_data = meant is None and is_media and key in _MEDIA_KEYS and isinstance(item, str)
             if is_data and _BASE64.fullmatch(item):
                 made[shown] = self._media(item, depth, is_text=_is_text(value))
@@ -219,7 +219,7 @@ class _Walk:
         if not (isinstance(pair, list) and len(pair) == 2):
             return self.value(pair, name, depth)
         key, item = pair
-        meant = name or (self._redaction.covering(key) if isinstance(key, str) else None)
+        meant = name or (self._redaction.covering(key, item) if isinstance(key, str) else None)
         return [self.value(key, None, depth), self.value(item, meant, depth)]
 
 

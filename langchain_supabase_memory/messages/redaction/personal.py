@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from langchain_supabase_memory.messages.redaction.checksums import IBAN_LENGTHS, is_card, is_iban
 from langchain_supabase_memory.messages.redaction.rules import PatternRule
+from langchain_supabase_memory.messages.redaction.urls import url_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ _EMAIL: Final = re.compile(
     r"(?<![\w.%+-])[\w.%+-]{1,256}+@(?:[\w-]{1,63}+\.(?=[\w-])){1,8}"
     r"(?!(?:png|jpe?g|gif|svg|webp|avif|ico|css|m?js|tsx?|json|html?)\b)[^\W\d_]{2,24}(?![\w-])"
 )
-_IN_URL: Final = re.compile(r"://[^\s/@]{0,128}:[^\s@]*\Z")
 
 _INTERNATIONAL: Final = re.compile(r"(?<![\w+])(?:\+|00(?=[1-9]\d{0,2}[ .-]))[ ]?\(?\d(?:[ ().\-/]{0,3}\d){7,14}(?!\d)")
 _NATIONAL: Final = re.compile(
@@ -45,6 +45,12 @@ _CARD_FORMS: Final = (
     re.compile(r"\d{4}([ -])(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{4,5})(?![A-Za-z0-9])"),
     re.compile(r"\d(?:[ -]?\d){12,18}(?![A-Za-z0-9]|-\w|\.(?!0\b)\d)"),
 )
+_GROUPS: Final = re.compile(
+    r"(?<![\w+])(?<!\d[^\w\n])(?<!\d[^\w\n] )[2-6]\d{0,5}(?P<sign>[ ]?[-./_|\u00b7\u2022,:][ ]?|[ \t]{1,3}|\r?\n)"
+    r"\d{1,6}(?:(?P=sign)\d{1,6}){1,17}+(?!\w)(?!(?P=sign)\d)"
+)
+"""Digits in groups, with one sign between all of them, and no others beside."""
+
 _IBAN: Final = re.compile(r"(?i)(?<![a-z0-9])[a-z]{2}(?=\d{2}[ -]?[a-z0-9]{4})")
 _NO_DIGIT: Final = re.compile(r"\D")
 _NO_LETTER: Final = re.compile(r"[ -]")
@@ -58,12 +64,13 @@ _IPV6: Final = re.compile(
 _VERSION: Final = re.compile(
     r"(?i)(?:\b(?:v|ver\.?|version|release|build|firmware|driver)[\"']?(?:[ ]is)?|[=~<>!]=|\^|[a-z]/)[ :=\"']{0,4}\Z"
 )
-_NEAR: Final = 120
+_SHORT: Final = re.compile(r"\d\.\d\.\d\.\d")
+"""As versions are written; among addresses it is a server of names, if anything."""
 
-
-def _is_email(match: re.Match[str]) -> bool:
-    """Not a password with the host that follows it in an address."""
-    return _IN_URL.search(match.string, max(0, match.start() - _NEAR), match.start()) is None
+_ADDRESS: Final = re.compile(
+    r"(?i)(?:\b(?:ip(?:v4)?|addr(?:ess)?|host|client|remote|peer|server|from|login)\b[\"']?(?:[ ]is)?[ :=(\"'\[]{0,4}"
+    r"|//)\Z"
+)
 
 
 def _is_phone(match: re.Match[str]) -> bool:
@@ -76,22 +83,43 @@ def _is_named_phone(match: re.Match[str]) -> bool:
 
 def _is_ipv4(match: re.Match[str]) -> bool:
     before = match.string[max(0, match.start() - 20) : match.start()]
-    return _is_address(match[0]) and not _VERSION.search(before)
+    if not _is_public(match[0]) or _VERSION.search(before):
+        return False
+    return not _SHORT.fullmatch(match[0]) or _ADDRESS.search(before) is not None
 
 
 def _is_ipv6(match: re.Match[str]) -> bool:
     groups = [each for each in match[0].split(":") if each]
     is_slice = len(groups) < 3 and not any(len(each) > 2 for each in groups)
-    return not is_slice and any(map(str.isdigit, match[0])) and _is_address(match[0])
+    return not is_slice and any(map(str.isdigit, match[0])) and _is_public(match[0])
 
 
-def _is_address(text: str) -> bool:
-    """Whether it is an address of somebody: loopback and "any" are nobody's."""
+def _is_public(text: str) -> bool:
+    """Whether it is an address that leads to somebody: one of a home, an office, a test or a manual is everybody's."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (address.is_loopback or address.is_unspecified)
+    meant = getattr(address, "ipv4_mapped", None) or address
+    return meant.is_global and not meant.is_multicast
+
+
+class _Emails:
+    """E-mail addresses, and not the end of a password with the host that follows it."""
+
+    name = "email"
+
+    def spans(self, text: str) -> Iterator[Span]:
+        found = [each.span() for each in _EMAIL.finditer(text)]
+        if not found:
+            return
+        ends = {end for _, end in url_passwords(text)}
+        for start, end in found:
+            if text.index("@", start) not in ends:
+                yield start, end
+
+    def __repr__(self) -> str:
+        return f"<redaction rule {self.name!r}>"
 
 
 class _Cards:
@@ -106,9 +134,22 @@ class _Cards:
                 if found is not None and is_card(_NO_DIGIT.sub("", found[0])):
                     yield found.span()
                     break
+        for run in _GROUPS.finditer(text):
+            if _is_regular(run[0].split(run["sign"]), run["sign"].strip()) and is_card(_NO_DIGIT.sub("", run[0])):
+                yield run.span()
 
     def __repr__(self) -> str:
         return f"<redaction rule {self.name!r}>"
+
+
+def _is_regular(groups: list[str], sign: str) -> bool:
+    """Whether groups are of one length, but the last, which may be shorter: of an amount, the first may be."""
+    length = len(groups[0])
+    if any(len(each) != length for each in groups[1:-1]) or len(groups[-1]) > length:
+        return False
+    if length == 3 and len(groups[-1]) == 3 and sign in ("", ".", ","):
+        return False  # 411.111.111.111.111 is an amount
+    return length == 4 or sign not in (",", ":")  # a list, a time
 
 
 class _Ibans:
@@ -153,7 +194,7 @@ class _Phones:
 
 
 PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
-    PatternRule("email", [_EMAIL], _is_email),
+    _Emails(),
     _Phones(),
     _Cards(),
     _Ibans(),
@@ -162,4 +203,5 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     PatternRule("ip address", [_IPV6], _is_ipv6),
 )
 """Rules for what leads to a person: e-mail addresses, phone numbers, payment cards (by their check digit), IBANs (by
-theirs), US social security numbers, IP addresses. Names and addresses of streets take a model; such a rule is yours."""
+theirs), US social security numbers, public IP addresses (those of a home, an office or a manual lead to nobody). Names
+and addresses of streets take a model; such a rule is yours."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.messages.redaction.encoded import runs
 from langchain_supabase_memory.messages.redaction.looks import looks
 from langchain_supabase_memory.messages.redaction.rules import RedactionRule, checked_name
 from langchain_supabase_memory.messages.redaction.secrets import SECRETS
@@ -19,6 +21,9 @@ Replace: TypeAlias = Callable[[str, str], str]
 
 FILLER: Final = "\ufffc"
 """What rules see in the place of each character of a mark."""
+
+_DEEPEST: Final = 3
+"""How many layers of base64 within one another are looked through."""
 
 _ROUNDS: Final = 4
 """How often a text is looked at again because something was found; nearly always once."""
@@ -34,6 +39,14 @@ class Redactor:
 
     Deterministic: the same text always becomes the same, so that a retry is a retry, and a text that was redacted
     before stays as it is. Where finds overlap, all of it goes, under the mark of the longest, of two the earliest.
+
+    What it does not promise: it knows forms and the words around them, and no meanings. A secret in a form that no rule
+    knows, or in a sentence that no rule expects ("it is swordfish"), is stored; so is one that is split over messages,
+    spelled out, encrypted, compressed or encoded in another way than base64. Names of people, addresses of streets,
+    dates of birth and diagnoses take rules of yours. Words in an image, a recording or any other file that is not text
+    are not read. What was stored before stays as it is, and so do the graph's own state, its checkpoints, and what a
+    model, a tracer or a log was given. It takes harmless text for a secret now and then. It makes leaks rarer, and is
+    neither a guarantee nor a tool for compliance.
 
     Args:
         rules: What is looked for: `SECRETS` by default; `[*SECRETS, *PERSONAL_DATA, a_rule_of_yours]` for more.
@@ -112,24 +125,65 @@ class Redaction:
         bare = self._redactor._marks.sub("", text)
         return self._mark(name, text) if bare.strip() else text
 
-    def covering(self, key: str) -> str | None:
-        """The name of the first rule that means everything under a key of a mapping."""
+    def covering(self, key: str, item: Any) -> str | None:
+        """The name of the first rule that means everything under a key of a mapping, or the text that stands there."""
         for rule in self._redactor.rules:
-            covers = getattr(rule, "covers", None)
-            if covers is not None and any(_guarded(rule.name, covers, look.text) for look in looks(key)):
-                return rule.name
+            covers, holds = getattr(rule, "covers", None), getattr(rule, "holds", None)
+            for look in looks(key):
+                if covers is not None and _guarded(rule.name, covers, look.text):
+                    return rule.name
+                if holds is not None and isinstance(item, str) and _guarded(rule.name, holds, look.text, item):
+                    return rule.name
+        return None
+
+    def _spans(self, text: str, depth: int = 0) -> list[tuple[int, int, str]]:
+        """The spans that go, in any order, each with the name of its rule.
+
+        Args:
+            text: A text.
+            depth: How many layers of base64 it is in.
+        """
+        shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
+        spans: list[tuple[int, int, str]] = []
+        for look in looks(shown):
+            found = [
+                (rule.name, span)
+                for rule in self._redactor.rules
+                for span in _guarded(rule.name, _spans, rule, look.text)
+            ]
+            if depth < _DEEPEST:
+                found += [(name, span) for span, said in runs(look.text) if (name := self._telling(said, depth + 1))]
+            for name, span in found:
+                start, end = look.span(*span)
+                if shown[start:end].replace(FILLER, "").strip():
+                    spans.append((start, end, name))
+        return spans
+
+    def _telling(self, said: str, depth: int) -> str | None:
+        """The name of a rule that finds something in what base64 says, as it stands or behind the escapes of JSON."""
+        spans = self._spans(said, depth)
+        if spans:
+            return min(spans)[2]
+        try:
+            left: list[tuple[str | None, Any]] = [(None, json.loads(said))] if said.lstrip()[:1] in ("{", "[") else []
+        except (ValueError, RecursionError):
+            return None
+        while left:
+            name, item = left.pop()
+            if isinstance(item, dict):
+                left += [(name or self.covering(key, each), each) for key, each in item.items()]
+            elif isinstance(item, list):
+                left += [(name, each) for each in item]
+            elif isinstance(item, (str, int, float)) and not isinstance(item, bool):
+                if name is not None and self._redactor._marks.sub("", str(item)).strip():
+                    return name
+                if found := self._spans(str(item), depth):
+                    return found[0][2]
         return None
 
     def _found(self, text: str) -> list[tuple[Span, str]]:
         """The spans that go, in order, each with its mark."""
-        shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
-        spans: list[tuple[int, int, str]] = []
-        for look in looks(shown):
-            for rule in self._redactor.rules:
-                for found in _guarded(rule.name, _spans, rule, look.text):
-                    start, end = look.span(*found)
-                    if shown[start:end].replace(FILLER, "").strip():
-                        spans.append((start, end, rule.name))
+        spans = self._spans(text)
         if not spans:
             return []
         # A mark is never cut: what reaches into one takes all of it.

@@ -22,12 +22,16 @@ class RedactionRule(Protocol):
     r"""Finds one kind of secret or personal data. `pattern_rule` makes one; any object with these two is one.
 
     A rule may have a third, `covers(key: str) -> bool`: whether everything that stands under this key of a mapping is
-    meant, such as what is under `password` in the arguments of a tool call.
+    meant, such as what is under `password` in the arguments of a tool call. And a fourth,
+    `holds(key: str, text: str) -> bool`: whether a text under a key is meant where the key alone does not tell, such as
+    what is under Docker's `auth`.
 
     What a rule is shown is the text, and then copies of it, if they differ: one with each character in its common form
     (Unicode's NFKC where that is one character; any decimal digit as 0 to 9, any dash as a hyphen, any space as a
-    space), and one that is also without what is not seen, such as a zero-width space, and has `@` for `\u0040`. What
-    stands there in the text itself goes, whichever of them it was found in.
+    space); one that is also without what is not seen, such as a zero-width space, and has `@` for `\u0040`; and one
+    that also has Latin letters for those of other scripts that read like them. What stands there in the text itself
+    goes, whichever of them it was found in. A rule is also shown what a text in base64 says: if it finds anything in
+    that, all of the base64 goes.
 
     Attributes:
         name: What the mark says in its place: 1 to 40 lower case letters, digits, spaces, hyphens and underscores, the

@@ -1,4 +1,4 @@
-"""`SECRETS`: what opens something. Keys by the forms that their issuers gave them, passwords by what stands before."""
+"""`SECRETS`: what opens something. Keys by the forms that their issuers gave them; the rest by what stands before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.messages.redaction.assignments import Assignments
+from langchain_supabase_memory.messages.redaction.commands import Commands
+from langchain_supabase_memory.messages.redaction.headers import Authorizations, Cookies
 from langchain_supabase_memory.messages.redaction.rules import PatternRule
+from langchain_supabase_memory.messages.redaction.urls import url_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,55 +39,16 @@ _WEBHOOKS: Final = [
     re.compile(r"hooks\.slack\.com/(?P<value>(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+)"),
     re.compile(r"discord(?:app)?\.com/api/webhooks/(?P<value>\d{10,20}/[A-Za-z0-9_-]{30,}+)"),
 ]
-_JWT: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,4096}+\.[\w-]{8,16384}+\.[\w-]*+")
-_AUTHORIZATION: Final = [
-    re.compile(r"(?i)\b(?:bearer|basic)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{12,}+={0,2})"),
-    re.compile(
-        r"""(?i)authorization\\?["']?[ \t]{0,4}[:=][ \t]{0,4}\\?["']?(?:[a-z]{1,20} )?(?P<value>[^\s"'\\]{8,}+)"""
-    ),
-]
-_URL_PASSWORD: Final = re.compile(
-    r"://[^\s:/@?\#\"'<>]{0,128}+:(?!\d{1,5}[/?\#])"
-    r"(?P<value>[^\s\"'<>/?\#]{1,256}(?=@)|[^\s\"'<>@]{1,256}+(?=@))"
+_TELEGRAM: Final = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=/bot)|(?<=\bbot))(?P<value>\d{8,10}:(?:AA[A-Za-z0-9_-]{32,38}+|[A-Za-z0-9_-]{35})(?![A-Za-z0-9_-]))"
 )
+_JWT: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,4096}+\.[\w-]{8,16384}+\.[\w-]*+")
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_BODY: Final = re.compile(r"(?:(?:\s|\\[rn])*+[A-Za-z0-9+/=]{32,}+)++(?:(?:\s|\\[rn])*+[A-Za-z0-9+/]{1,31}={0,2})?")
 _LONGEST_PEM: Final = 40_000
 
-# What a secret is called; the last words alone are also those of prose and of ordinary data.
-_STRONG: Final = (
-    r"passw(?:or[dt]|d)|pwd|pass[_ -]?(?:phrase|code|wd)|(?:client|app|shared|signing|jwt|webhook)[_ -]?secret"
-    r"|(?:api|access|secret|private|service[_ -]?role|encryption|signing|auth|account|master)[_ -]?key"
-    r"|secret[_ -]?access[_ -]?key"
-    r"|(?:access|refresh|session|bearer|(?<![a-z])(?:auth|id|api|bot))[_ -]?token"
-)
-_WEAK: Final = r"secrets?|(?<!page)(?<!page[_-])(?<!per[_-])token|credentials?|senha|contrase(?:ñ|n)a"
-_KEYS: Final = re.compile(
-    rf"(?i)(?:[\w.-]{{0,60}}[_.-]|[a-z]{{0,20}})?(?:{_STRONG})|(?:[\w-]{{1,60}}[_-])?(?:secrets?|(?<!page_)token)"
-    r"|credentials?|authorization|(?:set-)?cookie|pin|cvv|cvc|otp|x-api-key|(?:[a-z]{0,20}pw)"
-)
-_QUOTED: Final = (
-    r""""(?P<double>(?:[^"\\\n]|\\.){1,4096}+)"|'(?P<single>(?:[^'\\\n]|\\.){1,4096}+)'|`(?P<tick>[^`\n]{1,4096}+)`"""
-)
-_ASSIGNED: Final = re.compile(
-    rf"""(?i)(?=[pcasjwebimrt])(?P<key>{_STRONG}|{_WEAK})\\?["'`]?\]?[ \t]{{0,4}}"""
-    r"""(?P<sign>:=|=>|[:=]{1,2}|(?<=[ \t])(?:is|ist|es|ay)(?=[ :])[ \t]?:?)[ \t]{0,4}\\?"""
-    rf"""(?:{_QUOTED}|["'`]?(?P<bare>(?![\[{{(])[^\s"'`\\]++))"""
-)
-# What stands there where no secret does.
-_NOTHING: Final = re.compile(
-    r"(?i:none|null|nil|true|false|undefined|required|optional|string|str|text|hidden|empty|unset|incorrect|invalid|"
-    r"(?:os\.environ|os\.getenv|process\.env|env|import\.meta\.env|deno\.env|settings|config|self)[.\[(].*)|"
-    r"[*xX.•…_-]+|\$\{\w+\}?|\$[A-Z_][A-Z0-9_]*|\{\{?\s*[\w.]+\s*\}{0,2}|<[\w -]*>?|%[A-Z_]+%|"
-    r"[A-Za-z_][\w.]*\((?:[^)]*\))?|[\[{(]+|(?i:your|my)[-_ ][A-Za-z_ -]{1,60}|[A-Z]{2,}(?:_[A-Z]+)+|"
-    r"(?=[a-z_.]*(?:token|key|secret|passw|credential))[a-z]*(?:[._][a-z]+)+"
-)
-_TRAILING: Final = ".,;:!?)]}>"
-_DELIMITER: Final = re.compile("[&;]")
 _DIGIT_OR_UPPER: Final = re.compile(r"[0-9A-Z]")
-_UNLIKE_WORDS: Final = re.compile(r"[^\w\s'’-]|\d")
-_WEAK_KEY: Final = re.compile(_WEAK, re.IGNORECASE)
 
 
 class _PrivateKeys:
@@ -107,50 +72,34 @@ class _PrivateKeys:
         return f"<redaction rule {self.name!r}>"
 
 
-class _Assignments:
-    """What is assigned to a name such as `password`, `api_key` or `token`, in prose, code, JSON and mappings."""
+class _UrlPasswords:
+    """Passwords in addresses such as `postgresql://user:password@host/database`; the rest of them stays readable."""
 
-    name = "secret"
+    name = "password"
 
     def spans(self, text: str) -> Iterator[Span]:
-        for match in _ASSIGNED.finditer(text):
-            group = str(match.lastgroup)
-            start, end = match.span(group)
-            if group == "bare":
-                # In a query string or a connection string another one follows.
-                delimiter = _DELIMITER.search(match[group]) if match["sign"] == "=" else None
-                end = end if delimiter is None else start + delimiter.start()
-                while end > start + 1 and text[end - 1] in _TRAILING:
-                    end -= 1
-            if start < end and self._is_meant(match, text[start:end]):
-                yield start, end
-
-    def covers(self, key: str) -> bool:
-        """Whether a key of a mapping is the name of a secret."""
-        return _KEYS.fullmatch(key) is not None
-
-    def _is_meant(self, match: re.Match[str], value: str) -> bool:
-        if _NOTHING.fullmatch(value):
-            return False
-        if match["sign"][0] not in ":=":
-            # "The password is wrong" tells none: in a sentence it takes a digit or a sign.
-            return len(value) > 3 and _UNLIKE_WORDS.search(value) is not None
-        is_word = match.lastgroup == "bare" and value.isalpha() and match["sign"] + value not in match[0]
-        return not (is_word and _WEAK_KEY.fullmatch(match["key"]))
+        return url_passwords(text)
 
     def __repr__(self) -> str:
         return f"<redaction rule {self.name!r}>"
 
 
+def _has_digit_or_upper(match: re.Match[str]) -> bool:
+    return _DIGIT_OR_UPPER.search(match[0][4:]) is not None
+
+
 SECRETS: Final[tuple[RedactionRule, ...]] = (
-    PatternRule("api key", [_API_KEY], lambda match: _DIGIT_OR_UPPER.search(match[0][4:]) is not None),
+    PatternRule("api key", [_API_KEY, _TELEGRAM], _has_digit_or_upper),
     PatternRule("webhook", _WEBHOOKS),
     _PrivateKeys(),
     PatternRule("jwt", [_JWT]),
-    PatternRule("credentials", _AUTHORIZATION, lambda match: _DIGIT_OR_UPPER.search(match["value"]) is not None),
-    PatternRule("password", [_URL_PASSWORD]),
-    _Assignments(),
+    Authorizations(),
+    Cookies(),
+    _UrlPasswords(),
+    Commands(),
+    Assignments(),
 )
 """Rules for what opens something: API keys (OpenAI, Anthropic, GitHub, GitLab, AWS, Google, Slack, Stripe, Supabase,
-Hugging Face and more), webhook addresses, private keys, JWTs, authorization headers, passwords in connection strings,
-and what is assigned to `password`, `api_key`, `token` and the like, in a text or under such a key of a mapping."""
+Telegram, Hugging Face and more), webhook addresses, private keys, JWTs, `Authorization` and `Cookie` headers, passwords
+in addresses and on command lines, what is assigned to `password`, `api_key`, `token`, `PIN` and the like, in a text or
+under such a key of a mapping, and what is called a password in some thirty languages ("das Passwort lautet …")."""

@@ -1,0 +1,58 @@
+"""The command that lists stored messages that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from langchain_supabase_memory.cli.options import (
+    database_url_option,
+    embedded_option,
+    key_option,
+    opened,
+    plainly,
+    url_option,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@database_url_option
+@embedded_option
+@url_option
+@key_option
+@click.option("--user", "user_id", help="Only this user's messages.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most messages.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@plainly
+def unreadable(
+    database_url: str | None,
+    embedded: Path | None,
+    url: str | None,
+    key: str | None,
+    user_id: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List stored messages that cannot be read: where they are and why, without their content.
+
+    Each is left out of packs until its payload is written anew, or the message is forgotten.
+    """
+    with opened(database_url, embedded, url, key) as memory:
+        rows = memory.unreadable(user_id=user_id, limit=limit + 1)
+    rows, is_cut = rows[:limit], len(rows) > limit
+    if as_json:
+        click.echo(json.dumps({"messages": [asdict(row) for row in rows], "more": is_cut}, ensure_ascii=False))
+        return
+    for row in rows:
+        where = f"user {row.user_id!r}, agent {row.agent_id!r}, thread {row.thread_id!r}"
+        click.echo(f"message {row.sequence} of {where}: {row.reason}")
+    if is_cut:
+        click.echo(f"There are more than these {limit}. --limit shows more; --user narrows it.")
+    if not rows:
+        click.echo("Every message that somebody tried to read can be read.")

@@ -1,0 +1,141 @@
+"""Who is signed in: a credential, or a function that gives the present one. Nobody is an error, and never more power.
+
+Once there is a credential, whatever it turns out to be, calls are made with it or not at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from langchain_supabase_memory.errors import AuthenticationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+T = TypeVar("T")
+
+ROLES: Final = frozenset({"anon", "authenticated", "service_role"})
+"""The roles that claims may name: they must not be a way to a stronger one."""
+
+
+class Credential(Generic[T]):
+    """A credential that was given, or that a function gives before each call.
+
+    Args:
+        given: The credential, or a (sync or async) function without arguments that gives it.
+        checked: Makes of it what a call carries, or raises `AuthenticationError`.
+
+    Raises:
+        AuthenticationError: What was given is none.
+    """
+
+    def __init__(
+        self, given: T | Callable[[], Any] | Callable[[], Awaitable[Any]] | object, checked: Callable[[object], T]
+    ) -> None:
+        self._checked = checked
+        self._function = given if callable(given) else None
+        self._value = None if callable(given) else checked(given)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is asked for before each call, so that another time it may be another."""
+        return self._function is not None
+
+    def now(self) -> T:
+        """What a sync call carries now.
+
+        Raises:
+            AuthenticationError: The function failed, is an async one, or gave nobody.
+        """
+        if self._value is not None:
+            return self._value
+        given = self._asked()
+        if inspect.isawaitable(given):
+            if inspect.iscoroutine(given):
+                given.close()
+            raise AuthenticationError(
+                "The function that says who is signed in is async, and this is a sync call.",
+                hint="Use the a… methods.",
+            )
+        return self._checked(given)
+
+    async def anow(self) -> T:
+        """What an async call carries now. Raises as `now` does."""
+        if self._value is not None:
+            return self._value
+        given = self._asked()
+        if inspect.isawaitable(given):
+            try:
+                given = await given
+            except Exception as error:  # whatever a function of the application raises
+                raise _failed(error) from error
+        return self._checked(given)
+
+    def _asked(self) -> object:
+        assert self._function is not None
+        try:
+            return self._function()
+        except Exception as error:  # whatever a function of the application raises
+            raise _failed(error) from error
+
+
+def token(given: object) -> str:
+    """An access token, if it can be one.
+
+    Raises:
+        AuthenticationError: It is no text, or an empty one, or nothing that a header may hold.
+    """
+    if not isinstance(given, str) or not given or not given.isascii() or not given.isprintable() or " " in given:
+        raise AuthenticationError(
+            f"Nobody is signed in: the access token is no token but {_kind(given)}.",
+            hint="Pass the session's access_token, a JWT, or a function that gives it.",
+        )
+    return given
+
+
+def claims(given: object) -> tuple[str, str]:
+    """Claims as JSON, and the role they name.
+
+    Raises:
+        AuthenticationError: They are none, name no user, or a role that is none of Supabase's.
+    """
+    if not isinstance(given, Mapping):
+        raise AuthenticationError(
+            "Over a direct connection a user is named by verified claims, not by "
+            + ("a token." if isinstance(given, str) and given.strip() else f"{_kind(given)}."),
+            hint='Verify the token, then pass its claims: {"sub": "…", "role": "authenticated"}.',
+        )
+    role, user = given.get("role", "authenticated"), given.get("sub")
+    if not isinstance(role, str) or role not in ROLES:
+        raise AuthenticationError(
+            "The claims name a role that is none of Supabase's.", hint=f"It is one of {', '.join(sorted(ROLES))}."
+        )
+    if role == "authenticated" and not (isinstance(user, str) and user.strip()):
+        raise AuthenticationError(
+            "Nobody is signed in: the claims name no user.", hint='Pass the claims of a token of Auth, with "sub".'
+        )
+    try:
+        return json.dumps(dict(given), allow_nan=False), role
+    except (TypeError, ValueError, RecursionError):
+        raise AuthenticationError(
+            "The claims are no JSON.", hint="Pass them as they were decoded from the token."
+        ) from None
+
+
+def _failed(error: Exception) -> AuthenticationError:
+    return AuthenticationError(
+        f"The function that says who is signed in failed ({type(error).__name__}).",
+        hint="Nothing was sent. Look into that function; it gives the session's access token or claims.",
+    )
+
+
+def _kind(given: object) -> str:
+    """What something is, without what it says."""
+    if given is None:
+        return "None"
+    if isinstance(given, str):
+        return "a text with spaces or signs that no token has" if given.strip() else "an empty text"
+    return f"a {type(given).__name__}"
