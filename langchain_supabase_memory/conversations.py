@@ -13,8 +13,7 @@ from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
     InvalidInputError,
-    SchemaMissingError,
-    SchemaOutdatedError,
+    SchemaError,
     TooLargeError,
     UnavailableError,
 )
@@ -29,6 +28,7 @@ from langchain_supabase_memory.models import (
     StoredMessage,
     UnreadableMessage,
     check_id,
+    log_fields,
 )
 
 if TYPE_CHECKING:
@@ -246,12 +246,11 @@ def set_aside(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[N
         return
     new = yield from call("memory_set_aside", {**named(key), "p_rows": list(rows)})
     reasons = {row["sequence"]: row["reason"] for row in rows}
-    ids = {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
     for sequence in new:
         _logger.warning(
             "A stored message cannot be read and is set aside (%s): message %d of user %r, agent %r, thread %r",
             reasons[sequence], sequence, key.user_id, key.agent_id, key.thread_id,
-            extra={**ids, "memory_sequence": sequence, "memory_error": reasons[sequence]},
+            extra={**log_fields(key), "memory_sequence": sequence, "memory_error": reasons[sequence]},
         )  # fmt: skip
 
 
@@ -430,11 +429,13 @@ def alone(key: ConversationKey, flow: Flow[T], instead: Callable[[str], T]) -> F
     """
     try:
         return (yield from flow)
-    except (UnavailableError, AccessError, SchemaMissingError, SchemaOutdatedError, ConfigurationError):
+    except (AccessError, SchemaError, ConfigurationError):
         raise
     except Exception as error:
-        named_by = {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
-        _logger.warning("A conversation was set aside", extra={**named_by, "memory_error": type(error).__name__})
+        # What has no code and does not tell that the database is away is an answer that nobody can read: this owner's.
+        if isinstance(error, UnavailableError) and (error.is_away or error.code is not None):
+            raise
+        _logger.warning("A conversation was set aside", extra={**log_fields(key), "memory_error": type(error).__name__})
         return instead(type(error).__name__)
 
 

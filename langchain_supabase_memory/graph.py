@@ -214,6 +214,12 @@ def following(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Foll
     return Following(memory, key, run, messages, record, chain, known, is_newest and known == len(messages))
 
 
+def unstored(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Following | None:
+    """The storing of a state; `None` if there is nothing to store. Arguments as for `following`."""
+    changes = following(memory, key, run)
+    return changes if run.messages and not changes.is_done else None
+
+
 def _align(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Flow[int]:
     """Give a state's messages the ids of those that are stored already, on the objects themselves.
 

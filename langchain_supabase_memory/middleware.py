@@ -12,13 +12,12 @@ from langchain_supabase_memory.branch import Record
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.graph import (
     SUMMARISING,
-    Following,
     Loader,
     Thread,
-    following,
     recall_scope,
     report_event,
     thread,
+    unstored,
 )
 from langchain_supabase_memory.guard import Guard, OnError, Task
 from langchain_supabase_memory.identity import Bound, running
@@ -283,20 +282,15 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _store(self, run: Thread, key: ConversationKey) -> dict[str, Any] | None:
         """Bring the store to the state."""
-        changes = self._following(run, key)
+        changes = unstored(self._memory, key, run)
         made = None if changes is None else self._guard.run(changes.flow(), changes.task, key)
         return None if made is None else {_STORED: made.to_dict()}
 
     async def _astore(self, run: Thread, key: ConversationKey) -> dict[str, Any] | None:
         """The async twin of `_store`."""
-        changes = self._following(run, key)
+        changes = unstored(self._memory, key, run)
         made = None if changes is None else await self._guard.arun(changes.flow(), changes.task, key)
         return None if made is None else {_STORED: made.to_dict()}
-
-    def _following(self, run: Thread, key: ConversationKey) -> Following | None:
-        """What is to be stored; `None` if that is nothing."""
-        changes = following(self._memory, key, run)
-        return changes if run.messages and not changes.is_done else None
 
     def _bounded(
         self, request: ModelRequest[Any], pack: ContextPack, stamp: Mapping[str, Any] | None

@@ -48,6 +48,11 @@ class ConversationKey:
             check_id("user_id", self.user_id)
 
 
+def log_fields(key: ConversationKey) -> dict[str, str | None]:
+    """What a log record about a conversation says of it: its ids."""
+    return {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
+
+
 def check_id(name: str, value: object) -> None:
     """Refuse what cannot name anything.
 

@@ -15,14 +15,13 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_supabase_memory import conversations, summaries
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.graph import (
-    Following,
     Loader,
     Thread,
-    following,
     recall_scope,
     report_event,
     stream_writer,
     thread,
+    unstored,
 )
 from langchain_supabase_memory.guard import Guard, OnError
 from langchain_supabase_memory.identity import Bound, running
@@ -93,20 +92,15 @@ class _Node(Runnable[Any, dict[str, Any]]):
 
     def _store(self, run: Thread, key: ConversationKey) -> None:
         """Bring the store to the state."""
-        changes = self._following(run, key)
+        changes = unstored(self._memory, key, run)
         if changes is not None:
             self._guard.run(changes.flow(), changes.task, key)
 
     async def _astore(self, run: Thread, key: ConversationKey) -> None:
         """The async twin of `_store`."""
-        changes = self._following(run, key)
+        changes = unstored(self._memory, key, run)
         if changes is not None:
             await self._guard.arun(changes.flow(), changes.task, key)
-
-    def _following(self, run: Thread, key: ConversationKey) -> Following | None:
-        """What is to be stored; `None` if that is nothing."""
-        changes = following(self._memory, key, run)
-        return changes if run.messages and not changes.is_done else None
 
     def __repr__(self) -> str:
         """The node's name; it reads nothing."""

@@ -366,3 +366,9 @@ def test_the_command_lists_what_cannot_be_read(unguarded: tuple[SupabaseMemory, 
     )
     assert (len(listed["messages"]), listed["more"]) == (3, True)
     assert "4 messages cannot be read" in run.invoke(commands, ["status", "--database-url", address]).output
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("update memory.conversations set thread_id = %s where thread_id = 't'", ["t\u202e"])
+    for form in ([], ["--json"]):
+        shown = run.invoke(commands, ["unreadable", "--database-url", address, *form]).output
+        assert shown.isascii(), "nothing in it is unseen"
+        assert "\\u202e" in shown

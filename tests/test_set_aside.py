@@ -15,8 +15,9 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, indexing, summaries, work
 from langchain_supabase_memory.cli.commands import commands
-from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
+from langchain_supabase_memory.errors import InvalidInputError, UnavailableError, from_status
 from langchain_supabase_memory.settings import BoardPolicy, Retention
+from langchain_supabase_memory.transports.answers import unreadable
 from langchain_supabase_memory.work import Lease
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
@@ -164,9 +165,11 @@ def test_the_command_line_shows_how_many(memory: SupabaseMemory, empty: str) -> 
 # --- What cannot be read
 
 
-@pytest.mark.parametrize("error", [TypeError, KeyError, RecursionError])
+@pytest.mark.parametrize(
+    "error", [TypeError("a secret"), KeyError("a secret"), RecursionError("a secret"), unreadable()]
+)
 def test_a_conversation_that_cannot_be_done_stops_no_list(
-    memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """As when an owner has written rows of an unknown shape."""
     for user in ("a", "b", "c"):
@@ -176,24 +179,28 @@ def test_a_conversation_that_cannot_be_done_stops_no_list(
     def failing(flow: Any) -> Any:
         def chosen(key: Any, *arguments: Any, **named: Any) -> Any:
             if key.user_id == "b":
-                raise error("a secret")
+                raise error
             return (yield from flow(key, *arguments, **named))
 
         return chosen
 
     monkeypatch.setattr(indexing, "index", failing(index))
     monkeypatch.setattr(summaries, "summarise", failing(summarise))
+    failed = {"a": None, "b": type(error).__name__, "c": None}
     done = memory.summarise_due()
-    assert {key.user_id: each.failed for key, each in done.items()} == {"a": None, "b": error.__name__, "c": None}
+    assert {key.user_id: each.failed for key, each in done.items()} == failed
     found = memory.index_due()
-    assert {key.user_id: each.failed for key, each in found.items()} == {"a": None, "b": error.__name__, "c": None}
+    assert {key.user_id: each.failed for key, each in found.items()} == failed
 
 
-def test_a_database_that_is_away_is_still_said(memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [UnavailableError(), UnavailableError(code="40001"), from_status(429)])
+def test_a_database_that_is_away_is_still_said(
+    memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch, error: UnavailableError
+) -> None:
     say(memory, "a")
 
     def away(*_: Any, **__: Any) -> Any:
-        raise UnavailableError
+        raise error
         yield
 
     monkeypatch.setattr(indexing, "index", away)

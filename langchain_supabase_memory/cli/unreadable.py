@@ -47,7 +47,8 @@ def unreadable(
         rows = memory.unreadable(user_id=user_id, limit=limit + 1)
     rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
-        click.echo(json.dumps({"messages": [asdict(row) for row in rows], "more": is_cut}, ensure_ascii=False))
+        # In ASCII, so that nothing in it is unseen.
+        click.echo(json.dumps({"messages": [asdict(row) for row in rows], "more": is_cut}))
         return
     for row in rows:
         where = f"user {row.user_id!r}, agent {row.agent_id!r}, thread {row.thread_id!r}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.messages.invisible import spelled
+from langchain_supabase_memory.models import log_fields
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.models import ConversationKey
@@ -99,8 +100,7 @@ def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
 
 def about(key: ConversationKey, error: SupabaseMemoryError | None = None) -> dict[str, Any]:
     """The fields of a record about a conversation: its ids, and the class and the code of an error."""
-    ids = {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
-    return ids if error is None else {**ids, **about_error(error)}
+    return log_fields(key) if error is None else {**log_fields(key), **about_error(error)}
 
 
 def about_error(error: BaseException) -> dict[str, Any]:

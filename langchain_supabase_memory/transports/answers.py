@@ -66,7 +66,8 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_conversations": _ARRAY,
     "memory_count": _NUMBER,
     "memory_coverage": _object(
-        "next_sequence through_sequence expired_through unreadable stored segments levels unshown", or_null=True
+        "next_sequence through_sequence expired_through unreadable stored superseded segments levels unshown",
+        or_null=True,
     ),
     "memory_describe_summary": _object("described"),
     "memory_due": _ARRAY,
@@ -102,7 +103,7 @@ SHAPES: Final[dict[str, Shape]] = {
     ),
     "memory_promote": _ARRAY,
     "memory_queue": _object(
-        "depth due leases waiting dead unreadable unreadable_messages lag_seconds next_seconds vector_bytes"
+        "depth due leases waiting dead unreadable unreadable_messages paused lag_seconds next_seconds vector_bytes"
     ),
     "memory_rate_chunk": _object("importance version"),
     "memory_read": _object("messages more"),
