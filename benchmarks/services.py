@@ -140,7 +140,7 @@ class Lab:
             cluster = self._cluster
             database = cluster.create_database()
             cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
-            migrate(cluster.conn_string(database), dimensions=384)
+            migrate(cluster.conn_string(database))
             cluster.execute(_FLOOR, database=database)
             api = DataApi(cluster, database)
             self._stack.callback(api.stop)

@@ -160,7 +160,7 @@ def _database(site: Site) -> str:
     name = site.cluster.create_database()
     site.cluster.execute(f"alter database {name} set synchronous_commit = off", superuser=True)
     conn_string = site.cluster.conn_string(name)
-    migrate(conn_string, dimensions=384)
+    migrate(conn_string)
     return conn_string
 
 

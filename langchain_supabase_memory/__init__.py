@@ -1,11 +1,12 @@
 """Memory for LangChain and LangGraph agents on Supabase.
 
 ```python
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_supabase_memory import SupabaseMemory
+from langchain.agents import create_agent
+from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
 
 with SupabaseMemory.embedded("./memory") as memory:
-    memory.append([HumanMessage("I am Maya"), AIMessage("Hello, Maya")], thread_id="first")
+    agent = create_agent("openai:gpt-5.5", middleware=[SupabaseMemoryMiddleware(memory)])
+    agent.invoke({"messages": "I am Maya"}, {"configurable": {"thread_id": "first"}})
     for stored in memory.read(thread_id="first", last=20):
         print(stored.sequence, stored.message.text)
 ```

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
+from langchain_supabase_memory import settings
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -80,6 +81,18 @@ class ElsewhereError(Exception):
     def __init__(self, is_unfamiliar: bool) -> None:
         super().__init__()
         self.is_unfamiliar = is_unfamiliar
+
+
+class MessageBounds(TypedDict, total=False):
+    """What `read` may be given; see there."""
+
+    last: int | None
+    since: datetime | None
+    until: datetime | None
+    from_sequence: int | None
+    to_sequence: int | None
+    columns: Sequence[Column]
+    retention: Retention | None
 
 
 def append(
@@ -509,6 +522,7 @@ def forget_expired(retention: Retention | None, *, user_id: str | None = None) -
 
 def kept(retention: Retention | None) -> dict[str, float | None] | None:
     """The argument by which every SQL function knows what is kept."""
+    settings.checked(retention=retention)
     return None if retention is None else retention.to_json()
 
 

@@ -10,9 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable
 
+from langchain_supabase_memory import by_name
+from langchain_supabase_memory.checks import number, wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
-from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
+from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +28,16 @@ DIGITS: Final = 6
 REMEMBERED: Final = 64
 """How many questions' vectors are kept."""
 
+_REST_SECONDS: Final = 30.0
+_LEAST_SECONDS: Final = 0.001
+
 
 class EmbeddingModel:
     """Asks an embedder.
 
     Args:
-        embeddings: Any LangChain embedder.
+        embeddings: Any LangChain embedder, or its name, such as `"openai:text-embedding-3-small"`, for LangChain's
+            `init_embeddings`.
         name: What its vectors are recorded under; by default the embedder's own model name, or its class. Vectors of
             two names are never compared.
         batch: The most texts in one call of the embedder.
@@ -38,14 +45,18 @@ class EmbeddingModel:
         attempts: The most tries of one call, the first included.
         timeout_seconds: How long to wait for one call, in seconds.
         wait_seconds: How long to wait before the second try, in seconds; it doubles from try to try.
+        question_seconds: How long to wait for a question's vector, in seconds, all tries included: without one the
+            question goes by words. After such a wait in vain the embedder is not asked for as long as thirty seconds.
 
     Raises:
-        ConfigurationError: It is no embedder, or a number is not positive.
+        ConfigurationError: It is no embedder or a name of none, the provider's key is missing, or a number is not
+            positive.
+        MissingDependencyError: A package that an embedder by its name needs is not installed.
     """
 
     def __init__(
         self,
-        embeddings: Embeddings,
+        embeddings: Embeddings | str,
         *,
         name: str | None = None,
         batch: int = 64,
@@ -53,14 +64,22 @@ class EmbeddingModel:
         attempts: int = 3,
         timeout_seconds: float = 60.0,
         wait_seconds: float = 0.5,
+        question_seconds: float = 5.0,
     ) -> None:
+        if isinstance(embeddings, str):
+            embeddings = by_name.embedder(embeddings)
         if not isinstance(embeddings, Embeddings):
-            raise ConfigurationError(
-                f"An embedder cannot be a {type(embeddings).__name__}.",
-                hint="Pass LangChain Embeddings, such as OpenAIEmbeddings(model='text-embedding-3-small').",
-            )
-        if min(batch, characters, attempts, timeout_seconds) <= 0 or wait_seconds < 0:
-            raise ConfigurationError("An embedding model's numbers must be above 0.", hint="Leave them out.")
+            hint = f'Pass LangChain Embeddings, or their name, such as "{by_name.EMBEDDER}".'
+            if isinstance(embeddings, EmbeddingModel):
+                hint = "It is an EmbeddingModel already: pass it as it is."
+            elif isinstance(embeddings, Runnable):
+                hint = f"A chat model goes into model=. {hint}"
+            raise wrong("embeddings", "an embedder or its name", embeddings, hint)
+        for what, count in (("batch", batch), ("characters", characters), ("attempts", attempts)):
+            number(what, count, whole=True, optional=False, example=64)
+        number("timeout_seconds", timeout_seconds, optional=False, example=60)
+        number("question_seconds", question_seconds, optional=False, example=5)
+        number("wait_seconds", wait_seconds, above=False, optional=False, example=0.5)
         self._embeddings = embeddings
         named = (getattr(embeddings, each, None) for each in ("model", "model_name", "model_id"))
         self.name = name or next((each for each in named if isinstance(each, str)), type(embeddings).__name__)
@@ -69,6 +88,8 @@ class EmbeddingModel:
         self._attempts = attempts
         self._timeout_seconds = timeout_seconds
         self._wait_seconds = wait_seconds
+        self._question_seconds = question_seconds
+        self._resting: tuple[float, EmbeddingError] | None = None
         self._questions: dict[bytes, list[float]] = {}
 
     def answer(self, embed: Embed) -> list[list[float]]:
@@ -80,16 +101,18 @@ class EmbeddingModel:
         known = self._known(embed)
         if known is not None:
             return known
+        until = self._until(embed)
         vectors: list[list[float]] = []
         for wanted, call in self._calls(embed):
             for attempt in range(self._attempts):
                 try:
-                    answer = within(self._timeout_seconds, call)
+                    answer = within(self._at_most(until), call)
                     break
                 except Exception as error:  # whatever an embedder, a provider or a network raises
-                    if attempt + 1 == self._attempts:
-                        raise EmbeddingError(_failed(error)) from None
-                    time.sleep(self._wait_seconds * 2**attempt)
+                    wait = self._wait_seconds * 2**attempt
+                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
+                        raise self._gave_up(error, embed) from None
+                    time.sleep(wait)
             vectors += _checked(answer, wanted)
         return self._learnt(embed, _of_one_width(vectors))
 
@@ -98,22 +121,46 @@ class EmbeddingModel:
         known = self._known(embed)
         if known is not None:
             return known
+        until = self._until(embed)
         vectors: list[list[float]] = []
         for wanted, call in self._acalls(embed):
             for attempt in range(self._attempts):
                 try:
-                    answer = await awithin(self._timeout_seconds, call())
+                    answer = await awithin(self._at_most(until), call())
                     break
                 except Exception as error:
-                    if attempt + 1 == self._attempts:
-                        raise EmbeddingError(_failed(error)) from None
-                    await asyncio.sleep(self._wait_seconds * 2**attempt)
+                    wait = self._wait_seconds * 2**attempt
+                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
+                        raise self._gave_up(error, embed) from None
+                    await asyncio.sleep(wait)
             vectors += _checked(answer, wanted)
         return self._learnt(embed, _of_one_width(vectors))
 
     def __repr__(self) -> str:
         """Its name, without keys."""
         return f"EmbeddingModel({self.name!r})"
+
+    def _until(self, embed: Embed) -> float:
+        """Until when somebody waits, by the monotonic clock.
+
+        Raises:
+            EmbeddingError: A question was waited for in vain a moment ago.
+        """
+        now = time.monotonic()
+        if embed.is_query and self._resting is not None and now < self._resting[0]:
+            _, failure = self._resting
+            raise EmbeddingError(failure.message, code=failure.code)
+        seconds = self._question_seconds if embed.is_query else embed.seconds
+        return math.inf if seconds is None else now + seconds
+
+    def _at_most(self, until: float) -> float:
+        return max(min(self._timeout_seconds, until - time.monotonic()), _LEAST_SECONDS)
+
+    def _gave_up(self, error: Exception, embed: Embed) -> EmbeddingError:
+        failure = _failed(error)
+        if embed.is_query and isinstance(error, TimeoutError):
+            self._resting = (time.monotonic() + _REST_SECONDS, failure)
+        return failure
 
     def _known(self, embed: Embed) -> list[list[float]] | None:
         found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]
@@ -166,7 +213,10 @@ def embedder(model: EmbeddingModel | None) -> EmbeddingModel:
         ConfigurationError: There is none.
     """
     if model is None:
-        raise ConfigurationError("There is no embedder.", hint="Pass embeddings=OpenAIEmbeddings(...) to the memory.")
+        raise ConfigurationError(
+            "There is no embedder.",
+            hint=f'Pass embeddings=OpenAIEmbeddings(...), or embeddings="{by_name.EMBEDDER}", to the memory.',
+        )
     return model
 
 
@@ -175,8 +225,8 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _failed(error: Exception) -> str:
-    return f"The embedder failed ({type(error).__name__})."
+def _failed(error: Exception) -> EmbeddingError:
+    return EmbeddingError(f"The embedder failed ({type(error).__name__}).", code=code_of(error))
 
 
 def _checked(vectors: Any, wanted: int) -> list[list[float]]:

@@ -41,7 +41,7 @@ class SupabaseMemoryError(Exception):
     """
 
     default_message: str = "The memory could not do this."
-    default_hint: str = ""
+    default_hint: str = "Look into the log; if it stays, please report this."
 
     def __init__(self, message: str | None = None, *, code: str | None = None, hint: str | None = None) -> None:
         self.code = code
@@ -49,10 +49,14 @@ class SupabaseMemoryError(Exception):
         self.message = message or self.default_message
         super().__init__(self.message)
 
+    @property
+    def reason(self) -> str:
+        """The message, and the code if there is one."""
+        return f"{self.message} [{self.code}]" if self.code else self.message
+
     def __str__(self) -> str:
         """The message, the code if there is one, and the next action."""
-        code = f" [{self.code}]" if self.code else ""
-        return f"{self.message}{code} {self.hint}".rstrip()
+        return f"{self.reason} {self.hint}".rstrip()
 
 
 class InvalidInputError(SupabaseMemoryError, ValueError):
@@ -70,17 +74,24 @@ class ConfigurationError(SupabaseMemoryError, ValueError):
 
 
 class MissingDependencyError(ConfigurationError, ImportError):
-    """An extra of this package is needed and not installed."""
+    """An extra of this package, or a provider's own package, is needed and not installed.
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(
-            f"{feature} needs packages that are not installed.",
-            hint=f"Run: pip install 'langchain-supabase-memory[{extra}]'",
-        )
+    Args:
+        feature: What needs it.
+        extra: The extra.
+        package: The package, where it is none of an extra.
+    """
+
+    def __init__(self, feature: str, extra: str = "", *, package: str | None = None) -> None:
+        wanted = package or f"'langchain-supabase-memory[{extra}]'"
+        super().__init__(f"{feature} needs packages that are not installed.", hint=f"Run: pip install {wanted}")
 
 
 class SchemaError(SupabaseMemoryError):
     """The database does not match this release."""
+
+    default_message = "The database does not match this release."
+    default_hint = "Run `supabase-memory check`, which says what is missing, then `supabase-memory migrate`."
 
 
 class SchemaMissingError(SchemaError):
@@ -103,11 +114,14 @@ class MigrationConflictError(SchemaError):
     """What was applied to the database differs from what is asked for."""
 
     default_message = "The database was set up differently."
-    default_hint = "Use the same --dimensions as the first time, and unedited migration files."
+    default_hint = "Use the migration files of a release as they are, or begin with an empty database."
 
 
 class AccessError(SupabaseMemoryError):
     """The database refused this caller."""
+
+    default_message = "The database refused this caller."
+    default_hint = "Check the key or the password, and whose token is passed."
 
 
 class AuthenticationError(AccessError):
@@ -129,7 +143,8 @@ class PermissionDeniedError(AccessError):
 
     default_message = "The database does not permit this to this caller."
     default_hint = (
-        "A user's token reaches that user's own conversations only; a server uses the secret (service role) key."
+        "Beside a publishable key pass the signed-in user's access_token, which reaches that user's own conversations "
+        "only; a server uses the secret (service role) key, or a direct connection."
     )
 
 
@@ -174,7 +189,7 @@ class UnavailableError(SupabaseMemoryError):
     """
 
     default_message = "The database is not available."
-    default_hint = "Check the address and the network; the call is safe to repeat."
+    default_hint = "Check the address, the port and the network; the call is safe to repeat."
 
     def __init__(
         self,
@@ -201,6 +216,9 @@ _OF_ONE_CALL: Final = re.compile("(40|55)...|57014|XX000|429")
 """Codes of an `UnavailableError` that say nothing of the next call: SQLSTATEs, and the status of too many."""
 
 
+_CODE: Final = re.compile(r"[\w.-]{1,64}")
+
+
 class _Meaning(NamedTuple):
     """What a code or a status means: the class, and its own sentences where the class's would not be true."""
 
@@ -209,13 +227,19 @@ class _Meaning(NamedTuple):
     hint: str | None = None
 
 
-_NO_DATABASE: Final = _Meaning(UnavailableError, "The Data API has no connection to the database.")
+_AGAIN: Final = "Nothing is set up wrongly; the call is safe to repeat."
+_STATE: Final = "Look at the project's state in Supabase's dashboard; the call is safe to repeat."
+_FULL: Final = "Use a pooler and fewer workers, or a larger database; the call is safe to repeat."
+_SLOWER: Final = "Ask for less at once, or raise the role's statement_timeout; the call is safe to repeat."
+
+_NO_DATABASE: Final = _Meaning(UnavailableError, "The Data API has no connection to the database.", _STATE)
 _NO_API: Final = _Meaning(
     ConfigurationError,
     "There is no Data API at this address.",
-    'Check the project\'s url, and rest_path: "/rest/v1" on Supabase, "" for a bare PostgREST.',
+    'Check the project\'s url, without a path behind it, and rest_path: leave it out on Supabase, pass rest_path="" '
+    "for a bare PostgREST.",
 )
-_BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered in the database's place.")
+_BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered in the database's place.", _STATE)
 
 # The longest matching prefix wins. Sources: PostgreSQL's appendix A, PostgREST's error reference.
 _CODES: Final[dict[str, _Meaning]] = {
@@ -225,20 +249,28 @@ _CODES: Final[dict[str, _Meaning]] = {
     "28": _Meaning(AuthenticationError),  # invalid password or role
     "3D000": _Meaning(ConfigurationError),  # no such database
     "3F000": _Meaning(SchemaMissingError),  # no such schema
-    "40": _Meaning(UnavailableError, "The call met another one and was rolled back."),
+    "40": _Meaning(UnavailableError, "The call met another one and was rolled back.", _AGAIN),
     "42501": _Meaning(PermissionDeniedError),
+    # No such type: pgvector was moved, and the functions look where it was.
+    "42704": _Meaning(SchemaOutdatedError, "The memory's functions name what is not where they look for it."),
     "42883": _Meaning(SchemaMissingError),  # no such function
     "42P01": _Meaning(SchemaMissingError),  # no such table
-    "53": _Meaning(UnavailableError, "The database is out of connections, memory or disk."),
-    "55P03": _Meaning(UnavailableError, "What the call needs was locked for too long."),
-    "57": _Meaning(UnavailableError, "The database is starting up or shutting down."),
-    "XX000": _Meaning(UnavailableError, "The database failed inside; it does while its functions are replaced."),
-    "57014": _Meaning(UnavailableError, "The database broke the call off because it took too long."),
+    "53": _Meaning(UnavailableError, "The database is out of connections, memory or disk.", _FULL),
+    "55P03": _Meaning(UnavailableError, "What the call needs was locked for too long.", _AGAIN),
+    "57": _Meaning(UnavailableError, "The database is starting up or shutting down.", _STATE),
+    "XX000": _Meaning(
+        UnavailableError, "The database failed inside; it does while its functions are replaced.", _AGAIN
+    ),
+    "57014": _Meaning(UnavailableError, "The database broke the call off because it took too long.", _SLOWER),
     "PGRST000": _NO_DATABASE,
     "PGRST001": _NO_DATABASE,
     "PGRST002": _NO_DATABASE,
-    "PGRST003": _Meaning(UnavailableError, "The Data API had no connection to the database free in time."),
-    "PGRST106": _Meaning(ConfigurationError),  # schema not exposed
+    "PGRST003": _Meaning(UnavailableError, "The Data API had no connection to the database free in time.", _FULL),
+    "PGRST106": _Meaning(
+        ConfigurationError,
+        "The Data API does not expose the schema public.",
+        "Add public to the exposed schemas in the project's API settings.",
+    ),
     "PGRST125": _NO_API,  # no such path
     "PGRST202": _Meaning(SchemaMissingError),  # no such function
     "PGRST301": _Meaning(AuthenticationError),  # token not valid
@@ -256,11 +288,15 @@ _STATUSES: Final[dict[int, _Meaning]] = {
     401: _Meaning(AuthenticationError),
     403: _Meaning(PermissionDeniedError),
     404: _NO_API,
-    408: _Meaning(UnavailableError, "The server gave up waiting for the request."),
+    408: _Meaning(UnavailableError, "The server gave up waiting for the request.", _AGAIN),
     413: _Meaning(TooLargeError),
-    425: _Meaning(UnavailableError, "The server asks for the request once more, later."),
-    429: _Meaning(UnavailableError, "The server has had too many requests."),
-    500: _Meaning(UnavailableError, "The server failed before the database answered."),
+    425: _Meaning(UnavailableError, "The server asks for the request once more, later.", _AGAIN),
+    429: _Meaning(
+        UnavailableError,
+        "The server has had too many requests.",
+        "Send fewer at once; the call is safe to repeat later.",
+    ),
+    500: _Meaning(UnavailableError, "The server failed before the database answered.", _STATE),
     502: _BAD_GATEWAY,
     503: _BAD_GATEWAY,
     504: _BAD_GATEWAY,
@@ -290,6 +326,19 @@ def from_code(code: str | None) -> SupabaseMemoryError:
     return meaning.kind(meaning.message, code=code, hint=meaning.hint)
 
 
+def from_ours(code: str, message: str | None, hint: str | None) -> SupabaseMemoryError:
+    """The error that one of our own SQL functions raises, whose words hold no content.
+
+    Args:
+        code: Its code, `PT…`.
+        message: Its message.
+        hint: Its hint; the class's own where there is none.
+    """
+    kind = type(from_code(code))
+    said = [f"{text[:1].upper()}{text[1:]}." if text else None for text in (message, hint)]
+    return kind(said[0], code=code, hint=said[1])
+
+
 def from_status(status: int, retry_after_seconds: float | None = None) -> SupabaseMemoryError:
     """The error for an HTTP status that came with no code of the database's.
 
@@ -304,6 +353,139 @@ def from_status(status: int, retry_after_seconds: float | None = None) -> Supaba
     if issubclass(kind, UnavailableError):
         return kind(message, code=str(status), hint=hint, retry_after_seconds=retry_after_seconds)
     return kind(message, code=str(status), hint=hint)
+
+
+_WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
+    (
+        re.compile("startup parameter"),
+        _Meaning(
+            ConfigurationError,
+            "The pooler does not take a parameter of the connection string.",
+            "Take options= and other settings of the server out of it, or connect without the pooler.",
+        ),
+    ),
+    (
+        re.compile("response to SSL negotiation|expected authentication request"),
+        _Meaning(
+            ConfigurationError,
+            "What answers at this address is not Postgres.",
+            "Check host and port (5432, or 6543 of a pooler); for the project's url use SupabaseMemory.from_url.",
+        ),
+    ),
+    (
+        re.compile("does not support SSL"),
+        _Meaning(
+            ConfigurationError, "The server does not speak TLS.", "Take sslmode=require out of the connection string."
+        ),
+    ),
+    (
+        re.compile("certificate|SSL error", re.IGNORECASE),
+        _Meaning(
+            ConfigurationError,
+            "The server's certificate is not accepted.",
+            "Pass sslrootcert=… with the certificate from the database settings, or sslmode=require.",
+        ),
+    ),
+    (
+        re.compile("tenant (or user not found|identifier)|tenant/user|ENOTFOUND", re.IGNORECASE),
+        _Meaning(
+            AuthenticationError,
+            "The pooler knows no such project.",
+            "Behind a pooler the user is postgres.<project ref>, and the host names the project's region.",
+        ),
+    ),
+    (
+        re.compile("pg_hba"),
+        _Meaning(
+            AuthenticationError,
+            "Postgres does not let this user in from here.",
+            "Add ?sslmode=require to the connection string, and look at the project's network restrictions.",
+        ),
+    ),
+    (
+        re.compile("password|authentication|role … does not exist"),
+        _Meaning(
+            AuthenticationError,
+            "Postgres did not accept the user or the password.",
+            "Check both in the connection string; percent-encode special characters of the password.",
+        ),
+    ),
+    (
+        re.compile("database … does not exist"),
+        _Meaning(
+            ConfigurationError,
+            "There is no such database on this server.",
+            "Check the last part of the connection string; on Supabase it is postgres.",
+        ),
+    ),
+    (
+        re.compile("too many (clients|connections)|connection slots|[Mm]ax client"),
+        _Meaning(UnavailableError, "The database is out of connections.", _FULL),
+    ),
+    (
+        re.compile("[Cc]onnection refused|No such file"),
+        _Meaning(
+            UnavailableError,
+            "Postgres could not be reached: nothing listens at this host and port.",
+            "Check both, and that the server runs; the call is safe to repeat.",
+        ),
+    ),
+    (
+        re.compile("time(d )?out|unreachable|No route|Cannot assign"),
+        _Meaning(
+            UnavailableError,
+            "Postgres could not be reached: there is no way to this host, or no answer from it.",
+            "Check host, port and firewalls; Supabase's direct host db.<project ref>.supabase.co is IPv6 only: from a "
+            "network without IPv6 use the session pooler's connection string. The call is safe to repeat.",
+        ),
+    ),
+)
+"""What libpq says of a connection that failed, for which it gives no code; the first that fits."""
+
+
+def unconnected(words: str) -> SupabaseMemoryError:
+    """The error for a connection to Postgres that failed.
+
+    Args:
+        words: What libpq says; none of it is kept.
+    """
+    words = re.sub(r"\"[^\"]*\"|'[^']*'", "…", words)  # names, which may be anything
+    if re.search("resolve host|translate host name", words):
+        return unresolved(is_known_to_be_none=not re.search("[Tt]emporary failure|[Tt]ry again", words))
+    found = next((meaning for pattern, meaning in _WORDS if pattern.search(words)), None)
+    if found is None:
+        return UnavailableError("Postgres could not be reached.")
+    return found.kind(found.message, hint=found.hint)
+
+
+def unresolved(*, is_known_to_be_none: bool) -> SupabaseMemoryError:
+    """The error for a host whose name has no address.
+
+    Args:
+        is_known_to_be_none: Whether the name service says so, and has not only failed to answer.
+    """
+    if is_known_to_be_none:
+        return ConfigurationError(
+            "There is no host of this name.",
+            hint="Check the project ref in the address. A paused or deleted project has none; Supabase's direct host "
+            "db.<project ref>.supabase.co is IPv6 only: without IPv6 use the session pooler's connection string.",
+        )
+    return UnavailableError(
+        "The name service did not answer.", hint="Check the network's DNS; the call is safe to repeat."
+    )
+
+
+def code_of(error: BaseException) -> str | None:
+    """The code of any error, a provider's included, if it has one that is a short word or a status.
+
+    Args:
+        error: An error, of this package or another.
+    """
+    for name in ("code", "status_code", "status", "sqlstate"):
+        found = getattr(error, name, None)
+        if isinstance(found, (str, int)) and not isinstance(found, bool) and _CODE.fullmatch(str(found)):
+            return str(found)
+    return None
 
 
 def refused(constraint: str | None) -> InvalidInputError:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.checks import lasting
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.memory import opened
+from langchain_supabase_memory.settings import checked
 from langchain_supabase_memory.telemetry.logs import about_error
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.settings import Retention
 
@@ -28,7 +32,7 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
         retention: What is kept; the memory's by default, and without any only expired chunks go.
 
     Raises:
-        ConfigurationError: There is no time between two rounds.
+        ConfigurationError: There is no time between two rounds, or an argument is of another type than it must be.
 
     Example:
         ```python
@@ -39,15 +43,14 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
             task.cancel()
         ```
     """
-    if every <= timedelta():
-        raise ConfigurationError("every must be above zero.", hint="Pass timedelta(minutes=15), for example.")
+    opened(memory)
+    lasting("every", every, optional=False, example="timedelta(minutes=15)")
+    checked(retention=retention)
     while True:
         try:
             gone = await memory.aforget_expired(retention=retention)
             counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
             _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
-        except ConfigurationError:
-            raise
         except SupabaseMemoryError as error:
             _logger.error("A clean-up failed: %s", error, extra=about_error(error))
         except Exception as error:  # its text may hold anything

@@ -17,11 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
 if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
     from langchain_core.messages import BaseMessage
 
 S = TypeVar("S")
 T = TypeVar("T")
 
+
+SCHEMA: Final = "memory_schema"
+"""The function that says what a database is set up with; that it answers does not show that anything else will."""
 
 LITTLE: Final = 1000
 """The characters that text is read of in about three milliseconds."""
@@ -103,18 +108,20 @@ class Embed:
     Attributes:
         texts: What to embed; none of them is blank.
         is_query: Whether they are questions; some models embed those differently from what is searched.
+        seconds: How long somebody waits for them, in seconds, all tries included; `None` if nobody does.
     """
 
     texts: Sequence[str] = field(repr=False)  # repr=False: texts are content
     is_query: bool = False
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class Compute:
-    """What takes the processor milliseconds: beside an event loop it is done in a thread.
+    """What takes the processor milliseconds, or reads files once: beside an event loop it is done in a thread.
 
     Attributes:
-        function: What to call; it needs nothing from outside and changes nothing.
+        function: What to call; it needs nothing else from outside and changes nothing.
     """
 
     function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
@@ -144,7 +151,7 @@ def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
     try:
         return (yield Call(function, arguments))
     except SchemaMissingError as missing:
-        installed = yield Call("memory_schema")  # raises SchemaMissingError itself where there is none
+        installed = yield Call(SCHEMA)  # raises SchemaMissingError itself where there is none
         raise SchemaOutdatedError(
             f"The memory's schema in this database is of release {installed['version']} and has no {function} as "
             "this release calls it.",
@@ -173,31 +180,34 @@ def ask(
     return answer
 
 
-def embed(texts: Sequence[str], *, is_query: bool = False) -> Flow[list[list[float]]]:
+def embed(texts: Sequence[str], *, is_query: bool = False, seconds: float | None = None) -> Flow[list[list[float]]]:
     """The third innermost verb: a vector for each text.
 
     Args:
         texts: What to embed.
         is_query: Whether they are questions.
+        seconds: How long somebody waits for them; `None` if nobody does.
 
     Raises:
         EmbeddingError: The embedder failed, or its vectors are none.
     """
-    vectors: list[list[float]] = yield Embed(texts, is_query)
+    vectors: list[list[float]] = yield Embed(texts, is_query, seconds)
     return vectors
 
 
-def compute(function: Callable[[], T], characters: int) -> Flow[T]:
+def compute(function: Callable[[], T], characters: int, *, kept: Sequence[_lru_cache_wrapper[Any]] = ()) -> Flow[T]:
     """The fourth innermost verb: a value that takes the processor long, if what it is made from is long.
 
     Args:
-        function: What to call; it needs nothing from outside and changes nothing.
+        function: What to call; it needs nothing from outside but what is in `kept`, and changes nothing.
         characters: About how many it reads. Of few it is computed at once: a thread would take longer.
+        kept: What it reads from files, and keeps: functions without arguments behind `functools.cache`. As long as one
+            of them was never called, this is computed beside the event loop, however few the characters are.
 
     Returns:
         What it returns.
     """
-    if characters < LITTLE:
+    if characters < LITTLE and all(each.cache_info().currsize for each in kept):
         return function()
     value: T = yield Compute(function)
     return value

@@ -12,11 +12,14 @@ from langchain_supabase_memory import branch as branches
 from langchain_supabase_memory import conversations, summaries, turns
 from langchain_supabase_memory.alignment import aligned, spoken
 from langchain_supabase_memory.branch import ALONE, Lineage, Record
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.load import VIA, context, index_now, referring
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.guard import Guard, Task
 from langchain_supabase_memory.messages import codec, content
 from langchain_supabase_memory.models import SummaryResult
+from langchain_supabase_memory.recall.search import RECALL_SCOPES
+from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.telemetry.alerts import alert, is_poor, of_quality
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey, Reference
     from langchain_supabase_memory.recall.search import RecallScope
-    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+    from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
 
 EVENT: Final = "supabase_memory.context"
 """The type of the custom stream event that carries a pack's report."""
@@ -255,6 +258,7 @@ class Loader:
         policy: When and how a summary is made.
         references: Whether a turn that the user points at is put before their message.
         recall: Where to recall from what fits the user's message; `None` for nothing.
+        retention: What is kept; the memory's by default.
     """
 
     guard: Guard
@@ -262,6 +266,7 @@ class Loader:
     policy: SummaryPolicy
     references: bool = True
     recall: RecallScope | None = None
+    retention: Retention | None = None
 
     def load(self, key: ConversationKey, run: Thread, writer: Callable[[Any], None]) -> ContextPack | None:
         """The pack; `None` if the memory failed."""
@@ -293,6 +298,8 @@ class Loader:
 
     def _tell(self, key: ConversationKey, pack: ContextPack | None, writer: Callable[[Any], None]) -> None:
         """Say that a worker summarises the conversation, or is awaited; not where it is done here."""
+        if pack is not None:
+            self.guard.memory.causes.look_at(pack, has_writer=self._is_done_here)
         if pack is None or (pack.due and self._is_done_here):
             return
         if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
@@ -348,7 +355,7 @@ class Loader:
             branch=run.branch,
             lineage=run.lineage,
             waiting=[message for message, _ in self.guard.memory.outbox.waiting(key)],
-            retention=self.guard.memory.retention,
+            retention=self.retention or self.guard.memory.retention,
             recalling=query,
             prepared=False,
         )
@@ -379,12 +386,15 @@ _UNINDEXED: Final = Task("Older messages could not be indexed; they are not reca
 _UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
 
 
-def recall_scope(recall: RecallScope | bool | None, memory: SupabaseMemory) -> RecallScope | None:
-    """Where a graph recalls from: as it was said; by default the conversation, if the memory has an embedder."""
-    if recall is None:
-        recall = memory.embeddings is not None
-    if isinstance(recall, bool):
-        return "conversation" if recall else None
+def recall_scope(recall: RecallScope | Inherited | None, memory: SupabaseMemory) -> RecallScope | None:
+    """Where a graph recalls from: as it was said, or as its memory does.
+
+    Raises:
+        ConfigurationError: It is none of the choices.
+    """
+    if isinstance(recall, Inherited):
+        return memory.recall_scope
+    choice("recall", recall, RECALL_SCOPES, optional=True, more="None")
     return recall
 
 

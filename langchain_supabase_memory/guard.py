@@ -7,13 +7,17 @@ import copy
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
+from langchain_supabase_memory.checks import choice, number
 from langchain_supabase_memory.deadline import within
 from langchain_supabase_memory.errors import (
+    AccessError,
     ConfigurationError,
     InvalidInputError,
+    MigrationConflictError,
     OutboxFullError,
+    SchemaError,
     SupabaseMemoryError,
     UnavailableError,
 )
@@ -30,22 +34,56 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
-OnError: TypeAlias = Literal["log", "raise"] | Callable[[SupabaseMemoryError], None]
-"""What happens when the memory fails: it is logged, or also raised, or also handed to a function."""
+OnError: TypeAlias = Literal["setup", "log", "raise"] | Callable[[SupabaseMemoryError], None]
+"""What happens when the memory fails: it is logged, and beside that
+
+- `"setup"`: raised, if it can only be a mistake in the set-up: a wrong key, password or address, no schema or one of
+  another release, a permission that the memory's own key lacks. That holds until the database has answered once in
+  this process; from then on, and for everything else, the agent answers without memory. What the database says of a
+  user's own token is never such a mistake.
+- `"log"`: nothing.
+- `"raise"`: raised.
+- a function: handed to it.
+"""
+
+_OF_THE_SETUP: Final = (AccessError, ConfigurationError, SchemaError)
 
 
-def failed(error: SupabaseMemoryError, what: str, key: ConversationKey, on_error: OnError) -> None:
+def failed(
+    error: SupabaseMemoryError, what: str, key: ConversationKey, on_error: OnError, memory: SupabaseMemory
+) -> None:
     """Log a failure with user, agent and thread and without content, then do as `on_error` says.
 
     Raises:
-        SupabaseMemoryError: `error`, with `"raise"`.
+        SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a mistake in the set-up.
     """
     ids = (key.user_id, key.agent_id, key.thread_id)
     _logger.error("%s (user %r, agent %r, thread %r): %s", what, *ids, error, extra=about(key, error))
-    if on_error == "raise":
+    if is_raised(error, on_error, memory):
         raise error
     if callable(on_error):
         on_error(error)
+
+
+def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bool:
+    """Whether a failure is raised and not only logged.
+
+    Args:
+        error: The failure.
+        on_error: What the application chose.
+        memory: The memory that failed.
+    """
+    if on_error != "setup":
+        return on_error == "raise"
+    if isinstance(error, MigrationConflictError) or not isinstance(error, _OF_THE_SETUP):
+        return False
+    if isinstance(error, AccessError) and memory.transport.acts_as_user:
+        return False
+    if isinstance(error, ConfigurationError) and not any(
+        cause.part == "database" and cause.reason == error.message for cause in memory.causes.standing
+    ):
+        return False  # something else than the database refused, such as a rule of redaction
+    return not memory.causes.has_worked("database")
 
 
 def ours(error: Exception) -> SupabaseMemoryError:
@@ -63,8 +101,8 @@ def checked(on_error: OnError) -> OnError:
     Raises:
         ConfigurationError: It is not.
     """
-    if on_error not in ("log", "raise") and not callable(on_error):
-        raise ConfigurationError("on_error is none of the choices.", hint='Pass "log", "raise" or a function.')
+    if not callable(on_error):
+        choice("on_error", on_error, ("setup", "log", "raise"), more="a function")
     return on_error
 
 
@@ -86,7 +124,7 @@ class Guard:
 
     Args:
         memory: The memory.
-        model: The summary model, if it is not the memory's.
+        model: The summary model; `None` for none.
         on_error: What happens when the memory fails.
         deadline_seconds: How long one operation of the memory may take, in seconds.
 
@@ -97,10 +135,9 @@ class Guard:
     def __init__(
         self, memory: SupabaseMemory, model: SummaryModel | None, on_error: OnError, deadline_seconds: float
     ) -> None:
-        if deadline_seconds <= 0:
-            raise ConfigurationError("deadline_seconds must be above 0.", hint="10 is the default.")
+        number("deadline_seconds", deadline_seconds, optional=False, example=10)
         self.memory = memory
-        self.model = model or memory.model
+        self.model = model
         self.deadline_seconds = deadline_seconds
         self._on_error = checked(on_error)
 
@@ -118,7 +155,7 @@ class Guard:
 
         Raises:
             InvalidInputError: Something passed is no message.
-            SupabaseMemoryError: It failed, with `on_error="raise"`.
+            SupabaseMemoryError: It failed, and `on_error` says that it is raised.
         """
         try:
             return within(seconds or self.deadline_seconds, lambda: self.memory.run(flow, model=self.model))
@@ -140,14 +177,14 @@ class Guard:
 
         Args:
             listener: Is handed each failure, before a function given as `on_error` is.
-            raises: Whether a failure is raised all the same, with `on_error="raise"`.
+            raises: Whether a failure is raised all the same, where `on_error` says so.
         """
 
         def on_error(error: SupabaseMemoryError) -> None:
             listener(error)
             if callable(self._on_error):
                 self._on_error(error)
-            elif raises and self._on_error == "raise":
+            elif raises and is_raised(error, self._on_error, self.memory):
                 raise error
 
         twin = copy.copy(self)
@@ -163,4 +200,4 @@ class Guard:
             error = full
         if isinstance(error, TimeoutError):
             error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
-        failed(ours(error), task.failure, key, self._on_error)
+        failed(ours(error), task.failure, key, self._on_error, self.memory)

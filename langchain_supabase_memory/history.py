@@ -1,53 +1,73 @@
 """`SupabaseChatMessageHistory`: the store of `RunnableWithMessageHistory`, and of code written for LangChain histories.
 
+LangChain deprecates both base classes since 1.x and removes them in 2.0: new code takes the middleware or the nodes.
+
 `RunnableWithMessageHistory` reads the history when a run begins and may read it again when the run ends, to tell what
 is new by position; and it swallows the error of a failed write. So one instance serves the same snapshot until it
-writes, messages are stored by id so that a repeated history is not stored twice, and a failed write, whatever was
-raised, is kept in order in the memory's outbox, logged, and shown to whoever asks.
+writes. What was served is not taken in again, and what is stored is not replaced: a prompt holds cut and repaired
+copies, and a runnable may hand back all that it was given. A failed write, whatever was raised, is kept in order in
+the memory's outbox, logged, and shown to whoever asks.
 
-The base class leaves `langchain-core` in 2.0, so this module is imported only when it is asked for.
+This module is imported only when it is asked for, since it cannot be imported where the base class is gone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_supabase_memory import conversations
+from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.context.load import unread
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.guard import OnError, checked, failed, ours
+from langchain_supabase_memory.graph import Loader, Thread
+from langchain_supabase_memory.guard import Guard, OnError, Task, failed, ours
+from langchain_supabase_memory.memory import SupabaseMemory, opened
 from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.settings import INHERITED, Inherited
+from langchain_supabase_memory.settings import checked as checked_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from langchain_core.messages import BaseMessage
 
+    from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.settings import Retention
+    from langchain_supabase_memory.settings import ContextBudget, Retention
+
+_UNREAD: Final = Task("The history could not be read; it is taken to hold only what waits to be stored")
 
 
 class SupabaseChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one conversation, as LangChain's histories are.
+    """The messages of one conversation, as LangChain's histories are; what it serves stays within a budget.
 
     Make one for each run (it costs nothing: no connection, no query), over a memory that the process shares.
 
+    What it serves is a context pack without the question, which a history is not told: older messages as a fenced
+    summary, the recent ones verbatim, the board; nothing is recalled. The question comes on top of the budget. A
+    summary that is due is made first, as before any answer. To show or export what was said, use `budget=None` or
+    `SupabaseMemory.read`.
+
     Args:
-        session_id: The conversation's thread: any string of 1 to 512 characters.
+        session_id: The conversation's thread: any string of 1 to 512 bytes.
         memory: Where it is stored.
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
-        max_messages: Serve only the newest so many; `None` means all.
+        budget: The most that is served; the memory's by default. `None` serves all messages as they are stored, and
+            the prompt grows with them.
         retention: How long, or how many turns, are kept; the memory's by default.
         on_error: What happens when a read or a write fails after its retries. A read that fails gives what waits to be
             stored, and no more. Messages of a write that fails are kept in the memory's outbox, and stored before the
             next write to this conversation or by `memory.flush()`. In every case the failure is logged with user and
-            session and without content; `"raise"` also raises it, a function also receives it.
+            session and without content. By default (`"setup"`) a mistake in the set-up is also raised at the first
+            call; `"raise"` raises every failure, a function receives it; see `guard.OnError`.
+        deadline_seconds: How long one read may take, in seconds; making a summary has its own time.
 
     Raises:
         InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+        ConfigurationError: An argument is of another type than it must be.
 
     Example:
         ```python
@@ -64,16 +84,27 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
-        max_messages: int | None = None,
+        budget: ContextBudget | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        on_error: OnError = "log",
+        on_error: OnError = "setup",
+        deadline_seconds: float = 10.0,
     ) -> None:
-        self._memory = memory
+        if isinstance(session_id, SupabaseMemory):
+            raise wrong(
+                "session_id",
+                "the session's id, and the memory comes after it",
+                session_id,
+                'Pass SupabaseChatMessageHistory("session-1", memory).',
+            )
+        self._memory = opened(memory)
+        checked_settings(budget=None if isinstance(budget, Inherited) else budget, retention=retention)
         self._key = memory.key(session_id, user_id, agent_id)
-        self._max_messages = max_messages
         self._retention = retention or memory.retention
-        self._on_error = checked(on_error)
-        self._snapshot: list[Mapping[str, Any]] | None = None
+        self._on_error = on_error
+        self._guard = Guard(memory, memory.model, on_error, deadline_seconds).heard(self._heard, raises=True)
+        bounds = memory.budget if isinstance(budget, Inherited) else budget
+        self._loader = None if bounds is None else Loader(self._guard, bounds, memory.policy, retention=self._retention)
+        self._snapshot: list[BaseMessage] | None = None
         self.last_error: SupabaseMemoryError | None = None
         """The error of the newest read or write that failed; `None` after a write that succeeded."""
 
@@ -92,13 +123,29 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         """The messages, oldest first: the same until this instance writes, and fresh objects at each read.
 
         Raises:
-            SupabaseMemoryError: They could not be read, with `on_error="raise"`.
+            SupabaseMemoryError: They could not be read, and `on_error` says that it is raised.
         """
-        return self._memory.run(self._read())
+        snapshot = self._snapshot
+        if snapshot is None:
+            if self._loader is None:
+                snapshot = self._whole(self._guard.run(self._rows(), _UNREAD, self._key))
+            else:
+                pack = self._loader.load(self._key, _NOBODY_ASKS, _nobody_listens)
+                snapshot = self._memory.run(self._bounded(pack, self._loader.budget))
+            self._snapshot = snapshot
+        return [message.model_copy(deep=True) for message in snapshot]
 
     async def aget_messages(self) -> list[BaseMessage]:
         """The async twin of `messages`."""
-        return await self._memory.arun(self._read())
+        snapshot = self._snapshot
+        if snapshot is None:
+            if self._loader is None:
+                snapshot = self._whole(await self._guard.arun(self._rows(), _UNREAD, self._key))
+            else:
+                pack = await self._loader.aload(self._key, _NOBODY_ASKS, _nobody_listens)
+                snapshot = await self._memory.arun(self._bounded(pack, self._loader.budget))
+            self._snapshot = snapshot
+        return [message.model_copy(deep=True) for message in snapshot]
 
     def add_message(self, message: BaseMessage) -> None:
         """Store one message; see `add_messages`."""
@@ -107,13 +154,16 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages, behind those of failed writes, in one round trip.
 
+        A history adds: what was served, or is stored already under the same id, stays as it is stored.
+
         Args:
             messages: LangChain messages; those without an id get one, on the object itself.
 
         Raises:
             InvalidInputError: Something passed is no message; or the database refuses one of those in the outbox.
             OutboxFullError: The write failed, and too many earlier ones wait already.
-            SupabaseMemoryError: The write failed, with `on_error="raise"`; the messages are in the outbox.
+            SupabaseMemoryError: The write failed, and `on_error` says that it is raised; the messages are in the
+                outbox.
         """
         self._memory.run(self._write(messages))
 
@@ -146,36 +196,51 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
 
     __str__ = __repr__
 
-    def _read(self) -> Flow[list[BaseMessage]]:
-        if self._snapshot is None:
-            failure = None
-            try:
-                rows = yield from conversations.read_rows(self._key, last=self._max_messages, retention=self._retention)
-                snapshot = [row["payload"] for row in rows]
-            except Exception as error:
-                failure, snapshot = ours(error), []
-            if failure is not None:
-                self.last_error = failure
-                failed(failure, "A read failed; the history is taken to be empty", self._key, self._on_error)
-            self._snapshot = snapshot
-        stored = [codec.from_payload(payload) for payload in self._snapshot]
-        known = {message.id for message in stored}
-        waiting = [message for message, _ in self._memory.outbox.waiting(self._key) if message.id not in known]
-        return [*stored, *(message.model_copy(deep=True) for message in waiting)]
+    def _rows(self) -> Flow[list[BaseMessage]]:
+        rows = yield from conversations.read_rows(self._key, retention=self._retention)
+        return codec.from_payloads([row["payload"] for row in rows])
+
+    def _whole(self, stored: list[BaseMessage] | None) -> list[BaseMessage]:
+        """All messages, and those that wait to be stored."""
+        listed = stored or []
+        known = {message.id for message in listed}
+        return [*listed, *(message for message in self._waiting if message.id not in known)]
+
+    def _bounded(self, pack: ContextPack | None, budget: ContextBudget) -> Flow[list[BaseMessage]]:
+        """The messages of a pack; of what waits to be stored, where there is none."""
+        return (pack or (yield from unread(self._key, budget, self._waiting))).messages
+
+    @property
+    def _waiting(self) -> list[BaseMessage]:
+        return [message for message, _ in self._memory.outbox.waiting(self._key)]
+
+    def _heard(self, error: SupabaseMemoryError) -> None:
+        self.last_error = error
 
     def _write(self, messages: Sequence[BaseMessage]) -> Flow[None]:
-        batch = codec.checked(messages)
+        served = {message.id for message in self._snapshot or () if message.id is not None}
+        # What was served may come back changed, and from the outbox it would replace what is stored.
+        batch = [message for message in codec.checked(messages) if message.id not in served]
         codec.ensure_ids(batch)
         self._snapshot = None
         failure = None
         try:
-            yield from self._memory.deliver(self._key, batch, retention=self._retention)
+            yield from self._memory.deliver(self._key, batch, replace=False, retention=self._retention)
         except Exception as error:
             failure = ours(error)
             self._memory.outbox.keep(self._key, batch)
         self.last_error = failure
         if failure is None:
             return
-        failed(failure, f"A write failed; {self.pending} messages wait in the outbox", self._key, self._on_error)
+        what = f"A write failed; {self.pending} messages wait in the outbox"
+        failed(failure, what, self._key, self._on_error, self._memory)
         if isinstance(failure, InvalidInputError):
             raise failure
+
+
+_NOBODY_ASKS: Final = Thread([], [], [])
+"""A history is not told what is asked, nor what a graph's state holds."""
+
+
+def _nobody_listens(_: object) -> None:
+    """In the place of a graph's stream."""

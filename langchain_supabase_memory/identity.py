@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.models import check_id
 from langchain_supabase_memory.recall.search import RecallScope, Scope
 
 if TYPE_CHECKING:
@@ -24,11 +25,19 @@ class Bound:
         user_id: The owner.
         agent_id: The agent.
         project_id: What a chain of responses must not cross, beside the thread.
+
+    Raises:
+        InvalidInputError: An id that is bound is not a usable string: an empty one would leave the choice to the run.
     """
 
     user_id: str | None = None
     agent_id: str | None = None
     project_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("user_id", "agent_id", "project_id"):
+            if getattr(self, name) is not None:
+                check_id(name, getattr(self, name))
 
     def key(
         self, memory: SupabaseMemory, config: RunnableConfig | None, runtime: Any, thread_id: str | None = None
@@ -36,7 +45,8 @@ class Bound:
         """The conversation of a run.
 
         The thread is `configurable["thread_id"]`. The owner is, in this order: the one that was bound, the user whom
-        LangGraph's server authenticated, `user_id` of the run's context, `configurable["user_id"]`, the memory's.
+        LangGraph's server authenticated, `user_id` of the run's context, `configurable["user_id"]`, the memory's. Of
+        what a run says, the server's own word among it, an empty id is none.
 
         The server's user is an object that the server made: what a client wrote under `langgraph_auth_user` is a
         mapping, and counts for nothing. The context and the configuration are the application's word: where they come
@@ -52,10 +62,8 @@ class Bound:
         Raises:
             InvalidInputError: No thread or nobody is named.
         """
-        configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
         if thread_id is None:
-            thread_id = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
-            thread_id = thread_id or configurable.get("thread_id")
+            thread_id = present_thread(config, runtime)
         if thread_id is None:
             raise InvalidInputError(
                 "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
@@ -103,6 +111,13 @@ def running() -> tuple[RunnableConfig | None, Any]:
         return get_config(), get_runtime()
     except RuntimeError:
         return None, None
+
+
+def present_thread(config: RunnableConfig | None, runtime: Any) -> str | None:
+    """The thread of a run; `None` if it has none."""
+    configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    known = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
+    return known or configurable.get("thread_id") or None
 
 
 def said(name: str, config: RunnableConfig | None, runtime: Any) -> Any:

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import cues
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.segments import APART, Before, Placed, placed
 from langchain_supabase_memory.chunks.units import Said, Unit, texts, units
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
 _IDS: Final = uuid.UUID("5b7c4d0e-6d0a-4c39-9a3e-1f6c0a9d2b11")
 _REEMBEDDED: Final = 100
 """How many chunks are embedded anew in one transaction."""
+_BEGINNING: Final = (-1, 0)
+"""Before the first place and part."""
 _PATIENCE: Final = 5
-"""After so many failures in a row, what an embedder refuses is found by its words alone."""
+"""After so many failures in a row, texts are embedded one by one."""
+_FEW: Final = 8
+"""How many are tried one by one in one transaction."""
 
 
 def index(
@@ -40,20 +45,23 @@ def index(
     model: str | None,
     patient: bool = True,
     most_batches: int | None = None,
+    seconds: float | None = None,
 ) -> Flow[IndexResult]:
     """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
+
+    What was said is found by its words at once. Vectors are for an embedder to give: what it does not give, because
+    there is none or because it fails, whoever indexes next with an embedder fills in.
 
     Args:
         key: The conversation; one that does not exist has nothing to index.
         policy: How.
         model: The embedder's name; `None` without one.
-        patient: Whether to wait after an earlier failure.
-        most_batches: The most batches that are indexed now; `None` means all.
+        patient: Whether an embedder that failed is asked again only when its time has come.
+        most_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
+        seconds: How long somebody waits for the vectors of one batch, in seconds; `None` if nobody does.
 
     Returns:
-        What was done. An embedder that failed is no error: nothing is changed, and the next try comes later. After five
-        failures in a row, what it refuses is indexed by its words alone, so that one message does not hold up all that
-        follow; `reembed` makes up for it.
+        What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
 
     Raises:
         MigrationConflictError: What is stored was embedded by another model.
@@ -61,6 +69,7 @@ def index(
     """
     made = batches = 0
     failed: str | None = None
+    asked = model  # until it fails, or while it is not to be asked
     while True:
         pending = yield from call("memory_pending_chunks", {**named(key), "p_model": model, "p_messages": policy.batch})
         if pending is None:
@@ -68,11 +77,12 @@ def index(
         through = pending["through_sequence"]
         if pending.get("opted_out"):
             return IndexResult(through, made, opted_out=True)
+        waiting = patient and pending["waiting"]
+        if waiting:
+            asked = None
         said = [Said.from_row(row) for row in pending["messages"]]
         yield from set_aside(key, codec.strange(pending["messages"], [each.message for each in said]))
         stale = pending["stale"] or []
-        if patient and pending["waiting"] and (said or stale):
-            return IndexResult(through, made, waiting=True)
         before = pending["before"]
         make = partial(
             units,
@@ -82,20 +92,16 @@ def index(
             after_question=before is not None and before["is_question"],
             importance=policy.importance,
         )
-        fresh, taken = yield from compute(make, sum(content.characters(each.message) for each in said))
+        fresh, taken = yield from compute(make, sum(content.characters(each.message) for each in said), kept=cues.KEPT)
         if not taken and not stale:
-            return IndexResult(through, made)  # nothing, or calls that wait for their results
+            break  # nothing, or calls that wait for their results
         anew = [(_again(row, policy), Placed(row["place"], row["segment"], None)) for row in stale]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
-        embedded = model
         try:
-            vectors = yield from _vectors(all_units, model)
+            vectors = yield from _vectors(all_units, asked, seconds)
         except EmbeddingError as error:
-            if pending["failures"] < _PATIENCE:
-                yield from _failed(key, error.message)
-                return IndexResult(through, made, failed=error.message)
-            embedded, failed = None, error.message
-            vectors = yield from _vectors(all_units, None)
+            asked, failed = None, error.reason
+            vectors = yield from _vectors(all_units, None, None)
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = placed(fresh, firsts, _before(before), pause=policy.pause, most_tokens=policy.max_segment_tokens)
         groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
@@ -111,34 +117,44 @@ def index(
                     row for found, place in groups for row in _rows(found, place, pending["conversation_id"], vectors)
                 ],
                 "p_stale": [row["place"] for row in stale],
-                "p_model": embedded,
+                "p_model": asked,
                 "p_max_age": None if policy.max_age is None else policy.max_age.total_seconds(),
                 "p_language": policy.language,
             },
         )
+        through = commit["through_sequence"]
         if not commit["committed"]:
-            return IndexResult(commit["through_sequence"], made, failed=failed, overtaken=True)
+            return IndexResult(through, made, failed=failed, overtaken=True)
         made += commit["chunks"]
         batches += 1
         if (not pending["more"] and len(stale) < policy.batch) or batches == most_batches:
-            return IndexResult(commit["through_sequence"], made, failed=failed)
+            break
+    if failed is not None:
+        yield from _failed(key, failed)
+        return IndexResult(through, made, failed=failed)
+    place = pending["unembedded_from"]
+    if place is None or asked is None:
+        return IndexResult(through, made, waiting=waiting and place is not None)
+    embedded, failed = yield from _filled(key, asked, place, pending["failures"], most_batches, seconds)
+    return IndexResult(through, made, failed=failed, embedded=embedded)
 
 
-def due(*, user_id: str | None = None, messages: int = 0) -> Flow[list[ConversationKey]]:
+def due(*, user_id: str | None = None, messages: int = 0, vectors: bool = False) -> Flow[list[ConversationKey]]:
     """The conversations of which more than so many messages are not indexed yet, or an edited one is.
 
     Args:
         user_id: Only this user's; `None` means everybody's that the caller may see.
         messages: How many do not matter.
+        vectors: Whether those are due, too, of which chunks lack a vector.
     """
-    return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id}))
+    return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id, "p_vectors": vectors}))
 
 
 def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
     """The chunks of a conversation that are not expired, in order."""
     found: list[Chunk] = []
     while True:
-        page, more = yield from _page(key, found[-1] if found else None, PAGE, None)
+        page, more = yield from _page(key, (found[-1].place, found[-1].part) if found else _BEGINNING, PAGE, None)
         found += page
         if not more:
             return found
@@ -159,24 +175,86 @@ def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int
         EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
     """
     made = 0
-    last: Chunk | None = None
+    after = _BEGINNING
     while True:
-        page, more = yield from _page(key, last, _REEMBEDDED, model)
+        page, more = yield from _page(key, after, _REEMBEDDED, model)
         vectors = (yield from embed([each.content for each in page])) if page else []
-        rows = [
-            {"id": each.id, "place": each.place, "part": each.part, "embedding": vector}
-            for each, vector in zip(page, vectors, strict=True)
-        ]
-        is_last = not more
-        is_complete = not drop
-        if rows or (is_last and drop):
-            arguments = {**named(key), "p_model": model, "p_embeddings": rows, "p_drop": drop and is_last}
-            answer = yield from call("memory_reembed", arguments)
-            made += answer["embedded"]
-            is_complete = is_complete or answer["complete"]
-        if is_last and is_complete:
-            return made
-        last = None if is_last else page[-1]  # from the beginning, if others were indexed meanwhile without this model
+        after = (page[-1].place, page[-1].part) if page else after
+        embedded, is_complete = yield from _stored(
+            key, model, list(zip(page, vectors, strict=True)), after, drop=drop and not more
+        )
+        made += embedded
+        if not more:
+            if not drop or is_complete:
+                return made
+            after = _BEGINNING  # others were indexed meanwhile without this model
+
+
+def _filled(
+    key: ConversationKey, model: str, place: int, failures: int, most_pages: int | None, seconds: float | None
+) -> Flow[tuple[int, str | None]]:
+    """Embed the chunks from a place on that lack a vector: how many got one, and why it stopped before its end.
+
+    An embedder that has failed often in a row may be refusing one text only: then they are tried one by one, and what
+    alone is refused is passed by.
+    """
+    made = 0
+    after = (place, 0)
+    singly = failures >= _PATIENCE
+    for number in count(1):
+        page, more = yield from _page(key, after, _FEW if singly else _REEMBEDDED, model)
+        try:
+            if singly:
+                rows = yield from _accepted(page, seconds)
+            else:
+                texts = [each.content for each in page]
+                rows = list(zip(page, (yield from embed(texts, seconds=seconds)) if page else [], strict=True))
+        except EmbeddingError as error:
+            yield from _failed(key, error.reason)
+            return made, error.reason
+        after = (page[-1].place, page[-1].part) if page else after
+        embedded, _ = yield from _stored(key, model, rows, after)
+        made += embedded
+        if not more or number == most_pages:
+            return made, None
+    raise AssertionError("count ends never")
+
+
+def _accepted(page: Sequence[Chunk], seconds: float | None) -> Flow[list[tuple[Chunk, list[float]]]]:
+    """The chunks that an embedder takes, each with its vector.
+
+    Raises:
+        EmbeddingError: It takes none of them.
+    """
+    taken: list[tuple[Chunk, list[float]]] = []
+    refusal = None
+    for each in page:
+        try:
+            (vector,) = yield from embed([each.content], seconds=seconds)
+        except EmbeddingError as error:
+            refusal = error
+        else:
+            taken.append((each, vector))
+    if refusal is not None and not taken:
+        raise refusal
+    return taken
+
+
+def _stored(
+    key: ConversationKey,
+    model: str,
+    embedded: Sequence[tuple[Chunk, list[float]]],
+    after: tuple[int, int],
+    *,
+    drop: bool = False,
+) -> Flow[tuple[int, bool]]:
+    """Store vectors, and that up to a place and part none is lacking: how many, and whether all of the model are."""
+    rows = [{"id": each.id, "place": each.place, "part": each.part, "embedding": vector} for each, vector in embedded]
+    place = {"p_place": after[0], "p_part": after[1]}
+    answer = yield from call(
+        "memory_reembed", {**named(key), "p_model": model, "p_embeddings": rows, "p_drop": drop, **place}
+    )
+    return answer["embedded"], answer["complete"]
 
 
 def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
@@ -186,9 +264,11 @@ def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
     return Chunk(**{**fields, **times, **found})
 
 
-def _page(key: ConversationKey, last: Chunk | None, limit: int, lacking: str | None) -> Flow[tuple[list[Chunk], bool]]:
-    """The next chunks, and whether there are more."""
-    place = {} if last is None else {"p_place": last.place, "p_part": last.part}
+def _page(
+    key: ConversationKey, after: tuple[int, int], limit: int, lacking: str | None
+) -> Flow[tuple[list[Chunk], bool]]:
+    """The next chunks after a place and part, and whether there are more."""
+    place = {"p_place": after[0], "p_part": after[1]}
     page = yield from call("memory_chunks", {**named(key), **place, "p_limit": limit, "p_lacking": lacking})
     return [chunk(row) for row in page["chunks"]], page["more"]
 
@@ -220,14 +300,14 @@ def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
     return found
 
 
-def _vectors(made: Sequence[Unit], model: str | None) -> Flow[dict[int, list[list[float]]]]:
+def _vectors(made: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
     """The vectors of each unit's parts, by the number of its first message."""
     # What is not to be remembered is shown to no embedder; at the commit it is left out.
     shown = [unit for unit in made if not unit.hidden]
     said = texts(shown)
     found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in made}
     if model is not None and said:
-        vectors = iter((yield from embed(said)))
+        vectors = iter((yield from embed(said, seconds=seconds)))
         found |= {unit.messages[0].sequence: [next(vectors) for _ in unit.parts] for unit in shown}
     return found
 
@@ -271,4 +351,4 @@ def _failed(key: ConversationKey, reason: str) -> Flow[None]:
     try:
         yield from call("memory_fail_index", {**named(key), "p_error": reason})
     except SupabaseMemoryError:
-        return  # the note is only for patience; that it failed is said to the caller
+        return  # the note is for patience and for `status`; that it failed is said to the caller

@@ -249,9 +249,7 @@ def _embed_puts(puts: Sequence[_Put | dict[str, Any]], index: Index) -> Flow[Non
         _width(made, index)
     except EmbeddingError as error:
         counts = {"memory_items": len(waiting), "memory_error": type(error).__name__}
-        _logger.error(
-            "%d items were stored without vectors; call reindex() later. %s", len(waiting), error, extra=counts
-        )
+        _logger.info("%d items were stored without vectors; call reindex() later", len(waiting), extra=counts)
         return
     vectors = dict(zip(flat, made, strict=True))
     for put in waiting:
@@ -268,7 +266,7 @@ def _embed_queries(operations: Sequence[dict[str, Any]], index: Index) -> Flow[N
         made = yield from embed(flat, is_query=True)
         _width(made, index)
     except EmbeddingError as error:
-        _logger.error("A search went by words alone. %s", error, extra={"memory_error": type(error).__name__})
+        _logger.info("A search went by words alone", extra={"memory_error": type(error).__name__})
         return
     vectors = dict(zip(flat, made, strict=True))
     for each in asked:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -11,20 +12,24 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_supabase_memory import boards, conversations, indexing, summaries, summary_recall, turns, work
 from langchain_supabase_memory.boards.verbs import Boards
 from langchain_supabase_memory.branch import Records
+from langchain_supabase_memory.checks import choice, known, wrong
 from langchain_supabase_memory.complete_summary import CompleteSummary, complete_summary
 from langchain_supabase_memory.context.cover import coverage
 from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.context.recalled import Recalling
 from langchain_supabase_memory.controls import Controls
+from langchain_supabase_memory.conversations import MessageBounds
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
 from langchain_supabase_memory.errors import (
+    ConfigurationError,
     InvalidInputError,
     SchemaOutdatedError,
     SupabaseMemoryError,
     TooLargeError,
 )
-from langchain_supabase_memory.flow import Ask, Compute, Embed, Flow, Step, call
+from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.flow import LITTLE, SCHEMA, Ask, Compute, Embed, Flow, Step, call, compute
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.messages.redaction.redactor import redactor
 from langchain_supabase_memory.models import (
@@ -37,7 +42,7 @@ from langchain_supabase_memory.models import (
 )
 from langchain_supabase_memory.outbox import Outbox, Waiting
 from langchain_supabase_memory.recall import search
-from langchain_supabase_memory.recall.question import Question
+from langchain_supabase_memory.recall.question import Filters, Question, question_of
 from langchain_supabase_memory.rollout.verbs import Rollouts
 from langchain_supabase_memory.schema import script
 from langchain_supabase_memory.settings import (
@@ -45,29 +50,40 @@ from langchain_supabase_memory.settings import (
     DEFAULT_BREAKER,
     DEFAULT_BUDGET,
     DEFAULT_CHUNKS,
-    DEFAULT_DIMENSIONS,
     DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
+    INHERITED,
     BoardPolicy,
     BreakerPolicy,
     ChunkPolicy,
     ContextBudget,
+    Inherited,
     Retention,
     RetryPolicy,
     SummaryPolicy,
+    checked,
 )
-from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
+from langchain_supabase_memory.summary_model import (
+    Summariser,
+    SummaryModel,
+    amodel_if_any,
+    aselected,
+    chosen,
+    model_if_any,
+    selected,
+)
 from langchain_supabase_memory.telemetry import watch
+from langchain_supabase_memory.telemetry.causes import Causes
 from langchain_supabase_memory.telemetry.metrics import NO_METRICS, Metrics, NoMetrics
 from langchain_supabase_memory.transports.breaker import CLOSED, Breaker, BreakingTransport
-from langchain_supabase_memory.turns import TEMPLATE
+from langchain_supabase_memory.turns import TEMPLATE, TurnBounds
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime, tzinfo
     from types import TracebackType
-    from typing import Self, Unpack
+    from typing import Never, Self, Unpack
 
     from langchain_core.embeddings import Embeddings
     from supabase import AsyncClient, Client
@@ -105,11 +121,12 @@ class Settings(TypedDict, total=False):
 
     outbox_limit: int
     model: Summariser | None
-    embeddings: Embeddings | EmbeddingModel | None
+    embeddings: Embeddings | EmbeddingModel | str | None
     budget: ContextBudget
     policy: SummaryPolicy
     board_policy: BoardPolicy
     chunking: ChunkPolicy
+    recall: RecallScope | None
     retention: Retention | None
     breaker: BreakerPolicy
     metrics: Metrics | None
@@ -118,6 +135,8 @@ class Settings(TypedDict, total=False):
 
 _REFUSALS: Final = (InvalidInputError, TooLargeError)
 """What is refused for what it holds, and will be the next time too."""
+
+_QUOTES: Final = ExtractiveSummariser()
 
 OUTBOX_LIMIT: Final = 1000
 """The most messages of failed writes kept for a retry, over all conversations of a memory."""
@@ -131,17 +150,22 @@ class SupabaseMemory:
 
     Args:
         transport: The door to the database.
+        key: Nothing; a url and a key go to `from_url`.
         user_id: The owner of the conversations where a call names none. Leave it out when calls carry a user's token.
         agent_id: The agent where a call names none.
         outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
-        model: The model that writes summaries: a LangChain chat model, a runnable or a function. Without one nothing
-            is summarised, and a pack says what it leaves out.
-        embeddings: What finds by meaning: any LangChain embedder, or an `EmbeddingModel` with settings of its own.
-            Without one, what was said is found by its words.
+        model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
+            name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummariser`. With `None`
+            nothing is summarised, and a pack says what it leaves out.
+        embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+            `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or where it
+            fails, what was said is found by its words.
         budget: The budget of a context pack where a call gives none.
         policy: When and how older messages are summarised, where a call does not say.
         board_policy: When and how boards are revised.
         chunking: How what was said becomes chunks that can be recalled.
+        recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
+            the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is recalled.
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
         breaker: When calls to a database that is away are no longer tried.
         metrics: Where to count what is done; nowhere by default.
@@ -155,37 +179,41 @@ class SupabaseMemory:
 
     Raises:
         InvalidInputError: An id is not a usable string.
-        ConfigurationError: `redact` holds what is no rule.
+        ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
+            missing.
+        MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
     """
 
     def __init__(
         self,
         transport: Transport,
-        *,
+        *key: Never,
         user_id: str | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         outbox_limit: int = OUTBOX_LIMIT,
-        model: Summariser | None = None,
-        embeddings: Embeddings | EmbeddingModel | None = None,
+        model: Summariser | None = _QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
     ) -> None:
-        if user_id is not None:
-            check_id("user_id", user_id)
-        check_id("agent_id", agent_id)
-        self.transport: Transport = (
-            transport if isinstance(transport, BreakingTransport) else BreakingTransport(transport, Breaker(breaker))
-        )
+        _checked(transport, key, user_id=user_id, agent_id=agent_id, metrics=metrics)
+        checked(False, budget=budget, policy=policy, board_policy=board_policy, chunking=chunking, breaker=breaker)
+        checked(retention=retention)
+        if not isinstance(transport, BreakingTransport):
+            transport = BreakingTransport(transport, Breaker(breaker))
+        self.transport: Transport = transport
         self.user_id = user_id
         self.agent_id = agent_id
         self.outbox = Outbox(outbox_limit)
         self.records = Records()
+        self.causes = Causes(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model = None if model is None else SummaryModel(model)
         self.embeddings = (
             embeddings if embeddings is None or isinstance(embeddings, EmbeddingModel) else EmbeddingModel(embeddings)
@@ -194,6 +222,8 @@ class SupabaseMemory:
         self.policy = policy
         self.board_policy = board_policy
         self.chunking = chunking
+        choice("recall", recall, search.RECALL_SCOPES, optional=True, more="None")
+        self.recall_scope = recall
         self.retention = retention
         self.metrics: NoMetrics = metrics or NO_METRICS
         self.redactor = redactor(redact)
@@ -222,12 +252,13 @@ class SupabaseMemory:
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
             settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
-                `retention`, `breaker`, `metrics` and `redact`, as for the class.
+                `recall`, `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             ConfigurationError: The url or the key is none.
             AuthenticationError: The access token is none.
         """
+        known("SupabaseMemory.from_url", settings, Settings.__annotations__, ConfigurationError)
         from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
         transport = SupabaseTransport(url, key, access_token=access_token, retry=retry, rest_path=rest_path)
@@ -249,6 +280,7 @@ class SupabaseMemory:
         A sync client serves the sync methods and an async client the async ones; the other colour is opened from the
         client's url and key when it is needed.
         """
+        known("SupabaseMemory.from_client", settings, Settings.__annotations__, ConfigurationError)
         from langchain_supabase_memory.transports.supabase import SupabaseTransport
 
         transport = SupabaseTransport.from_client(client, access_token=access_token, retry=retry)
@@ -275,13 +307,14 @@ class SupabaseMemory:
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
-                `retention`, `breaker`, `metrics` and `redact`, as for the class.
+                `recall`, `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
             ConfigurationError: The connection string cannot be parsed.
             AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
+        known("SupabaseMemory.from_conn_string", settings, Settings.__annotations__, ConfigurationError)
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
         transport = PostgresTransport(conn_string, claims=claims, retry=retry)
@@ -294,32 +327,26 @@ class SupabaseMemory:
         *,
         user_id: str | None = "me",
         agent_id: str = DEFAULT_AGENT_ID,
-        dimensions: int = DEFAULT_DIMENSIONS,
         **settings: Unpack[Settings],
     ) -> SupabaseMemory:
         """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
-
-        Without a `model`, quotes are selected by `ExtractiveSummariser`; `model=None` turns summaries off.
 
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
             user_id: The owner where a call names none.
             agent_id: The agent where a call names none.
-            dimensions: The embedding width, recorded at the first use.
             settings: `outbox_limit`, `model`, `embeddings`, `budget`, `policy`, `board_policy`, `chunking`,
-                `retention`, `breaker`, `metrics` and `redact`, as for the class.
+                `recall`, `retention`, `breaker`, `metrics` and `redact`, as for the class.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
         """
+        known("SupabaseMemory.embedded", settings, Settings.__annotations__, ConfigurationError)
+        _a_folder(path)
         from langchain_supabase_memory.transports.embedded import start_migrated
         from langchain_supabase_memory.transports.postgres import PostgresTransport
 
-        if "model" not in settings:
-            from langchain_supabase_memory.extractive import ExtractiveSummariser
-
-            settings["model"] = ExtractiveSummariser()
-        transport = PostgresTransport(partial(start_migrated, path, dimensions))
+        transport = PostgresTransport(partial(start_migrated, path))
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings)
 
     def as_user(self, identity: AccessToken | Claims) -> SupabaseMemory:
@@ -344,8 +371,10 @@ class SupabaseMemory:
             policy=self.policy,
             board_policy=self.board_policy,
             chunking=self.chunking,
+            recall=self.recall_scope,
             retention=self.retention,
         )
+        memory.causes = self.causes.of_a_user()
         memory.model = self.model
         memory.metrics = self.metrics
         memory.redactor = self.redactor
@@ -431,19 +460,31 @@ class SupabaseMemory:
         )
 
     def read(
-        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **bounds: Unpack[MessageBounds],
     ) -> list[StoredMessage]:
         """Read messages in order; `last`, `since`, `until`, `from_sequence`, `to_sequence` and `columns` bound what.
 
         See `conversations.read`.
         """
+        known("read", bounds, MessageBounds.__annotations__)
         bounds.setdefault("retention", self.retention)
         return self.run(conversations.read(self.key(thread_id, user_id, agent_id), **bounds))
 
     async def aread(
-        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **bounds: Unpack[MessageBounds],
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
+        known("aread", bounds, MessageBounds.__annotations__)
         bounds.setdefault("retention", self.retention)
         return await self.arun(conversations.read(self.key(thread_id, user_id, agent_id), **bounds))
 
@@ -605,16 +646,28 @@ class SupabaseMemory:
         )
 
     def turns(
-        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **bounds: Unpack[TurnBounds],
     ) -> list[Turn]:
         """The complete turns, oldest first; `last`, `since`, `until` and `retention` bound them. See `turns.turns`."""
+        known("turns", bounds, TurnBounds.__annotations__)
         bounds.setdefault("retention", self.retention)
         return self.run(turns.turns(self.key(thread_id, user_id, agent_id), **bounds))
 
     async def aturns(
-        self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, **bounds: Any
+        self,
+        *,
+        thread_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        **bounds: Unpack[TurnBounds],
     ) -> list[Turn]:
         """The async twin of `turns`."""
+        known("aturns", bounds, TurnBounds.__annotations__)
         bounds.setdefault("retention", self.retention)
         return await self.arun(turns.turns(self.key(thread_id, user_id, agent_id), **bounds))
 
@@ -626,7 +679,7 @@ class SupabaseMemory:
         agent_id: str | None = None,
         template: str = TEMPLATE,
         separator: str = "\n\n",
-        **bounds: Any,
+        **bounds: Unpack[TurnBounds],
     ) -> str:
         """The complete turns as text for a prompt, query and answer in a template. See `turns` and `turns.written`."""
         listed = self.turns(thread_id=thread_id, user_id=user_id, agent_id=agent_id, **bounds)
@@ -640,7 +693,7 @@ class SupabaseMemory:
         agent_id: str | None = None,
         template: str = TEMPLATE,
         separator: str = "\n\n",
-        **bounds: Any,
+        **bounds: Unpack[TurnBounds],
     ) -> str:
         """The async twin of `turns_as_text`."""
         listed = await self.aturns(thread_id=thread_id, user_id=user_id, agent_id=agent_id, **bounds)
@@ -679,11 +732,11 @@ class SupabaseMemory:
         agent_id: str | None = None,
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summariser | Inherited | None = INHERITED,
         retention: Retention | None = None,
         query: str | None = None,
-        scope: RecallScope = "conversation",
-        **asked: Any,
+        recall: RecallScope | Inherited | None = INHERITED,
+        **asked: Unpack[Filters],
     ) -> ContextPack:
         """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
 
@@ -699,21 +752,23 @@ class SupabaseMemory:
             agent_id: The agent; the memory's by default.
             budget: The most that the pack may hold; the memory's by default.
             policy: When and how a summary is made; the memory's by default.
-            model: The summary model; the memory's by default.
+            model: The summary model; the memory's by default. With `None` no summary is made.
             retention: What is kept; the memory's by default.
-            query: What to recall, mostly the user's message; nothing is recalled without one. What is found stands
-                beside the recent messages, within the budget's share `recalled`.
-            scope: Where to recall from: this conversation, all with this agent, or all of this user.
+            query: What to recall; the user's message by default. What is found stands beside the recent messages,
+                within the budget's share `recalled`.
+            recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
+                The memory's by default, or this conversation if a query is given.
             asked: Filters and weights, see `recall.question.Question`: `time_range`, `types`, `min_similarity`, ….
 
         Raises:
             InvalidInputError: Something passed is no message, or nobody is named as the owner.
-            MigrationConflictError: What is stored was embedded by another model.
+            MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        writer = self.model if model is None else SummaryModel(model)
-        key, found = self.key(thread_id, user_id, agent_id), self.recalling(query, scope, asked)
-        return self.run(self._context(current, key, budget, policy, writer, retention, found), model=writer)
+        writer = model_if_any(model, self.model)
+        key, turn = self.key(thread_id, user_id, agent_id), _turn(current)
+        found = self._recalling(turn, query, recall, asked)
+        return self.run(self._context(turn, key, budget, policy, writer, retention, found), model=writer)
 
     async def acontext(
         self,
@@ -724,16 +779,17 @@ class SupabaseMemory:
         agent_id: str | None = None,
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summariser | Inherited | None = INHERITED,
         retention: Retention | None = None,
         query: str | None = None,
-        scope: RecallScope = "conversation",
-        **asked: Any,
+        recall: RecallScope | Inherited | None = INHERITED,
+        **asked: Unpack[Filters],
     ) -> ContextPack:
         """The async twin of `context`."""
-        writer = self.model if model is None else SummaryModel(model)
-        key, found = self.key(thread_id, user_id, agent_id), self.recalling(query, scope, asked)
-        return await self.arun(self._context(current, key, budget, policy, writer, retention, found), model=writer)
+        writer = await amodel_if_any(model, self.model)
+        key, turn = self.key(thread_id, user_id, agent_id), _turn(current)
+        found = self._recalling(turn, query, recall, asked)
+        return await self.arun(self._context(turn, key, budget, policy, writer, retention, found), model=writer)
 
     def summarise(
         self,
@@ -760,7 +816,7 @@ class SupabaseMemory:
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = selected(model, self.model)
         flow = summaries.summarise(
             self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
@@ -776,7 +832,7 @@ class SupabaseMemory:
         model: Summariser | None = None,
     ) -> SummaryResult:
         """The async twin of `summarise`."""
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = await aselected(model, self.model)
         flow = summaries.summarise(
             self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
@@ -810,7 +866,7 @@ class SupabaseMemory:
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = selected(model, self.model)
         return self.run(self._complete(self.key(thread_id, user_id, agent_id), policy, asked), model=asked)
 
     async def acomplete_summary(
@@ -823,7 +879,7 @@ class SupabaseMemory:
         model: Summariser | None = None,
     ) -> CompleteSummary:
         """The async twin of `complete_summary`."""
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = await aselected(model, self.model)
         return await self.arun(self._complete(self.key(thread_id, user_id, agent_id), policy, asked), model=asked)
 
     def board(
@@ -960,7 +1016,7 @@ class SupabaseMemory:
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = selected(model, self.model)
         within = self.within(policy)
         keys = self.run(summaries.due(within, user_id=self._whose(user_id)))
         return {key: self.run(_summarised(key, within, asked.name), model=asked) for key in keys}
@@ -973,7 +1029,7 @@ class SupabaseMemory:
         model: Summariser | None = None,
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarise_due`."""
-        asked = chosen(None if model is None else SummaryModel(model), self.model)
+        asked = await aselected(model, self.model)
         within = self.within(policy)
         keys = await self.arun(summaries.due(within, user_id=self._whose(user_id)))
         return {key: await self.arun(_summarised(key, within, asked.name), model=asked) for key in keys}
@@ -1051,14 +1107,14 @@ class SupabaseMemory:
             What was done for each conversation that was due.
         """
         owner = self._whose(user_id)
-        keys = self.run(indexing.due(user_id=owner, messages=messages))
+        keys = self.run(indexing.due(user_id=owner, messages=messages, vectors=self.embeddings is not None))
         done = {key: self.run(_indexed(key, self._index(key, None))) for key in keys}
         return self.run(summary_recall.index_due(done, search.Scope(owner), model=self.embedder_name))
 
     async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
         owner = self._whose(user_id)
-        keys = await self.arun(indexing.due(user_id=owner, messages=messages))
+        keys = await self.arun(indexing.due(user_id=owner, messages=messages, vectors=self.embeddings is not None))
         done = {key: await self.arun(_indexed(key, self._index(key, None))) for key in keys}
         return await self.arun(summary_recall.index_due(done, search.Scope(owner), model=self.embedder_name))
 
@@ -1105,7 +1161,7 @@ class SupabaseMemory:
         thread_id: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
-        **asked: Any,
+        **asked: Unpack[Filters],
     ) -> Recall:
         """What was said and fits a question, by meaning and by words, in one round trip beside the embedding.
 
@@ -1125,7 +1181,7 @@ class SupabaseMemory:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
+        scope, question = self._scope(thread_id, user_id, agent_id), question_of(query, asked)
         return self.run(search.recall(scope, question, model=self.embedder_name))
 
     async def arecall(
@@ -1135,10 +1191,10 @@ class SupabaseMemory:
         thread_id: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
-        **asked: Any,
+        **asked: Unpack[Filters],
     ) -> Recall:
         """The async twin of `recall`."""
-        scope, question = self._scope(thread_id, user_id, agent_id), Question(query, **asked)
+        scope, question = self._scope(thread_id, user_id, agent_id), question_of(query, asked)
         return await self.arun(search.recall(scope, question, model=self.embedder_name))
 
     def recall_summaries(
@@ -1214,10 +1270,17 @@ class SupabaseMemory:
         return await self.arun(self._flush())
 
     def health(self) -> Health:
-        """How the connection stands, without asking the database: whether calls pass, and what waits to be stored."""
+        """How the memory stands, without asking anybody: whether calls pass, what waits, and what fails and why."""
         transport = self.transport
         circuit = transport.breaker.circuit if isinstance(transport, BreakingTransport) else CLOSED
-        return Health(circuit.state, circuit.failures, circuit.retry_in_seconds, circuit.last_code, len(self.outbox))
+        return Health(
+            circuit.state,
+            circuit.failures,
+            circuit.retry_in_seconds,
+            circuit.last_code,
+            len(self.outbox),
+            self.causes.standing,
+        )
 
     def check(self) -> script.Installed:
         """Ask the database what it is set up with, and compare it with this release.
@@ -1237,31 +1300,43 @@ class SupabaseMemory:
         """The async twin of `check`."""
         return await self.arun(_check())
 
-    def run(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
-        """Drive a flow through this memory's transport, its embedder and its summary model, or another one."""
+    def run(self, flow: Flow[T], *, model: SummaryModel | None = None, embeddings: EmbeddingModel | None = None) -> T:
+        """Drive a flow through this memory's transport, and its summary model and embedder or others."""
 
         def perform(step: Step) -> Any:
             if isinstance(step, Ask):
-                return chosen(model, self.model).answer(step)
+                writer = chosen(model, self.model)
+                with self.causes.watching("writer"):
+                    return writer.answer(step)
             if isinstance(step, Embed):
-                return embedder(self.embeddings).answer(step)
+                embedding = embedder(embeddings or self.embeddings)
+                with self.causes.watching("embedder"):
+                    return embedding.answer(step)
             if isinstance(step, Compute):
                 return step.function()
-            return self.transport.perform(step)
+            with self.causes.watching("database", settles=step.function != SCHEMA):
+                return self.transport.perform(step)
 
         return watch.run(flow, perform, self.metrics)
 
-    async def arun(self, flow: Flow[T], *, model: SummaryModel | None = None) -> T:
+    async def arun(
+        self, flow: Flow[T], *, model: SummaryModel | None = None, embeddings: EmbeddingModel | None = None
+    ) -> T:
         """The async twin of `run`."""
 
         async def perform(step: Step) -> Any:
             if isinstance(step, Ask):
-                return await chosen(model, self.model).aanswer(step)
+                writer = chosen(model, self.model)
+                with self.causes.watching("writer"):
+                    return await writer.aanswer(step)
             if isinstance(step, Embed):
-                return await embedder(self.embeddings).aanswer(step)
+                embedding = embedder(embeddings or self.embeddings)
+                with self.causes.watching("embedder"):
+                    return await embedding.aanswer(step)
             if isinstance(step, Compute):
                 return await in_thread(step.function)
-            return await self.transport.aperform(step)
+            with self.causes.watching("database", settles=step.function != SCHEMA):
+                return await self.transport.aperform(step)
 
         return await watch.arun(flow, perform, self.metrics)
 
@@ -1310,7 +1385,7 @@ class SupabaseMemory:
 
     def _context(
         self,
-        current: Sequence[BaseMessage] | BaseMessage | str | None,
+        turn: Sequence[BaseMessage],
         key: ConversationKey,
         budget: ContextBudget | None,
         policy: SummaryPolicy | None,
@@ -1318,32 +1393,45 @@ class SupabaseMemory:
         retention: Retention | None,
         recalling: Recalling | None,
     ) -> Flow[ContextPack]:
-        if isinstance(current, str):
-            current = [HumanMessage(current)]
-        elif isinstance(current, BaseMessage):
-            current = [current]
-        turn = codec.checked(current or [])
-        codec.ensure_ids(turn)
-        return context(
+        checked(budget=budget, policy=policy)
+        policy = policy or self.policy
+        pack = yield from context(
             key,
             budget=budget or self.budget,
-            policy=policy or self.policy,
+            policy=policy,
             current=turn,
             waiting=self._waiting(key),
             model=None if model is None else model.name,
             retention=retention or self.retention,
             recalling=recalling,
         )
+        self.causes.look_at(pack, has_writer=model is not None and policy.mode == "inline")
+        return pack
+
+    def _recalling(
+        self,
+        turn: Sequence[BaseMessage],
+        query: str | None,
+        scope: RecallScope | Inherited | None,
+        asked: Mapping[str, Any],
+    ) -> Recalling | None:
+        """What a pack recalls for a query, or else for the user's message."""
+        if isinstance(scope, Inherited):  # who asks for something wants it recalled
+            scope = self.recall_scope if query is None else self.recall_scope or "conversation"
+        said = str(turn[0].text) if turn else None
+        found = self.recalling(said if query is None else query, scope, asked)
+        return None if found is None else replace(found, strict=query is not None)
 
     def recalling(
-        self, query: str | None, scope: RecallScope = "conversation", asked: Mapping[str, Any] | None = None
+        self, query: str | None, scope: RecallScope | None, asked: Mapping[str, Any] | None = None
     ) -> Recalling | None:
-        """What a pack recalls for a query, with this memory's embedder and policy; `None` for no or a blank query.
+        """What a pack recalls for a query, with this memory's embedder and policy; `None` for no scope or no words.
 
         Raises:
             InvalidInputError: The query is no text, or an argument is none of its choices.
         """
-        if query is None or (isinstance(query, str) and not query.strip()):
+        known("context", asked or {}, Filters.__annotations__)
+        if scope is None or query is None or (isinstance(query, str) and not query.strip()):
             return None
         found = Recalling(query, scope, asked or {}, self.embedder_name, self.chunking)
         found.question(self.budget)  # refuses what is no question
@@ -1355,6 +1443,7 @@ class SupabaseMemory:
             self.outbox.drop(key)
 
     def _coverage(self, key: ConversationKey, budget: ContextBudget | None) -> Flow[Coverage]:
+        checked(budget=budget)
         return coverage(key, budget=budget or self.budget, policy=self.policy, waiting=self._waiting(key))
 
     @property
@@ -1363,6 +1452,7 @@ class SupabaseMemory:
         return None if self.embeddings is None else self.embeddings.name
 
     def _index(self, key: ConversationKey, chunking: ChunkPolicy | None, *, patient: bool = True) -> Flow[IndexResult]:
+        checked(chunking=chunking)
         return indexing.index(key, chunking or self.chunking, model=self.embedder_name, patient=patient)
 
     def _scope(self, thread_id: str | None, user_id: str | None, agent_id: str | None) -> search.Scope:
@@ -1377,8 +1467,9 @@ class SupabaseMemory:
 
     def within(self, policy: SummaryPolicy | None) -> SummaryPolicy:
         """A policy, or the memory's, with every number that was left open derived from the budget."""
-        # With an embedder agents recall by default: then a pack has less room for what stays verbatim.
-        budget = self.budget if self.embeddings is None else self.budget.beside_recalled
+        checked(policy=policy)
+        # Beside what is recalled a pack has less room for what stays verbatim.
+        budget = self.budget if self.recall_scope is None else self.budget.beside_recalled
         return (policy or self.policy).within(budget)
 
     def deliver(
@@ -1453,6 +1544,17 @@ class SupabaseMemory:
             raise refused
 
 
+def _turn(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[BaseMessage]:
+    """The turn under way as messages with ids."""
+    if isinstance(current, str):
+        current = [HumanMessage(current)]
+    elif isinstance(current, BaseMessage):
+        current = [current]
+    turn = codec.checked(current or [])
+    codec.ensure_ids(turn)
+    return turn
+
+
 def _summarised(key: ConversationKey, policy: SummaryPolicy, model: str) -> Flow[SummaryResult]:
     flow = summaries.summarise(key, policy, model=model)
     return conversations.alone(key, flow, lambda word: SummaryResult(-1, failed=word))
@@ -1463,10 +1565,73 @@ def _indexed(key: ConversationKey, flow: Flow[IndexResult]) -> Flow[IndexResult]
 
 
 def _check() -> Flow[script.Installed]:
-    installed = script.Installed(**(yield from call("memory_schema", {})))
-    expected = script.current(installed.dimensions)
-    if replace(installed, version=expected.version) != expected:
+    found = yield from call(SCHEMA, {})
+    make = partial(script.current, found.get("vector_schema", script.VECTOR_SCHEMA))
+    expected = yield from compute(make, LITTLE)  # it reads every SQL file
+    if found | {"version": expected.version, "vector_moved_to": None} != asdict(expected):
         raise SchemaOutdatedError(
-            f"The memory's schema in this database is of release {installed.version}, not {expected.version}."
+            f"The memory's schema in this database is of release {found['version']}, not {expected.version}."
         )
-    return installed
+    if found["vector_moved_to"] is not None:
+        raise SchemaOutdatedError(
+            f"pgvector has moved to the schema {found['vector_moved_to']!r} since the last migration."
+        )
+    return script.Installed(**found)
+
+
+def opened(memory: object) -> SupabaseMemory:
+    """What was passed as a memory, if it is one: for what is made over a memory.
+
+    Args:
+        memory: What was passed.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if isinstance(memory, SupabaseMemory):
+        return memory
+    raise wrong("memory", "a SupabaseMemory", memory, _HOW_TO_OPEN if memory is None else _instead_of(memory))
+
+
+_HOW_TO_OPEN: Final = "Make one with SupabaseMemory.from_url, from_client, from_conn_string or embedded, and pass it."
+
+
+def _instead_of(given: object) -> str:
+    """How a memory is made of what was passed in a memory's or a transport's place."""
+    if isinstance(given, str):
+        if given.startswith(("postgres://", "postgresql://")) or "host=" in given:
+            return "Use SupabaseMemory.from_conn_string(conn_string)."
+        return "Use SupabaseMemory.from_url(url, key)." if "://" in given else _HOW_TO_OPEN
+    if hasattr(given, "supabase_url"):
+        return "Use SupabaseMemory.from_client(client)."
+    if hasattr(given, "add_messages"):
+        return "Pass the SupabaseMemory that the history is made over."
+    if type(given).__module__.startswith(("psycopg", "asyncpg", "sqlalchemy")):
+        return "Use SupabaseMemory.from_conn_string(conn_string), with the address of the database."
+    if callable(getattr(given, "perform", None)):
+        return "Make a memory over it: SupabaseMemory(transport)."
+    return _HOW_TO_OPEN
+
+
+def _checked(
+    transport: object, more: tuple[object, ...], *, user_id: object, agent_id: object, metrics: object
+) -> None:
+    """Refuse what a memory cannot be made of, before anything is done with it."""
+    if more or isinstance(transport, SupabaseMemory) or not callable(getattr(transport, "perform", None)):
+        hint = _instead_of(transport)
+        if isinstance(transport, SupabaseMemory):
+            hint = "It is a memory already. For another user make memory.as_user(token); or pass memory.transport."
+        raise wrong("transport", "a SupabaseTransport or a PostgresTransport, alone", transport, hint)
+    if user_id is not None:
+        check_id("user_id", user_id)
+    check_id("agent_id", agent_id)
+    if metrics is not None and not isinstance(metrics, NoMetrics):
+        raise wrong("metrics", "a Metrics", metrics, "Pass metrics=Metrics().")
+
+
+def _a_folder(path: object) -> None:
+    if path is not None and not isinstance(path, (str, PathLike)):
+        raise wrong("path", "a folder's path", path, 'Pass "./memory", for example.')
+    if isinstance(path, str) and "://" in path:
+        hint = "Use SupabaseMemory.from_conn_string or from_url for a database that has an address."
+        raise ConfigurationError("path must be a folder, not an address.", hint=hint)

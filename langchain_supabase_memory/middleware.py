@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from langchain_supabase_memory import chaining
 from langchain_supabase_memory import commands as spoken
 from langchain_supabase_memory.branch import Record
+from langchain_supabase_memory.checks import of_type, truth
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.graph import (
     SUMMARISING,
@@ -21,8 +22,11 @@ from langchain_supabase_memory.graph import (
 )
 from langchain_supabase_memory.guard import Guard, OnError, Task
 from langchain_supabase_memory.identity import Bound, running
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.parallel import Staged
-from langchain_supabase_memory.summary_model import Summariser, SummaryModel
+from langchain_supabase_memory.rollout.stages import Rollout
+from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.summary_model import Summariser, model_if_any
 
 try:
     from typing import NotRequired
@@ -33,7 +37,9 @@ try:
         ModelRequest,
         ModelResponse,
         PrivateStateAttr,
+        TracePolicy,
         hook_config,
+        omit_payload,
     )
 except ImportError:
     raise MissingDependencyError("SupabaseMemoryMiddleware", "agents") from None
@@ -49,7 +55,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.recall.search import RecallScope
-    from langchain_supabase_memory.rollout.stages import Rollout
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 
@@ -82,9 +87,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         budget: The most that a prompt may hold of the conversation; the memory's by default.
         policy: When and how older messages are summarised; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
-        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `False` for
-            nothing. By default the conversation, if the memory has an embedder.
-        model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice.
+        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
+            nothing. The memory's by default.
+        model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice. With
+            `None` no summary is made.
         user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
         project_id: A chain of responses (`use_previous_response_id`) is cut where this changes, as where the thread
@@ -94,8 +100,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             summarises now, and says what the board holds. Neither the command nor the answer is stored.
         trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
             its beginning were not removed.
-        on_error: What happens when the memory fails: it is logged, also raised, or also handed to a function. Unless
-            it is raised, the agent answers without memory.
+        on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
+            first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
 
     Raises:
@@ -117,21 +123,25 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         references: bool = True,
-        recall: RecallScope | bool | None = None,
-        model: Summariser | None = None,
+        recall: RecallScope | Inherited | None = INHERITED,
+        model: Summariser | Inherited | None = INHERITED,
         user_id: str | None = None,
         agent_id: str | None = None,
         project_id: str | None = None,
         rollout: Rollout | None = None,
         commands: bool = True,
         trims: bool = False,
-        on_error: OnError = "log",
+        on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
         super().__init__()
-        self._memory = memory
+        self._memory = opened(memory)
+        checked(budget=budget, policy=policy)
+        for name, given in (("references", references), ("commands", commands), ("trims", trims)):
+            truth(name, given)
+        of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = Bound(user_id, agent_id, project_id)
-        self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
+        self._guard = Guard(memory, model_if_any(model, memory.model), on_error, deadline_seconds)
         self._loader = Loader(
             self._guard,
             budget or memory.budget,
@@ -142,7 +152,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._commands = commands
         self._trims = trims
-        self.trace_policy = _without_payload()
+        # Whole conversations stay out of the tracing of the hooks.
+        self.trace_policy = TracePolicy(process_inputs=omit_payload)
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -327,12 +338,3 @@ def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> M
     if stamp is None:
         return response
     return replace(response, result=[chaining.stamped(message, stamp) for message in response.result])
-
-
-def _without_payload() -> Any:
-    """Keeps whole conversations out of the tracing of the hooks, where LangChain has that."""
-    try:
-        from langchain.agents.middleware.types import TracePolicy, omit_payload
-    except ImportError:
-        return None
-    return TracePolicy(process_inputs=omit_payload)

@@ -480,11 +480,12 @@ class IndexResult:
     Attributes:
         through_sequence: The last message that is indexed now; -1 if none.
         chunks: How many chunks were stored.
-        failed: Why it stopped before its end, in a word; `None` if it did not.
-        waiting: Whether nothing was tried because an earlier failure asks for patience.
+        failed: Why vectors are lacking, or why it stopped before its end, in a word; `None` if it did not.
+        waiting: Whether vectors are lacking because an earlier failure of the embedder asks for patience.
         overtaken: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
         summaries: How many summaries were embedded: the newest, if it had no vector of the present embedder.
         opted_out: Whether nothing was done because the conversation is not to be remembered.
+        embedded: How many chunks got the vector that they lacked.
     """
 
     through_sequence: int
@@ -494,6 +495,7 @@ class IndexResult:
     overtaken: bool = False
     summaries: int = 0
     opted_out: bool = False
+    embedded: int = 0
 
 
 @dataclass(frozen=True)
@@ -545,8 +547,31 @@ class Receipt:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Why a part of the memory does not work now.
+
+    Attributes:
+        part: `database`, `embedder`, or `writer`: what writes summaries and boards.
+        error: The class of its newest error.
+        reason: What went wrong, without content.
+        code: The server's or the provider's code, if there is one.
+        times: How often in a row.
+        since: When it began.
+        last: When it was met last.
+    """
+
+    part: Literal["database", "embedder", "writer"]
+    error: str
+    reason: str
+    code: str | None
+    times: int
+    since: datetime
+    last: datetime
+
+
+@dataclass(frozen=True)
 class Health:
-    """How a memory's connection stands.
+    """How a memory stands.
 
     Attributes:
         state: `closed`: calls pass; `open`: the database is away, and they are refused for a while; `half-open`: one is
@@ -555,6 +580,7 @@ class Health:
         retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless it is open.
         last_code: The server's code of the newest failure, if a server answered.
         waiting: How many messages wait to be stored.
+        causes: What does not work now, and why; a part that works again leaves it.
     """
 
     state: Literal["closed", "open", "half-open"]
@@ -562,6 +588,7 @@ class Health:
     retry_in_seconds: float
     last_code: str | None
     waiting: int
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)

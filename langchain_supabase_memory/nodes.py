@@ -7,13 +7,14 @@ START → SupabaseSummarizationNode → your model → SaveTurnNode → END
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_supabase_memory import conversations, summaries
-from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.checks import known, of_type, truth
+from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.graph import (
     Loader,
     Thread,
@@ -25,19 +26,22 @@ from langchain_supabase_memory.graph import (
 )
 from langchain_supabase_memory.guard import Guard, OnError
 from langchain_supabase_memory.identity import Bound, running
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.parallel import Staged
-from langchain_supabase_memory.summary_model import Summariser, SummaryModel, chosen
+from langchain_supabase_memory.rollout.stages import Rollout
+from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.summary_model import Summariser, model_if_any, selected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import ConversationKey
     from langchain_supabase_memory.recall.search import RecallScope
-    from langchain_supabase_memory.rollout.stages import Rollout
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 
 REMOVE_ALL: Final = "__remove_all__"
@@ -45,6 +49,29 @@ REMOVE_ALL: Final = "__remove_all__"
 
 _TRIES: Final = 5
 """How often a summary is made again because another summariser was faster, or a message changed meanwhile."""
+
+
+class _Settings(TypedDict, total=False):
+    """What every node may be given; see `_Node`."""
+
+    user_id: str | None
+    agent_id: str | None
+    input_messages_key: str
+    on_error: OnError
+    deadline_seconds: float
+    model: Summariser | None
+    name: str | None
+    trims: bool
+
+
+class _LoadSettings(_Settings, total=False):
+    """What `LoadContextNode` may be given beside its key; see there."""
+
+    budget: ContextBudget | None
+    policy: SummaryPolicy | None
+    references: bool
+    recall: RecallScope | Inherited | None
+    rollout: Rollout | None
 
 
 class _Node(Runnable[Any, dict[str, Any]]):
@@ -55,9 +82,10 @@ class _Node(Runnable[Any, dict[str, Any]]):
         user_id: The owner; by default the run's (see `identity.Bound`).
         agent_id: The agent; by default the run's.
         input_messages_key: The key of the state that holds the messages.
-        on_error: What happens when the memory fails: it is logged, also raised, or also handed to a function.
+        on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
+            first call, and everything else is logged; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
-        model: The summary model, if it is not the memory's.
+        model: The summary model; the memory's by default. With `None` no summary is made.
         name: The node's name.
         trims: Whether the graph trims its messages itself, with `RemoveMessage`; see `SupabaseMemoryMiddleware`.
     """
@@ -69,18 +97,19 @@ class _Node(Runnable[Any, dict[str, Any]]):
         user_id: str | None = None,
         agent_id: str | None = None,
         input_messages_key: str = "messages",
-        on_error: OnError = "log",
+        on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
-        model: Summariser | None = None,
+        model: Summariser | Inherited | None = INHERITED,
         name: str | None = None,
         trims: bool = False,
     ) -> None:
         self.name = name or type(self).__name__
-        self._memory = memory
+        self._memory = opened(memory)
+        truth("trims", trims)
         self._bound = Bound(user_id, agent_id)
         self._input = input_messages_key
         self._trims = trims
-        self._guard = Guard(memory, None if model is None else SummaryModel(model), on_error, deadline_seconds)
+        self._guard = Guard(memory, model_if_any(model, memory.model), on_error, deadline_seconds)
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
         ambient, runtime = running()
@@ -141,8 +170,8 @@ class LoadContextNode(_Node):
         budget: The most that the pack may hold; the memory's by default.
         policy: When and how a summary is made; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
-        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `False` for
-            nothing. By default the conversation, if the memory has an embedder.
+        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
+            nothing. The memory's by default.
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
             the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
         named: The arguments that every node has, see `_Node`.
@@ -158,11 +187,15 @@ class LoadContextNode(_Node):
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
         references: bool = True,
-        recall: RecallScope | bool | None = None,
+        recall: RecallScope | Inherited | None = INHERITED,
         rollout: Rollout | None = None,
-        **named: Any,
+        **named: Unpack[_Settings],
     ) -> None:
+        known(type(self).__name__, named, _Settings.__annotations__, ConfigurationError)
         super().__init__(memory, **named)
+        checked(budget=budget, policy=policy)
+        truth("references", references)
+        of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
         self._loader = Loader(
             self._guard,
@@ -234,7 +267,11 @@ class SupabaseSummarizationNode(LoadContextNode):
     _stores = True
 
     def __init__(
-        self, memory: SupabaseMemory, *, output_messages_key: str = "summarized_messages", **named: Any
+        self,
+        memory: SupabaseMemory,
+        *,
+        output_messages_key: str = "summarized_messages",
+        **named: Unpack[_LoadSettings],
     ) -> None:
         super().__init__(memory, output_messages_key=output_messages_key, **named)
 
@@ -285,10 +322,11 @@ class SupabaseSummarizer(Runnable[Any, str]):
         policy: SummaryPolicy | None = None,
         model: Summariser | None = None,
     ) -> None:
-        self._memory = memory
+        self._memory = opened(memory)
+        checked(policy=policy)
         self._bound = Bound(user_id, agent_id)
         self._policy = (policy or memory.policy).within(memory.budget)
-        self._model = chosen(None if model is None else SummaryModel(model), memory.model)
+        self._model = selected(model, memory.model)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
         """The summary of these messages and all before them.

@@ -7,7 +7,8 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.errors import ConfigurationError, OutboxFullError
+from langchain_supabase_memory.checks import number
+from langchain_supabase_memory.errors import OutboxFullError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,7 @@ class Outbox:
     """
 
     def __init__(self, limit: int) -> None:
-        if limit < 0:
-            raise ConfigurationError("outbox_limit must not be negative.", hint="0 keeps nothing for a retry.")
+        number("outbox_limit", limit, above=False, whole=True, optional=False, example=1000)
         self.limit = limit
         self._lock = threading.Lock()
         self._waiting: OrderedDict[ConversationKey, OrderedDict[str, Waiting]] = OrderedDict()

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory import extractive
 from langchain_supabase_memory.cues.dates import dates, times
 from langchain_supabase_memory.cues.lexicon import WORD, composed, keys
 from langchain_supabase_memory.cues.words import Words
@@ -139,7 +140,7 @@ def scored(source: Sequence[Line], summary: str, *, before: str | None = None) -
     Arguments as for `quality`.
     """
     characters = sum(len(line.text) for line in source)
-    return (yield from compute(lambda: quality(source, summary, before=before).score, characters))
+    return (yield from compute(lambda: quality(source, summary, before=before).score, characters, kept=extractive.KEPT))
 
 
 def _score(kept: Mapping[str, int], present: Mapping[str, int]) -> float:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.identity import Bound, running
-from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.checks import known
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.identity import Bound, present_thread, running
+from langchain_supabase_memory.memory import SupabaseMemory, opened
 from langchain_supabase_memory.messages.content import indented
 from langchain_supabase_memory.models import check_id
 from langchain_supabase_memory.recall import search
@@ -93,7 +94,8 @@ class SupabaseMemoryRetriever(BaseRetriever):
         exact_below: Scopes of more chunks than this are not compared one by one.
 
     Raises:
-        ValueError: A field is none of its choices.
+        InvalidInputError: A field is none of its choices, or there is no such field.
+        ConfigurationError: `memory` is none.
     """
 
     memory: SupabaseMemory = Field(exclude=True, repr=False)
@@ -113,6 +115,21 @@ class SupabaseMemoryRetriever(BaseRetriever):
     fusion: str = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS
     exact_below: int = EXACT_BELOW
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __init__(self, *given, **fields):
+            if given:
+                raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
+            known(type(self).__name__, fields, type(self).model_fields)
+            opened(fields.get("memory"))
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                failure = _ours(error)
+            else:
+                return
+            raise failure
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -137,9 +154,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         return params
 
     def _found(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
-        unknown = sorted(asked.keys() - {*_IDS, *_FILTERS, "k", "scope", "verbose"})
-        if unknown:
-            raise InvalidInputError("There is no such argument of a call.", hint=f"Leave {unknown[0]} out.")
+        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "verbose"))
         scope, question = self._scope(asked), self._question(query, asked)
         embedder = self.memory.embeddings
         found = yield from search.recall(scope, question, model=None if embedder is None else embedder.name)
@@ -165,13 +180,23 @@ class SupabaseMemoryRetriever(BaseRetriever):
         reach: RecallScope | None = asked.get("scope", self.scope)
         if reach not in (None, *search.RECALL_SCOPES):
             raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
-        in_thread = ids["user_id"] is None and ((config or {}).get("configurable") or {}).get("thread_id") is not None
+        in_thread = ids["user_id"] is None and present_thread(config, runtime) is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"
         bound = Bound(ids["user_id"], ids["agent_id"])
         # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
         wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
         return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
+
+
+def _ours(error: ValidationError) -> SupabaseMemoryError:
+    """Our error for pydantic's, without what was passed."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, SupabaseMemoryError):
+        return cause
+    name = ".".join(map(str, first["loc"]))
+    return InvalidInputError(f"{name} is not what it must be.", hint=f"{first['msg']}.")
 
 
 def _document(chunk: Chunk) -> Document:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from langchain_supabase_memory.checks import choice, function, lasting, number, of_type, wrong
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,6 +21,18 @@ TokenCounter: TypeAlias = "Callable[[Iterable[Any]], int] | BaseLanguageModel[An
 
 SummaryPrompt: TypeAlias = Callable[[str | None, str, int], "Sequence[BaseMessage]"]
 """A function from the previous summary, the messages as XML and the most characters to the prompt."""
+
+
+class Inherited(Enum):
+    """What an argument is that was not given, where `None` says something else."""
+
+    INHERITED = "the memory's"
+
+
+INHERITED: Final = Inherited.INHERITED
+"""The memory's own."""
+MODES: Final = ("inline", "background")
+"""Before the answer, or never there."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +55,9 @@ class RetryPolicy:
     longest_wait_seconds: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or min(self.deadline_seconds, self.wait_seconds, self.longest_wait_seconds) < 0:
-            raise ConfigurationError(
-                "A retry policy needs at least one attempt and no negative time.", hint="RetryPolicy() is the default."
-            )
+        number("attempts", self.attempts, whole=True, optional=False, example=4)
+        for name in ("deadline_seconds", "wait_seconds", "longest_wait_seconds"):
+            number(name, getattr(self, name), above=False, optional=False, example=3)
 
 
 DEFAULT_RETRY_POLICY = RetryPolicy()
@@ -52,9 +65,6 @@ DEFAULT_RETRY_POLICY = RetryPolicy()
 
 NO_RETRY = RetryPolicy(attempts=1)
 """One try, then the error."""
-
-DEFAULT_DIMENSIONS = 1536
-"""The embedding width a database is set up for by default: that of OpenAI's text-embedding-3-small."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +98,13 @@ class ContextBudget:
             raise ConfigurationError(
                 "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
             )
-        _positive(self, "characters", "tokens", "max_messages", "recalled")
-        if self.recalled >= 1:
-            raise ConfigurationError("recalled must be below 1.", hint="Pass recalled=0.7, for example.")
-        share = self.board
-        if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1):
-            raise ConfigurationError("board must be a number from 0, below 1.", hint="Pass board=0.1, for example.")
+        _counts(self, "characters", "tokens", "max_messages", optional=True)
+        number("recalled", self.recalled, below=1, optional=False, example=0.7)
+        number("board", self.board, above=False, below=1, example=0.1)
+        counter = self.token_counter
+        # A model counts by a method of its own.
+        if not hasattr(counter, "get_num_tokens_from_messages") and counter != "approximate":
+            function("token_counter", counter, 'a function from messages to their tokens, a model, or "approximate"')
         if self.characters is None and self.tokens is None:
             object.__setattr__(self, "characters", DEFAULT_CHARACTERS)
 
@@ -166,13 +177,14 @@ class SummaryPolicy:
     keep_when_poor: int | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "min_quality", "keep_when_poor")
-        names = ("characters", "tokens", "messages", "keep_messages", "max_characters")
-        _positive(self, *names, "input_characters", "inline_segments", "attempts", "timeout_seconds")
-        if self.keep_characters is not None and self.keep_characters < 0:
-            raise ConfigurationError("keep_characters must not be negative.", hint="0 keeps the newest block only.")
-        if self.mode not in ("inline", "background"):
-            raise ConfigurationError("mode is none of the choices.", hint='Pass "inline" or "background".')
+        names = ("characters", "tokens", "messages", "keep_messages", "max_characters", "keep_when_poor")
+        _counts(self, *names, optional=True)
+        _counts(self, "input_characters", "inline_segments", "attempts")
+        number("timeout_seconds", self.timeout_seconds, optional=False, example=60)
+        number("keep_characters", self.keep_characters, above=False, whole=True, example=0)
+        number("min_quality", self.min_quality, example=0.25)
+        choice("mode", self.mode, MODES)
+        function("prompt", self.prompt, "a function like prompts.summary_prompt")
 
     def within(self, budget: ContextBudget) -> SummaryPolicy:
         """The policy with every number that was left open derived from a budget."""
@@ -234,8 +246,8 @@ class BoardPolicy:
     attempts: int = 2
 
     def __post_init__(self) -> None:
-        names = ("update_frequency", "characters", "max_tokens", "input_characters", "max_items")
-        _positive(self, *names, "timeout_seconds", "attempts")
+        _counts(self, "update_frequency", "characters", "max_tokens", "input_characters", "max_items", "attempts")
+        number("timeout_seconds", self.timeout_seconds, optional=False, example=60)
 
 
 @dataclass(frozen=True)
@@ -261,8 +273,9 @@ class Retention:
     max_summary_age: timedelta | None = timedelta(days=90)
 
     def __post_init__(self) -> None:
-        _positive(self, "max_turns", "max_messages")
-        _lasting(self, "max_age", "max_summary_age")
+        _counts(self, "max_turns", "max_messages", optional=True)
+        for name in ("max_age", "max_summary_age"):
+            lasting(name, getattr(self, name))
 
     def to_json(self) -> dict[str, float | None]:
         """What the SQL functions take."""
@@ -282,7 +295,7 @@ class ChunkPolicy:
         max_tokens: The most tokens of one chunk; a longer message becomes several, cut at sentences.
         max_segment_tokens: The most tokens of a segment, the stretch of talk that chunks belong to.
         pause: How long nothing is said where one sitting ends and another begins. Neighbours across it are none.
-        max_age: How long a chunk is found, from when it was indexed; `None` means as long as its messages are kept.
+        max_age: How long a chunk is found, from when it was indexed; by default as long as its messages are kept.
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
             found out from its stop words, and `simple` where none fits.
         mode: `"inline"`: what a pack would otherwise miss is indexed before the answer. `"background"`: never there; a
@@ -298,7 +311,7 @@ class ChunkPolicy:
     max_tokens: int = 256
     max_segment_tokens: int = 1_000
     pause: timedelta = timedelta(hours=4)
-    max_age: timedelta | None = timedelta(days=7)
+    max_age: timedelta | None = None
     language: str | None = None
     mode: Literal["inline", "background"] = "inline"
     batch: int = 64
@@ -306,12 +319,14 @@ class ChunkPolicy:
     importance: Callable[[str, Any], float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _positive(self, "max_tokens", "max_segment_tokens", "batch", "inline_batches")
-        _lasting(self, "pause", "max_age")
-        if self.mode not in ("inline", "background"):
-            raise ConfigurationError("mode is none of the choices.", hint='Pass "inline" or "background".')
-        if self.language is not None and not re.fullmatch(r"[a-z_]{1,40}", self.language):
+        _counts(self, "max_tokens", "max_segment_tokens", "batch", "inline_batches")
+        lasting("pause", self.pause, optional=False)
+        lasting("max_age", self.max_age)
+        choice("mode", self.mode, MODES)
+        language = self.language
+        if language is not None and not (isinstance(language, str) and re.fullmatch(r"[a-z_]{1,40}", language)):
             raise ConfigurationError("language is no text search configuration.", hint='Pass "english", for example.')
+        function("importance", self.importance, "a function of a kind and a text")
 
 
 @dataclass(frozen=True)
@@ -342,6 +357,10 @@ class RecallWeights:
     importance: float = 0.05
     recency: float = 0.02
 
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            number(name, getattr(self, name), least=-1000, above=False, optional=False, example=0.3)
+
 
 @dataclass(frozen=True)
 class BreakerPolicy:
@@ -361,23 +380,14 @@ class BreakerPolicy:
     longest_wait_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        _positive(self, "failures", "wait_seconds", "longest_wait_seconds")
+        _counts(self, "failures")
+        for name in ("wait_seconds", "longest_wait_seconds"):
+            number(name, getattr(self, name), optional=False, example=1)
 
 
-def _positive(settings: object, *names: str) -> None:
+def _counts(settings: object, *names: str, optional: bool = False) -> None:
     for name in names:
-        value = getattr(settings, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-            raise ConfigurationError(f"{name} must be a number above 0.", hint=f"Pass {name}=20, for example.")
-
-
-def _lasting(settings: object, *names: str) -> None:
-    for name in names:
-        age = getattr(settings, name)
-        if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
-            raise ConfigurationError(
-                f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
-            )
+        number(name, getattr(settings, name), whole=True, optional=optional)
 
 
 DEFAULT_BUDGET = ContextBudget()
@@ -397,3 +407,35 @@ DEFAULT_WEIGHTS = RecallWeights()
 
 DEFAULT_BREAKER = BreakerPolicy()
 """Opens after three failures, for one second at first."""
+
+
+_EXAMPLES: Final[dict[str, tuple[type, str]]] = {
+    "budget": (ContextBudget, "budget=ContextBudget(characters=12_000) or ContextBudget(tokens=4_000)"),
+    "policy": (SummaryPolicy, "policy=SummaryPolicy(messages=20), for example; boards have board_policy"),
+    "board_policy": (BoardPolicy, "board_policy=BoardPolicy(update_frequency=5), for example"),
+    "chunking": (ChunkPolicy, "chunking=ChunkPolicy(max_tokens=256), for example"),
+    "retention": (Retention, "retention=Retention(max_age=timedelta(days=30)) or Retention(max_turns=50)"),
+    "breaker": (BreakerPolicy, "breaker=BreakerPolicy(failures=3), for example"),
+    "retry": (RetryPolicy, "retry=RetryPolicy(attempts=4), for example"),
+}
+
+
+def checked(optional: bool = True, /, **settings: object) -> None:
+    """Refuse settings that are of another class than their name says.
+
+    Args:
+        optional: Whether `None` will do.
+        settings: The settings, by their usual names: `budget`, `policy`, `board_policy`, `chunking`, `retention`,
+            `breaker`, `retry`.
+
+    Raises:
+        ConfigurationError: One of them is none.
+    """
+    for name, given in settings.items():
+        kind, example = _EXAMPLES[name]
+        if name == "budget" and isinstance(given, (int, float)) and not isinstance(given, bool):
+            hint = f"Pass ContextBudget(characters={given}) or ContextBudget(tokens={given})."
+            raise wrong(name, "a ContextBudget", given, hint)
+        if name == "retention" and isinstance(given, timedelta):
+            raise wrong(name, "a Retention", given, f"Pass Retention(max_age=timedelta(days={given.days or 1})).")
+        of_type(name, given, kind, example, optional=optional)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -27,23 +28,28 @@ from langgraph.store.base import (
 )
 
 from langchain_supabase_memory import items
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.embedding_model import EmbeddingModel, embedder
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Embed, Flow, Step
-from langchain_supabase_memory.telemetry import watch
+from langchain_supabase_memory.memory import SupabaseMemory, opened
 from langchain_supabase_memory.telemetry.logs import about_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from langgraph.store.base import NamespacePath
 
-    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.flow import Flow
 
 T = TypeVar("T")
 
 LONGEST_MODEL: Final = 200
 """The most bytes of an embedder's name: it is part of an index's entry."""
+
+_EXAMPLES: Final = {
+    "index": 'Pass index={"embed": "openai:text-embedding-3-small", "fields": ["text"]}, for example.',
+    "ttl": 'Pass ttl={"default_ttl": 60}, in minutes, for example.',
+}
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +71,8 @@ class SupabaseStore(BaseStore):
     Args:
         memory: The memory whose connections, user and embedder are used.
         index: As for LangGraph's stores: `fields` are what is embedded (`["$"]`, the whole value, by default), `embed`
-            is an embedder other than the memory's, `dims` is checked where it is given.
+            is an embedder other than the memory's, or its name, such as `"openai:text-embedding-3-small"`; `dims` is
+            checked where it is given.
         ttl: As for LangGraph's stores: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`. Expired
             items are never returned.
         user_id: The owner of the items, where it is not the memory's.
@@ -86,8 +93,11 @@ class SupabaseStore(BaseStore):
         user_id: str | None = None,
     ) -> None:
         super().__init__()
+        self._memory = opened(memory)
+        for name, given in (("index", index), ("ttl", ttl)):
+            if given is not None and not isinstance(given, Mapping):
+                raise wrong(name, "a dictionary", given, _EXAMPLES[name])
         self.ttl_config = ttl
-        self._memory = memory
         self._user_id = memory.user_id if user_id is None else memory.key("any", user_id).user_id
         self._model = _model(memory, index)
         self._index = _index(self._model, index)
@@ -296,20 +306,10 @@ class SupabaseStore(BaseStore):
         return (self.ttl_config or {}).get("default_ttl") if isinstance(ttl, NotProvided) else ttl
 
     def _run(self, flow: Flow[T]) -> T:
-        def perform(step: Step) -> Any:
-            return (
-                embedder(self._model).answer(step) if isinstance(step, Embed) else self._memory.transport.perform(step)  # type: ignore[arg-type]
-            )
-
-        return watch.run(flow, perform, self._memory.metrics)
+        return self._memory.run(flow, embeddings=self._model)
 
     async def _arun(self, flow: Flow[T]) -> T:
-        async def perform(step: Step) -> Any:
-            if isinstance(step, Embed):
-                return await embedder(self._model).aanswer(step)
-            return await self._memory.transport.aperform(step)  # type: ignore[arg-type]
-
-        return await watch.arun(flow, perform, self._memory.metrics)
+        return await self._memory.arun(flow, embeddings=self._model)
 
 
 def _listing(
@@ -330,14 +330,8 @@ def _model(memory: SupabaseMemory, index: IndexConfig | Mapping[str, Any] | None
         return memory.embeddings
     if isinstance(given, EmbeddingModel):
         return given
-    if isinstance(given, Embeddings):
+    if isinstance(given, (Embeddings, type)) or not callable(given):
         return EmbeddingModel(given)
-    if isinstance(given, str):
-        return EmbeddingModel(ensure_embeddings(given), name=given)
-    if not callable(given):
-        raise ConfigurationError(
-            f"An embedder cannot be a {type(given).__name__}.", hint="Pass LangChain Embeddings, or a function."
-        )
     # A function has no model's name: its own tells its vectors from those of another.
     name = getattr(given, "__qualname__", type(given).__qualname__)
     return EmbeddingModel(ensure_embeddings(given), name=f"{getattr(given, '__module__', '')}.{name}")

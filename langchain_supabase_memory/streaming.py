@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 
 from langchain_supabase_memory.graph import store, storing
 from langchain_supabase_memory.guard import Guard, OnError
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.messages import codec
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def record_stream(
     thread_id: str,
     user_id: str | None = None,
     agent_id: str | None = None,
-    on_error: OnError = "log",
+    on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> Generator[Delta, None, None]:
     """Pass a streamed answer on, and store the turn when it is complete.
@@ -42,13 +43,13 @@ def record_stream(
         thread_id: The conversation's thread.
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
-        on_error: What happens when storing fails; what was said waits in the outbox.
+        on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
         deadline_seconds: How long storing may take, in seconds.
 
     Yields:
         The pieces, as they come.
     """
-    key = memory.key(thread_id, user_id, agent_id)
+    key = opened(memory).key(thread_id, user_id, agent_id)
     guard = Guard(memory, None, on_error, deadline_seconds)
     asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
     codec.ensure_ids(asked)
@@ -69,11 +70,11 @@ async def arecord_stream(
     thread_id: str,
     user_id: str | None = None,
     agent_id: str | None = None,
-    on_error: OnError = "log",
+    on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
     """The async twin of `record_stream`."""
-    key = memory.key(thread_id, user_id, agent_id)
+    key = opened(memory).key(thread_id, user_id, agent_id)
     guard = Guard(memory, None, on_error, deadline_seconds)
     asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
     codec.ensure_ids(asked)

@@ -9,13 +9,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langchain_supabase_memory.by_name import CHAT_MODEL, chat_model
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.messages.content import LC_SOURCE, OURS
+from langchain_supabase_memory.settings import Inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Set
@@ -31,8 +35,10 @@ class Writer(Protocol):
         ...
 
 
-Summariser: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | Writer"
-"""A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `Writer`."""
+Summariser: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | Writer | str"
+"""A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `Writer`.
+
+Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
 
 _CONFIG: Final[RunnableConfig] = {
     "tags": ["nostream"],  # LangGraph's tag: these tokens are not streamed to the user
@@ -59,18 +65,23 @@ class SummaryModel:
     questions are plain from the beginning, and the document is looked for in the text.
 
     Args:
-        model: A chat model, any runnable, or a function.
+        model: A chat model or its name, any runnable, or a function.
 
     Raises:
-        ConfigurationError: It is none of these.
+        ConfigurationError: It is none of these, or a name of none, or the provider's key is missing.
+        MissingDependencyError: A package that a model by its name needs is not installed.
     """
 
     def __init__(self, model: Summariser) -> None:
+        if isinstance(model, str):
+            model = chat_model(model)
         self._writer = None if isinstance(model, Runnable) else getattr(model, "write", None)
-        if not isinstance(model, Runnable) and not callable(model) and not callable(self._writer):
-            raise ConfigurationError(
-                f"A summary model cannot be a {type(model).__name__}.", hint="Pass a chat model, such as ChatOpenAI()."
-            )
+        is_one = isinstance(model, Runnable) or callable(model) or callable(self._writer)
+        if not is_one or isinstance(model, type):
+            hint = f'Pass a chat model, or its name, such as "{CHAT_MODEL}".'
+            if isinstance(model, Embeddings):
+                hint = f"An embedder goes into embeddings=. {hint}"
+            raise wrong("model", "a chat model, its name, a runnable or a function", model, hint)
         self._model: Any = model
         self._is_structured = isinstance(model, BaseChatModel)
         self._is_strict = _is_strict(model)
@@ -145,6 +156,22 @@ class SummaryModel:
             self._is_structured = self._is_structured and _UNSTRUCTURED.search(str(error)) is None
 
 
+def model_if_any(model: Summariser | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
+    """What a call was given as its model, or the memory's where it was given nothing; `None` for no model at all.
+
+    Raises:
+        ConfigurationError: What was given is no model.
+    """
+    if isinstance(model, Inherited):
+        return default
+    return None if model is None else SummaryModel(model)
+
+
+async def amodel_if_any(model: Summariser | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
+    """The async twin of `model_if_any`; see `aselected`."""
+    return await aselected(model, None) if isinstance(model, str) else model_if_any(model, default)
+
+
 def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryModel:
     """The model of a call, or the memory's.
 
@@ -154,9 +181,24 @@ def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryM
     found = model or default
     if found is None:
         raise ConfigurationError(
-            "There is no model to write summaries with.", hint="Pass model=ChatOpenAI(...) to the memory or the call."
+            "There is no model to write summaries with.",
+            hint=f'Pass model=ChatOpenAI(...), or model="{CHAT_MODEL}", to the memory or the call.',
         )
     return found
+
+
+def selected(model: Summariser | None, default: SummaryModel | None) -> SummaryModel:
+    """What a call was given as its model, or the memory's.
+
+    Raises:
+        ConfigurationError: There is neither, or what was given is none.
+    """
+    return chosen(None if model is None else SummaryModel(model), default)
+
+
+async def aselected(model: Summariser | None, default: SummaryModel | None) -> SummaryModel:
+    """The async twin of `selected`: to make a model by its name takes imports, which would block the event loop."""
+    return await in_thread(partial(selected, model, default)) if isinstance(model, str) else selected(model, default)
 
 
 def _blocks(model: object) -> bool:

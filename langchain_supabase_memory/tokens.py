@@ -61,6 +61,9 @@ def best_counter() -> Callable[[str], int]:
     return lambda text: len(encoding.encode_ordinary(text)) if _ORDINARY.search(text) is None else count_tokens(text)
 
 
+KEPT: Final = (best_counter,)
+"""What is read from files once; see `flow.compute`."""
+
 _ORDINARY: Final = re.compile(r"[\ud800-\udfff]|\S{2000}")
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import string
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import references
 from langchain_supabase_memory.conversations import kept, moment, named
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.flow import Flow, call, compute
 from langchain_supabase_memory.models import Reference, Turn
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ _NAMES: Final = {"number", "user_query", "ai_response", "created_at"}
 
 LONGEST: Final = 1_000_000
 """The most characters of a query or an answer."""
+
+
+class TurnBounds(TypedDict, total=False):
+    """What `turns` may be given; see there."""
+
+    last: int | None
+    since: datetime | None
+    until: datetime | None
+    retention: Retention | None
 
 
 def made(query: str, response: str) -> list[BaseMessage]:
@@ -136,7 +146,8 @@ def resolve(key: ConversationKey, text: str, *, retention: Retention | None = No
     Raises:
         InvalidInputError: `text` is none.
     """
-    match = references.find(text)
+    characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
+    match = yield from compute(partial(references.find, text), characters, kept=references.KEPT)
     if match is None:
         return None
     number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)

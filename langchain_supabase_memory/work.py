@@ -400,7 +400,11 @@ def is_mine(chore: str, every_seconds: float) -> Flow[bool]:
 
 
 def rederive(
-    *, summary: SummaryPolicy | None = None, board: BoardPolicy | None = None, index: bool = True
+    *,
+    summary: SummaryPolicy | None = None,
+    board: BoardPolicy | None = None,
+    index: bool = True,
+    vectors: bool = False,
 ) -> Flow[int]:
     """Mark every conversation that is behind and not marked: written by hand, from a dump, before a new policy.
 
@@ -408,6 +412,7 @@ def rederive(
         summary: When summarising is due, with every number given; `None` if that does not matter.
         board: When revising the board is due; `None` if that does not matter.
         index: Whether it matters that something is not indexed.
+        vectors: Whether it matters that chunks lack a vector.
 
     Returns:
         How many were marked.
@@ -420,6 +425,7 @@ def rederive(
         "p_messages": None if summary is None else summary.messages,
         "p_board": None if board is None else board.update_frequency,
         "p_index": index,
+        "p_vectors": vectors,
     }
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}

@@ -69,7 +69,7 @@ begin
     memory_private.shown(memory.working_memory_chunks, memory.conversations),
     memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),
     memory_private.ranking(boolean), memory_private.rank_all(
-      text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint,
+      text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint,
       integer, text[], text[], json, text, json, boolean, float8, integer),
     memory_private.scope(text, text, uuid, text),
     memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),

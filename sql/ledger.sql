@@ -11,21 +11,11 @@ create table if not exists memory_private.migrations (
 );
 
 create table if not exists memory_private.installation (
-  singleton  boolean primary key default true check (singleton),
-  dimensions integer not null check (dimensions between 1 and 16000)
+  singleton     boolean primary key default true check (singleton),
+  vector_schema text not null
 );
 
--- The embedding width is chosen once: a column of one width cannot hold vectors of another.
-do $ledger$
-declare
-  v_recorded integer;
-begin
-  insert into memory_private.installation (dimensions) values ({{dimensions}}) on conflict do nothing;
-  select dimensions into v_recorded from memory_private.installation;
-  if v_recorded <> {{dimensions}} then
-    raise exception 'this database was set up for embeddings of % dimensions, not {{dimensions}}', v_recorded
-      using errcode = 'PT409',
-            hint = format('run the migration again with --dimensions %s, or use another database', v_recorded);
-  end if;
-end
-$ledger$;
+-- Where pgvector lies. The functions name it there, so they are written anew when it has moved.
+insert into memory_private.installation (vector_schema) values ('{{vector_schema_name}}')
+on conflict (singleton) do update set vector_schema = excluded.vector_schema
+  where installation.vector_schema <> excluded.vector_schema;

@@ -589,6 +589,7 @@ async def test_at_random_nothing_is_lost_doubled_or_reordered(
         runnable = WAYS[way](memory)
         thread = f"{way} {colour} {run}"
         proxy.truthful()
+        memory.count(thread_id=thread)  # from here on no failure is taken for a mistake in the set-up
         for number in range(12):
             proxy.tells(*chance.choices(among, k=chance.randrange(6)))
             if chance.random() < 0.2:

@@ -74,29 +74,29 @@ select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{"type": "human", "data":
 
 
 @pytest.fixture(scope="module", params=[NEVER, "analyzed"])
-def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
 
     One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
     """
-    name = cluster.migrated_database()
+    name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", "conversation_summaries"):
-        cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:
-        cluster.execute(FILL, database=name)
-        cluster.execute("analyze", database=name)
-    with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
+        planner.execute(FILL, database=name)
+        planner.execute("analyze", database=name)
+    with SupabaseMemory.from_conn_string(planner.conn_string(name), user_id="u") as memory:
         memory.append([HumanMessage(f"message {n}", id=f"m{n}") for n in range(5000)], thread_id="long")
         for n in range(200):
             memory.append([HumanMessage("short")], thread_id=f"short-{n}")
     copies = {"summarised": "user", "unasked": "assistant", "answered": "user", "answered too": "user"}
     for thread_id, role in copies.items():
-        cluster.execute(COPY.format(name=thread_id, role=role), database=name)
-    cluster.execute(ANSWER, database=name)
-    cluster.execute(SUMMARISE, database=name)
+        planner.execute(COPY.format(name=thread_id, role=role), database=name)
+    planner.execute(ANSWER, database=name)
+    planner.execute(SUMMARISE, database=name)
     if request.param == "analyzed":
-        cluster.execute("analyze", database=name)
-    with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
+        planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
         yield connection
 
 

@@ -43,18 +43,18 @@ select user_id, id, n, 1, 'words', 3, '[1,0,0]' from conversation, generate_seri
 
 
 @pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
-def connection(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
-    name = cluster.migrated_database()
+    name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", *TABLES):
-        cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:
-        cluster.execute(SHORT_ONES, database=name)
-        cluster.execute("analyze", database=name)
-    cluster.execute(FILL, database=name)
+        planner.execute(SHORT_ONES, database=name)
+        planner.execute("analyze", database=name)
+    planner.execute(FILL, database=name)
     if request.param == "analyzed":
-        cluster.execute("analyze", database=name)
-    with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
+        planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
         yield connection
 
 
@@ -136,3 +136,50 @@ def test_recall_around_candidates_does_not_touch_everything(connection: psycopg.
     ask = json.dumps({"query": "n77 n2500", "limit": 2, "exact_below": 0})
     recall = "select public.memory_recall(%s::json, 'long', 'default', 'u')"
     assert most_touched(connection, recall, [ask], TABLES) <= 200
+
+
+RANKED_BY = (
+    "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint,"
+    " integer, text[], text[], json, text, json, boolean, float8, integer, uuid[], bigint[]"
+)
+
+
+@pytest.mark.parametrize("candidates", [False, True])
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bool, candidates: bool) -> None:
+    """No two rows are compared that are not of one chunk, before the first ANALYZE either: else it is quadratic."""
+    name = planner.migrated_database()
+    for table in ("conversations", *TABLES):
+        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+    planner.execute(FILL.replace("('long', 5000), ('short', 100)", "('long', 3000)"), database=name)
+    if analyzed:
+        planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name)) as connection:
+        function = "memory_private.recall" if candidates else "memory_private.rank_all"
+        row = connection.execute("select proconfig from pg_proc where oid = %s::regproc", [function]).fetchone()
+        assert row is not None
+        for setting, _, value in (each.partition("=") for each in row[0]):
+            # `recall` turns this on around its statement, and there alone.
+            value = {"enable_nestloop": "off", "search_path": ""}.get(setting, value)
+            connection.execute("select set_config(%s, %s, true)", [setting, value])
+        row = connection.execute(
+            "select memory_private.ranking(%s), c.id from memory.conversations c", [candidates]
+        ).fetchone()
+        assert row is not None
+        statement, conversation = row
+        places = list(range(0, 3000, 2))
+        around = [[str(conversation)] * len(places), places] if candidates else [[], []]
+        given = ["u", [str(conversation)], ["number", "n7", "2026"], "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
+                 "[]", "UTC", "{}", False, None, 70, *around]  # fmt: skip
+        connection.execute(f"prepare ranked ({RANKED_BY}) as {statement}".encode())
+        arguments = ", ".join(["%s"] * len(given))
+        explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"
+        row = psycopg.ClientCursor(connection).execute(explain.encode(), given).fetchone()
+    assert row is not None
+    assert removed(row[0][0]["Plan"]) <= 20_000
+
+
+def removed(plan: dict[str, Any]) -> int:
+    """How many pairs of rows the joins of a plan have looked at in vain."""
+    here: int = plan.get("Rows Removed by Join Filter", 0) * plan["Actual Loops"]
+    return here + sum(removed(each) for each in plan.get("Plans", []))

@@ -334,7 +334,7 @@ async def test_a_server_that_goes_away_and_comes_back(colour: str) -> None:
     cluster.start()
     try:
         name = cluster.create_database()
-        migrate(cluster.conn_string(name), dimensions=384)
+        migrate(cluster.conn_string(name))
         clock = Clock()
         memory = SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u", retry=NO_RETRY)
         assert isinstance(memory.transport, BreakingTransport)

@@ -55,7 +55,7 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[psycopg.
     plain = request.param == "plain postgres"
     name = cluster.create_database(supabase=not plain, legacy_grants="legacy" in request.param)
     migrator = cluster.conn_string(name, "supabase_admin" if plain else "postgres")
-    migrate(migrator, dimensions=24)
+    migrate(migrator)
     with SupabaseMemory.from_conn_string(migrator, user_id="owner", embeddings=WordEmbedder()) as memory:
         memory.append([HumanMessage("the canary", id="m")], thread_id="t")
         memory.index(thread_id="t")

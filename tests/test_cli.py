@@ -80,13 +80,10 @@ def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
     code, output = run("check", "--database-url", conn_string)
     assert code == 1
     assert "supabase-memory migrate" in output
-    code, output = run("migrate", "--dimensions", "384", environment={"SUPABASE_DB_URL": conn_string})
-    assert (code, "384 dimensions" in output) == (0, True)
-    assert run("check", "--database-url", conn_string)[0] == 0
-    code, output = run("migrate", "--database-url", conn_string)
-    assert code == 1
-    assert "--dimensions 384" in output
-    assert "Traceback" not in output
+    code, output = run("migrate", environment={"SUPABASE_DB_URL": conn_string})
+    assert (code, "with pgvector in extensions" in output) == (0, True)
+    code, output = run("check", "--database-url", conn_string)
+    assert (code, "with pgvector in extensions" in output) == (0, True)
 
 
 def test_no_database_named_says_what_to_pass() -> None:
@@ -132,9 +129,14 @@ def test_what_is_typed_goes_before_the_environment(conn_string: str) -> None:
 
 
 def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
-    code, output = run("sql", "--dimensions", "768")
+    code, output = run("sql")
     assert code == 0
-    for piece in ("create table memory.conversations", "function public.memory_append", "create policy", "(768)"):
+    for piece in (
+        "create table memory.conversations",
+        "function public.memory_append",
+        "create policy",
+        '"extensions"',
+    ):
         assert piece in output
     assert "create role" not in output  # on Supabase the roles are there
     assert "files written" in run("sql", "--output", str(tmp_path))[1]

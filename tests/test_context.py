@@ -50,7 +50,8 @@ async def test_a_context_is_one_round_trip(door: Door, user_id: str) -> None:
     await door(door.service.append, turns(50), **where)
     counting: Any = Counting(door.service.transport)
     door.service.transport = counting
-    pack = await door(door.service.context, "and now?", **where, budget=ContextBudget(characters=2000))
+    budget = ContextBudget(characters=2000)
+    pack = await door(door.service.context, "and now?", **where, budget=budget)
     assert counting.calls == ["memory_context"]
     assert [message.text for message in pack.prompt][-1] == "and now?"
     assert len(pack.text()) <= 2000
@@ -153,21 +154,26 @@ def test_a_model_counts_as_well(conn_string: str, user_id: str) -> None:
         assert len(memory.context(thread_id="t", budget=budget, policy=BACKGROUND).messages) == 9
 
 
-def test_the_beginning_stays_the_same_from_turn_to_turn(conn_string: str, user_id: str) -> None:
+@pytest.mark.parametrize("recall", [None, "conversation"])
+def test_the_beginning_stays_the_same_from_turn_to_turn(conn_string: str, user_id: str, recall: Any) -> None:
     """So that a provider's prompt cache holds: it moves only when the budget forces it, and then by a segment."""
     policy = SummaryPolicy(min_quality=None)  # the stand-in's summaries are poor, and would keep more verbatim
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=lambda _: "A summary.", policy=policy
+        conn_string, user_id=user_id, model=lambda _: "A summary.", policy=policy, recall=recall
     ) as memory:
         before: list[BaseMessage] = []
-        moved = 0
+        moved = recalled = 0
         for n in range(80):
             asked, answered = HumanMessage(f"question {n} " + "word " * 40), AIMessage(f"answer {n} " + "word " * 40)
             prompt = memory.context(asked, thread_id="t").prompt
+            found = [each for each in prompt if "<recalled>" in each.text]
+            recalled += len(found)
+            prompt = [each for each in prompt if each not in found]  # what changes stands before the question
             moved += prompt[: len(before)] != before
             before = prompt
             memory.append([asked, answered], thread_id="t")
-        assert 2 <= moved <= 8
+        assert 2 <= moved <= (8 if recall is None else 24)
+        assert (recalled > 40) is (recall is not None)
 
 
 def test_the_text_forms(conn_string: str, user_id: str) -> None:
@@ -198,7 +204,9 @@ def test_the_text_forms(conn_string: str, user_id: str) -> None:
 def test_the_report_adds_up_and_holds_no_content(conn_string: str, user_id: str) -> None:
     from rich.console import Console
 
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=lambda _: "canary-5 summary") as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=lambda _: "canary-5 summary", recall=None
+    ) as memory:
         memory.append([HumanMessage("canary-5 " + "word " * 60) for _ in range(80)], thread_id="t")
         current = HumanMessage("canary-5?")
         pack = memory.context(current, thread_id="t")
@@ -237,6 +245,7 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
     with pytest.raises(ConfigurationError, match="inline"):
         SummaryPolicy(mode="sometimes")  # type: ignore[arg-type]
     with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
+        memory.model = None
         with pytest.raises(InvalidInputError, match="LangChain messages"):
             memory.context(3, thread_id="t")  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError, match="no model to write summaries"):

@@ -39,7 +39,7 @@ MIDDLE = ContextBudget(characters=8_000)
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, recall=None) as memory:
         yield memory
 
 

@@ -61,7 +61,7 @@ def parrot(prompt: Sequence[BaseMessage]) -> str:
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """A database of this file's own, to be dumped whole."""
-    return cluster.migrated_database(dimensions=24)
+    return cluster.migrated_database()
 
 
 @pytest.fixture

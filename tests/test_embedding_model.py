@@ -149,10 +149,46 @@ def test_its_name() -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(ConfigurationError, match="cannot be a str"):
-        EmbeddingModel("text-embedding-3-small")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="no name of an embedder"):
+        EmbeddingModel("text-embedding-3-small")
     for wrong in ({"batch": 0}, {"characters": 0}, {"attempts": 0}, {"timeout_seconds": 0}, {"wait_seconds": -1}):
         with pytest.raises(ConfigurationError):
             EmbeddingModel(WordEmbedder(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="no embedder"):
         embedder(None)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+async def test_nobody_waits_long_for_a_question_s_vector(colour: str) -> None:
+    released = threading.Event()
+
+    def hangs(texts: list[str]) -> Any:
+        released.wait(30)
+        return WordEmbedder().embed_documents(texts)
+
+    slow = ScriptedEmbedder(hangs)
+    model = EmbeddingModel(slow, question_seconds=0.05)
+
+    async def asked(text: str) -> Any:
+        step = Embed([text], is_query=True)
+        return model.answer(step) if colour == "sync" else await model.aanswer(step)
+
+    try:
+        for question in ("the kiln", "the glaze", "the cones"):
+            with pytest.raises(EmbeddingError, match="TimeoutError"):
+                await asked(question)
+        assert len(slow.calls) == 1, "what hangs is not asked again at once"
+    finally:
+        released.set()
+    assert len(model.answer(Embed(["what is indexed"]))) == 1, "indexing asks all the same"
+
+
+async def test_an_answer_waits_no_longer_for_an_index_than_it_says() -> None:
+    released = threading.Event()
+    hanging = ScriptedEmbedder(lambda _: released.wait(30))
+    try:
+        with pytest.raises(EmbeddingError, match="TimeoutError"):
+            await EmbeddingModel(hanging).aanswer(Embed(["a", "b"], seconds=0.05))
+    finally:
+        released.set()
+    assert len(hanging.calls) == 1

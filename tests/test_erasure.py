@@ -53,7 +53,7 @@ def parrot(prompt: Sequence[BaseMessage]) -> str:
 def own(cluster: Cluster) -> str:
     """A database of this file's own, to be dumped whole."""
     name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=384)
+    migrate(cluster.conn_string(name))
     return name
 
 
@@ -114,7 +114,7 @@ def left(memory: SupabaseMemory, *which: int) -> None:
     """Others' data are untouched."""
     for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
         where = {"thread_id": thread_id, "agent_id": agent_id, "user_id": user_id}
-        messages = memory.read(**where)
+        messages = memory.read(thread_id=thread_id, agent_id=agent_id, user_id=user_id)
         assert [str(each.message and each.message.text) for each in messages] == [OTHERS[number]] * 8 * (
             number in which
         )

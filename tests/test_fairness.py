@@ -41,7 +41,7 @@ on conflict do nothing
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """The address of a database where nobody else's work is."""
-    return cluster.conn_string(cluster.migrated_database(dimensions=8))
+    return cluster.conn_string(cluster.migrated_database())
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ TOUCHED: Final = (
 @pytest.fixture(scope="module", params=["never analyzed", "analyzed"])
 def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """10,000 conversations of one owner that wait, each of a priority of its own, and 1,000 owners of one."""
-    name = cluster.migrated_database(dimensions=8)
+    name = cluster.migrated_database()
     for table in ("memory_private.work", "memory_private.owners", "memory.conversations"):
         cluster.execute(f"alter table {table} set (autovacuum_enabled = off)", database=name)
     address = cluster.conn_string(name)

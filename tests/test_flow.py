@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -95,6 +95,24 @@ async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(c
         assert await memory.arun(compute(threading.get_ident, 10)) == threading.get_ident(), "not what is done at once"
         with pytest.raises(ZeroDivisionError):
             await memory.arun(compute(lambda: 1 // 0, 1000))
+
+
+async def test_what_reads_files_once_does_so_beside_the_event_loop(conn_string: str) -> None:
+    @cache
+    def words() -> int:
+        return threading.get_ident()
+
+    @cache
+    def others() -> int:
+        return words()
+
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
+        assert await memory.arun(compute(words, 1, kept=(words,))) != threading.get_ident()
+        assert await memory.arun(compute(threading.get_ident, 1, kept=(words, others))) != threading.get_ident()
+        others()
+        assert await memory.arun(compute(threading.get_ident, 1, kept=(words, others))) == threading.get_ident()
+        words.cache_clear()
+        assert memory.run(compute(words, 1, kept=(words,))) == threading.get_ident()
 
 
 def test_a_computation_does_not_show_what_it_holds() -> None:

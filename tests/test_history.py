@@ -11,12 +11,21 @@ from typing import Any
 import pytest
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import ConfigurableFieldSpec, Runnable, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from langchain_supabase_memory import RetryPolicy, SupabaseChatMessageHistory, SupabaseMemory
+from langchain_supabase_memory import (
+    ContextBudget,
+    ExtractiveSummariser,
+    Retention,
+    RetryPolicy,
+    SummaryPolicy,
+    SupabaseChatMessageHistory,
+    SupabaseMemory,
+)
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -24,8 +33,10 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
+from tests import provider_rules
 from tests.conftest import Door
 from tests.services.postgres import Cluster
+from tests.test_context import Counting
 
 SECRET = "the user's secret words"
 
@@ -100,6 +111,8 @@ def test_bad_arguments_are_refused_at_once(memory: SupabaseMemory) -> None:
         SupabaseChatMessageHistory("", memory)
     with pytest.raises(InvalidInputError, match="No user is named"):
         SupabaseChatMessageHistory("s", SupabaseMemory(memory.transport))
+    with pytest.raises(ConfigurationError, match="ContextBudget"):
+        SupabaseChatMessageHistory("s", memory, budget=4000)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="on_error"):
         SupabaseChatMessageHistory("s", memory, on_error="ignore")  # type: ignore[arg-type]
 
@@ -116,7 +129,7 @@ def test_an_instance_serves_one_snapshot_until_it_writes(memory: SupabaseMemory)
 
 def test_what_is_handed_out_can_be_changed_without_harm(memory: SupabaseMemory) -> None:
     history = SupabaseChatMessageHistory("s", memory)
-    history.add_messages([AIMessage("a", additional_kwargs={"list": [1]})])
+    history.add_messages([HumanMessage("a", additional_kwargs={"list": [1]})])
     served = history.messages
     served[0].content = "changed"
     served[0].additional_kwargs["list"].append(2)
@@ -131,11 +144,6 @@ def test_a_repeated_history_is_not_stored_twice(memory: SupabaseMemory) -> None:
     history.add_messages(turn)
     history.add_messages([*history.messages, HumanMessage("q2"), AIMessage("a2")])
     assert stored(memory, "s") == ["q", "a", "q2", "a2"]
-
-
-def test_only_the_newest_are_served_if_so_wished(memory: SupabaseMemory) -> None:
-    SupabaseChatMessageHistory("s", memory).add_messages([HumanMessage(str(n)) for n in range(9)])
-    assert [m.text for m in SupabaseChatMessageHistory("s", memory, max_messages=2).messages] == ["7", "8"]
 
 
 async def run_each_way(runnable: Runnable[Any, Any], make: Callable[[str], Any], config: Any) -> list[Any]:
@@ -210,6 +218,222 @@ def test_an_agent_that_returns_the_whole_list_doubles_nothing(memory: SupabaseMe
     for text in ("a", "b", "c"):
         runnable.invoke({"messages": [HumanMessage(text, id=text)]}, session("s"))
     assert stored(memory, "s") == ["a", "heard a", "b", "heard b", "c", "heard c"]
+
+
+# What is served stays within a budget.
+
+TOKENS = 600
+SMALL = ContextBudget(tokens=TOKENS, token_counter=count_tokens_approximately)
+RULES = [provider_rules.openai, provider_rules.anthropic, provider_rules.gemini]
+
+
+@pytest.fixture(params=["sync", "async"])
+def colour(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def served(history: SupabaseChatMessageHistory, colour: str) -> list[BaseMessage]:
+    return history.messages if colour == "sync" else await history.aget_messages()
+
+
+def said(count: int) -> list[BaseMessage]:
+    """Turns, each third with a tool."""
+    messages: list[BaseMessage] = []
+    for n in range(count):
+        messages.append(HumanMessage(f"Question {n}: how long does kiln {n} take to fire porcelain at cone 6?"))
+        if n % 3 == 0:
+            call = {"name": "look", "args": {"kiln": n}, "id": f"call-{n}"}
+            messages += [AIMessage("", tool_calls=[call]), ToolMessage(f"{n} hours", tool_call_id=f"call-{n}")]
+        messages.append(AIMessage(f"Answer {n}: kiln {n} takes {n} hours, says the manual.", id=f"answer-{n}"))
+    return messages
+
+
+def payloads(memory: SupabaseMemory, thread_id: str = "s") -> list[Any]:
+    return [each.message.model_dump() for each in memory.read(thread_id=thread_id) if each.message]
+
+
+def violations(messages: list[BaseMessage]) -> list[str]:
+    return [found for rule in RULES for found in rule([*messages, HumanMessage("And now?")])]
+
+
+@pytest.fixture
+def writing(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    """A memory with a summary model and a small budget."""
+    settings: Any = {"model": ExtractiveSummariser(), "budget": SMALL}
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK, **settings) as memory:
+        yield memory
+
+
+@pytest.fixture
+def cutting(writing: SupabaseMemory) -> SupabaseMemory:
+    """The same without summaries before an answer, so that what is too long is cut."""
+    settings: Any = {"budget": SMALL, "policy": SummaryPolicy(mode="background")}
+    return SupabaseMemory(writing.transport, user_id=writing.user_id, **settings)
+
+
+async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
+    writing: SupabaseMemory, colour: str
+) -> None:
+    turns = said(100)
+    writing.append(turns, thread_id="s")
+    messages = await served(SupabaseChatMessageHistory("s", writing), colour)
+    assert count_tokens_approximately(messages) <= TOKENS
+    assert violations(messages) == []
+    assert messages[0].additional_kwargs["lc_source"] == "supabase_memory"
+    assert "<summary" in messages[0].text
+    assert messages[-1].text == turns[-1].text
+    coverage = writing.coverage(thread_id="s")
+    assert coverage.complete, coverage  # what is not shown was summarised before it was served
+
+
+async def test_a_read_is_one_round_trip(door: Door, user_id: str) -> None:
+    door.service.append(said(9), thread_id="s", user_id=user_id)
+    counting: Any = Counting(door.service.transport)
+    door.service.transport = counting
+    history = SupabaseChatMessageHistory("s", door.service, user_id=user_id)
+    assert len(await served(history, door.colour)) == 24
+    assert len(await served(history, door.colour)) == 24
+    assert counting.calls == ["memory_context"]
+
+
+async def test_a_budget_of_its_own_and_none(writing: SupabaseMemory, colour: str) -> None:
+    turns = said(41)
+    writing.append(turns, thread_id="s")
+    newest = SupabaseChatMessageHistory("s", writing, budget=ContextBudget(max_messages=2))
+    assert [m.text for m in await served(newest, colour) if "lc_source" not in m.additional_kwargs] == [
+        m.text for m in turns[-2:]
+    ]
+    whole = await served(SupabaseChatMessageHistory("s", writing, budget=None), colour)
+    assert [message.model_dump() for message in whole] == [message.model_dump() for message in turns]
+
+
+async def test_its_own_retention_counts_whatever_the_budget(memory: SupabaseMemory, colour: str) -> None:
+    memory.append(said(9), thread_id="s")
+    history = SupabaseChatMessageHistory("s", memory, retention=Retention(max_messages=4))
+    assert len(await served(history, colour)) <= 4
+    assert len(stored(memory, "s")) == 4
+
+
+async def test_a_summary_that_fails_costs_the_summary_alone(conn_string: str, user_id: str, colour: str) -> None:
+    def broken(_: Any) -> str:
+        raise RuntimeError
+
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=broken, budget=SMALL) as memory:
+        memory.append(said(60), thread_id="s")
+        messages = await served(SupabaseChatMessageHistory("s", memory, on_error="raise"), colour)
+        assert "older messages omitted" in messages[0].text
+        assert messages[-1].text.startswith("Answer 59")
+        assert count_tokens_approximately(messages) <= TOKENS
+
+
+async def test_in_the_background_a_read_asks_no_model(conn_string: str, user_id: str, colour: str) -> None:
+    asked: list[Any] = []
+    settings: Any = {"model": asked.append, "budget": SMALL, "policy": SummaryPolicy(mode="background")}
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **settings) as memory:
+        memory.append(said(60), thread_id="s")
+        assert "omitted" in (await served(SupabaseChatMessageHistory("s", memory), colour))[0].text
+        assert asked == []
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+async def test_a_hundred_turns_are_stored_once_each_and_the_prompt_stays_bounded(
+    writing: SupabaseMemory, colour: str, keyed: bool
+) -> None:
+    prompts: list[list[BaseMessage]] = []
+
+    def answer(value: Any) -> AIMessage:
+        messages = value.to_messages() if keyed else value
+        prompts.append(messages)
+        return AIMessage(f"heard {messages[-1].text}")
+
+    runnable = RunnableLambda(answer)
+    chat = with_history(writing, prompted(runnable), **KEYS) if keyed else with_history(writing, runnable)
+    asked = [f"{n}: my kiln number {n} has fired {n * 7} bowls, what about the next one?" for n in range(100)]
+    for text in asked:
+        given = {"input": text} if keyed else [HumanMessage(text)]
+        _ = chat.invoke(given, session("s")) if colour == "sync" else await chat.ainvoke(given, session("s"))
+    assert stored(writing, "s") == [each for text in asked for each in (text, f"heard {text}")]
+    assert all("lc_source" not in payload["additional_kwargs"] for payload in payloads(writing))
+    assert [prompt[-1].text for prompt in prompts] == asked
+    assert max(count_tokens_approximately(prompt[:-1]) for prompt in prompts) <= TOKENS
+    assert [found for prompt in prompts for rule in RULES for found in rule(prompt)] == []
+    assert "<summary" in prompts[-1][0].text
+
+
+def awkward() -> list[BaseMessage]:
+    """A history of which a pack shows copies: cut, joined, repaired, in another role, and without a response's id."""
+    calls: list[Any] = [{"name": "look", "args": {}, "id": each} for each in ("1", "2")]
+    return [
+        HumanMessage("one", id="h1", additional_kwargs={"kept": {"by": "the application"}}),
+        AIMessage("", id="a1", tool_calls=calls[:1]),
+        ToolMessage("word " * 700, tool_call_id="1", id="t1"),
+        AIMessage("found", id="a2", response_metadata={"id": "resp_1"}),
+        SystemMessage("be brief", id="s1"),
+        HumanMessage("two", id="h2"),
+        AIMessage("Let me look.", id="a3"),
+        AIMessage("", id="a4", tool_calls=calls[1:]),
+        ToolMessage("done", tool_call_id="2", id="t2"),
+    ]
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_what_was_served_may_come_back_and_changes_nothing_stored(
+    cutting: SupabaseMemory, away: Callable[[bool], None], colour: str, is_away: bool
+) -> None:
+    history = SupabaseChatMessageHistory("s", cutting)
+    history.add_messages(awkward())
+    before = payloads(cutting)
+    messages = await served(history, colour)
+    shown = {message.id: message.model_dump() for message in messages}
+    originals = {message["id"]: message for message in before}
+    copies = {each for each in shown.keys() & originals.keys() if shown[each] != originals[each]}
+    assert copies == {"t1", "a2", "s1", "a4"}
+    away(is_away)
+    back = [*messages, HumanMessage("three", id="h3")]
+    if colour == "sync":
+        history.add_messages(back)
+    else:
+        await history.aadd_messages(back)
+    assert history.pending == (1 if is_away else 0)
+    away(False)
+    assert cutting.flush() == 0
+    assert payloads(cutting) == [*before, HumanMessage("three", id="h3").model_dump()]
+
+
+async def test_nor_does_what_another_instance_served(cutting: SupabaseMemory, colour: str) -> None:
+    SupabaseChatMessageHistory("s", cutting).add_messages(awkward())
+    before = payloads(cutting)
+    messages = await served(SupabaseChatMessageHistory("s", cutting), colour)
+    if colour == "sync":
+        SupabaseChatMessageHistory("s", cutting).add_messages(messages)
+    else:
+        await SupabaseChatMessageHistory("s", cutting).aadd_messages(messages)
+    assert payloads(cutting) == before
+
+
+def test_an_agent_that_returns_a_bounded_list_stores_its_answers_alone(writing: SupabaseMemory) -> None:
+    def agent(state: dict[str, list[BaseMessage]]) -> dict[str, list[BaseMessage]]:
+        return {"messages": [*state["messages"], AIMessage(f"heard {state['messages'][-1].text}")]}
+
+    chat = with_history(writing, RunnableLambda(agent), input_messages_key="messages", output_messages_key="messages")
+    asked = [f"{n} " + "word " * (2000 if n % 4 == 0 else 20) for n in range(12)]
+    for n, text in enumerate(asked):
+        chat.invoke({"messages": [HumanMessage(text, id=f"h{n}")]}, session("s"))
+    assert stored(writing, "s") == [each for text in asked for each in (text, f"heard {text}")]
+
+
+async def test_what_waits_is_served_within_the_budget_and_stays_the_same_until_a_write(
+    writing: SupabaseMemory, away: Callable[[bool], None], colour: str
+) -> None:
+    away(True)
+    SupabaseChatMessageHistory("s", writing).add_messages(said(60))
+    history = SupabaseChatMessageHistory("s", writing)
+    messages = await served(history, colour)
+    assert isinstance(history.last_error, UnavailableError)
+    assert messages[-1].text.startswith("Answer 59")
+    assert count_tokens_approximately(messages) <= TOKENS
+    SupabaseChatMessageHistory("s", writing).add_messages([HumanMessage("by another run")])
+    assert await served(history, colour) == messages
 
 
 QUICK = RetryPolicy(attempts=2, wait_seconds=0.01)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_supabase_memory import ChunkPolicy, Retention, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, Retention, SupabaseMemory, indexing
 from langchain_supabase_memory.embedding_model import EmbeddingModel
 from langchain_supabase_memory.errors import EmbeddingError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.models import Chunk, IndexResult, Receipt
@@ -96,7 +96,7 @@ async def test_through_every_door(door: Door, user_id: str) -> None:
     chunks = await door(memory.chunks, thread_id="t")
     assert [each.type for each in chunks] == ["question", "answer", "dialogue"]
     assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m2"]]
-    assert all(each.expires_at - datetime.now(UTC) > timedelta(days=6, hours=23) for each in chunks)
+    assert all(each.expires_at is None for each in chunks)
     assert {each.said_at for each in chunks} == {START}
     found = await door(memory.recall, "the meeting with Ana", thread_id="t")
     assert found.chunks[0].message_ids == ["m0"]
@@ -433,37 +433,134 @@ def test_a_language_that_is_named_is_used_from_then_on(
 # --- Embedders
 
 
-def test_a_failing_embedder_changes_nothing_and_says_no_content(
-    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture
+def unembedded(connection: psycopg.Connection, user_id: str) -> list[str]:
+    """What chunks without a vector say."""
+    rows = connection.execute(
+        "select k.content from memory.working_memory_chunks k where k.user_id = %(u)s and not exists (select"
+        " from memory.chunk_embeddings e where e.user_id = k.user_id and e.conversation_id = k.conversation_id"
+        " and e.place = k.place and e.part = k.part) order by k.place, k.part",
+        {"u": user_id},
+    )
+    return [row[0] for row in rows]
+
+
+def test_a_failing_embedder_costs_the_vectors_alone(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(texts: list[str]) -> Any:
-        raise RuntimeError(f"quota exceeded for {texts}")
+        error = RuntimeError(f"quota exceeded for {texts}")
+        error.status_code = 429  # type: ignore[attr-defined]
+        raise error
 
     caplog.set_level(logging.DEBUG)
     broken = as_it_is(memory, ScriptedEmbedder(fails, "words"))
     memory.append(numbered(["a secret canary", "another"]), thread_id="t")
     result = broken.index(thread_id="t")
-    assert result.failed == "The embedder failed (RuntimeError)."
-    assert (result.chunks, result.through_sequence) == (0, -1)
-    assert broken.index_due() == {}, "the next try comes later"
+    assert result == IndexResult(1, 2, failed="The embedder failed (RuntimeError). [429]")
+    assert [each.content for each in broken.recall("canary", thread_id="t").chunks][:1] == ["a secret canary"]
+    [cause] = broken.health().causes
+    assert (cause.part, cause.error, cause.code) == ("embedder", "EmbeddingError", "429")
+    assert memory.status()[0].error == "The embedder failed (RuntimeError). [429]"
+    warned = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len(warned) == 1, warned
+    assert "RuntimeError" in warned[0]
+    assert "[429]" in warned[0]
     assert "canary" not in caplog.text
-    assert memory.index(thread_id="t") == IndexResult(1, 2)
+    assert broken.index_due() == {}, "it is asked again later"
+    memory.append([human("a third word", "m2")], thread_id="t")
+    waiting = broken._index(broken.key("t"), None, patient=True)
+    assert broken.run(waiting) == IndexResult(2, 1, waiting=True), "words are indexed meanwhile"
+    assert unembedded(connection, user_id) == ["a secret canary", "another", "a third word"]
+    # Whoever comes next with an embedder that works.
+    assert memory.index(thread_id="t") == IndexResult(2, 0, embedded=3)
+    assert unembedded(connection, user_id) == []
+    assert memory.status()[0].error is None
+    assert memory.index(thread_id="t") == IndexResult(2)
 
 
-def test_what_an_embedder_always_refuses_holds_nothing_up(memory: SupabaseMemory) -> None:
+def test_an_embedder_that_works_again_is_well(memory: SupabaseMemory) -> None:
+    def flaky(texts: list[str]) -> Any:
+        if not working:
+            raise ConnectionError
+        return WordEmbedder().embed_documents(texts)
+
+    working = False
+    other = as_it_is(memory, ScriptedEmbedder(flaky, "words"))
+    for place in range(3):
+        other.append([human(f"message {place}", f"m{place}")], thread_id="t")
+        other.index(thread_id="t")
+    assert [each.times for each in other.health().causes] == [3]
+    working = True
+    assert other.index(thread_id="t") == IndexResult(2, 0, embedded=3)
+    assert other.health().causes == ()
+
+
+async def test_whoever_has_an_embedder_fills_in_what_a_process_without_one_indexed(
+    door: Door, connection: psycopg.Connection, user_id: str
+) -> None:
+    plain = SupabaseMemory(door.service.transport, user_id=user_id)
+    await door(plain.append, numbered(["the kiln shows E-47", "that is the thermocouple"]), thread_id="t")
+    assert await door(plain.index, thread_id="t") == IndexResult(1, 2)
+    assert await door(plain.index_due) == {}, "without an embedder nothing is lacking"
+    embedding = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder())
+    assert list((await door(embedding.index_due)).values()) == [IndexResult(1, 0, embedded=2)]
+    assert await door(embedding.index_due) == {}
+    assert unembedded(connection, user_id) == []
+    assert (await door(embedding.recall, "kiln", thread_id="t")).by_meaning
+
+
+def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str) -> None:
+    memory.append(numbered([f"message {n}" for n in range(250)]), thread_id="t")
+    as_it_is(memory, None).index(thread_id="t")
+    counting = ScriptedEmbedder(lambda texts: WordEmbedder().embed_documents(texts), "words")
+    other = as_it_is(memory, counting)
+    first = other.run(indexing.index(other.key("t"), ChunkPolicy(), model="words", most_batches=1))
+    assert first == IndexResult(249, 0, embedded=100)
+    assert other.index(thread_id="t") == IndexResult(249, 0, embedded=150)
+    assert unembedded(connection, user_id) == []
+    texts = [text for call in counting.calls for text in call]
+    assert len(texts) == len(set(texts)) == 250, "no text is embedded twice"
+
+
+def test_what_is_edited_or_forgotten_meanwhile_gets_no_old_vector(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
+    memory.append(numbered(["one", "two", "three"]), thread_id="t")
+    as_it_is(memory, None).index(thread_id="t")
+
+    def meanwhile(texts: list[str]) -> list[list[float]]:
+        if "two" in texts:
+            memory.append([AIMessage("changed", id="m1")], thread_id="t")
+            memory.forget_message("m2", thread_id="t")
+        return WordEmbedder().embed_documents(texts)
+
+    other = as_it_is(memory, ScriptedEmbedder(meanwhile, "words"))
+    assert other.index(thread_id="t").embedded == 1
+    memory.index(thread_id="t")
+    assert orphans(connection, user_id) == []
+    assert unembedded(connection, user_id) == []
+    assert [each.content for each in memory.chunks(thread_id="t")] == ["one", "changed"]
+
+
+def test_what_an_embedder_always_refuses_holds_nothing_up(
+    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+) -> None:
     def refuses(texts: list[str]) -> Any:
         if any("poison" in text for text in texts):
             raise ValueError("content filter")
         return WordEmbedder().embed_documents(texts)
 
     picky = as_it_is(memory, ScriptedEmbedder(refuses, "words"))
-    memory.append([human("the poison apple", "m0")], thread_id="t")
-    results = [picky.index(thread_id="t") for _ in range(6)]
-    assert [each.chunks for each in results] == [0, 0, 0, 0, 0, 1]
-    assert all(each.failed for each in results)
-    memory.append([human("the good pear", "m1")], thread_id="t")
-    assert picky.index(thread_id="t") == IndexResult(1, 1)
-    assert {each.message_ids[0] for each in picky.recall("apple or pear", thread_id="t").chunks} == {"m0", "m1"}
+    texts = [*(f"the good pear {n}" for n in range(9)), "the poison apple", *(f"the late pear {n}" for n in range(9))]
+    memory.append(numbered(texts), thread_id="t")
+    results = [picky.index(thread_id="t") for _ in range(7)]
+    assert [each.chunks for each in results] == [19, 0, 0, 0, 0, 0, 0], "words are there at once"
+    assert [each.embedded for each in results] == [0, 0, 0, 0, 0, 18, 0]
+    assert [each.failed is None for each in results] == [False, False, False, False, False, True, True]
+    assert unembedded(connection, user_id) == ["the poison apple"]
+    assert picky.recall("poison", thread_id="t").chunks[0].message_ids == ["m9"]
+    memory.append([human("the new pear", "new")], thread_id="t")
+    assert picky.index(thread_id="t") == IndexResult(19, 1)
     assert memory.reembed(thread_id="t") == 1
 
 
@@ -569,10 +666,11 @@ def test_an_edited_chunk_that_expires_asks_for_nothing(memory: SupabaseMemory) -
 
 def test_what_belongs_together_expires_together(memory: SupabaseMemory) -> None:
     memory.append([human("the first kiln", "m0")], thread_id="t")
-    memory.index(thread_id="t")
+    week = ChunkPolicy(max_age=timedelta(days=7))
+    memory.index(thread_id="t", chunking=week)
     first = memory.chunks(thread_id="t")[0].expires_at
     memory.append([human("the second kiln", "m1")], thread_id="t")
-    memory.index(thread_id="t")
+    memory.index(thread_id="t", chunking=week)
     expiries = {each.expires_at for each in memory.chunks(thread_id="t")}
     assert len(expiries) == 1
     assert expiries.pop() > first  # type: ignore[operator]
@@ -587,12 +685,15 @@ def test_no_embedding_is_asked_for_twice(memory: SupabaseMemory) -> None:
     assert sorted(text for call in embedder.calls for text in call) == sorted(f"message {n}" for n in range(70))
 
 
-def test_a_chunk_is_found_for_seven_days_unless_it_is_said_otherwise(memory: SupabaseMemory) -> None:
-    for thread_id, chunking in (("default", None), ("kept", ChunkPolicy(max_age=None))):
-        memory.append([HumanMessage("The kiln shows E-47")], thread_id=thread_id)
+def test_a_chunk_lives_as_long_as_its_message_unless_it_is_said_otherwise(memory: SupabaseMemory) -> None:
+    week = ChunkPolicy(max_age=timedelta(days=7))
+    for thread_id, chunking in (("default", None), ("week", week)):
+        memory.append([HumanMessage("The kiln shows E-47")], thread_id=thread_id, created_at=START)
         memory.index(thread_id=thread_id, chunking=chunking)
     [chunk] = memory.chunks(thread_id="default")
-    assert chunk.expires_at is not None
-    assert abs(chunk.expires_at - datetime.now(UTC) - timedelta(days=7)) < timedelta(minutes=5)
-    [kept] = memory.chunks(thread_id="kept")
-    assert kept.expires_at is None
+    assert chunk.expires_at is None
+    [shorter] = memory.chunks(thread_id="week")
+    assert shorter.expires_at is not None
+    assert abs(shorter.expires_at - datetime.now(UTC) - timedelta(days=7)) < timedelta(minutes=5)
+    gone = memory.forget_expired(retention=Retention(max_age=timedelta(days=100)))
+    assert (gone.messages, gone.chunks) == (2, 2), "and no longer"

@@ -44,7 +44,7 @@ def picture(size: int, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """A database of this file's own, whose limits it may change."""
-    return cluster.migrated_database(dimensions=8)
+    return cluster.migrated_database()
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_pages_end_by_bytes_and_nothing_is_lost(limited: Any) -> None:
     memory.index(thread_id="pages")
     chunks = memory.chunks(thread_id="pages")
     assert sum(len(each.content) for each in chunks) > 390_000
-    pack = memory.context(thread_id="pages")
+    pack = memory.context(thread_id="pages", model=None)
     shown = {n for entry in pack.fitted.recent for n in entry.sequences}
     told = {n for first, last, _ in pack.omitted for n in range(first, last + 1)}
     assert shown | told == set(range(20)), "what was not read is named"

@@ -310,7 +310,7 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
     ["text", HumanMessage("x"), [("user", "x")], [{"role": "user"}], [None], 7, [RemoveMessage(id="x")], None],
 )
 def test_what_is_no_list_of_messages_is_refused_with_the_next_action(messages: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"Wrap it|convert_to_messages"):
+    with pytest.raises(InvalidInputError, match=r"Pass a list|convert_to_messages"):
         codec.checked(messages)
 
 

@@ -26,7 +26,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.graph import EVENT, SUMMARISING
+from langchain_supabase_memory.graph import EVENT, INDEXING, SUMMARISING
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"
@@ -250,8 +250,8 @@ async def test_streaming_stores_the_whole_answer(memory: SupabaseMemory, colour:
     assert SECRET not in tokens  # the summary is not streamed to the user
     assert summariser.shown
     custom = [payload for mode, payload in events if mode == "custom"]
-    assert [event["type"] for event in custom] == [SUMMARISING, EVENT]
-    assert custom[1]["report"]["summary"] >= 1
+    assert [event["type"] for event in custom] == [SUMMARISING, INDEXING, EVENT]
+    assert custom[2]["report"]["summary"] >= 1
     assert SECRET not in str(custom)  # numbers and ids, no content
     stored = memory.read(thread_id="t")[-1].message
     assert type(stored) is AIMessage

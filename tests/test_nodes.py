@@ -152,8 +152,8 @@ def test_bad_input_says_what_to_do(memory: SupabaseMemory) -> None:
         SaveTurnNode(memory).invoke({"messages": [object()]}, config())
     with pytest.raises(ConfigurationError, match="on_error"):
         SaveTurnNode(memory, on_error="whatever")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="summary model"):
-        SupabaseSummarizationNode(memory, model=3)
+    with pytest.raises(ConfigurationError, match="model must be"):
+        SupabaseSummarizationNode(memory, model=3)  # type: ignore[arg-type]
 
 
 def test_the_state_goes_on_where_the_memory_is_away() -> None:

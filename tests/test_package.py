@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import langchain_supabase_memory
 from langchain_supabase_memory import SupabaseMemory
+from tests.bounds import declared
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "langchain_supabase_memory"
@@ -112,6 +114,26 @@ def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     assert migrated.returncode == 0, migrated.stderr
     assert "release 0.1.0" in migrated.stdout
     assert "Ready" in run("check", "--embedded", str(tmp_path / "postgres")).stdout
+
+
+def imported() -> set[str]:
+    """The modules from elsewhere that the package imports, wherever it does."""
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(str(node.module).split(".")[0])
+    return found - sys.stdlib_module_names - {PACKAGE.name}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    homes = {name: {each.replace("_", "-") for each in found} for name, found in packages_distributions().items()}
+    # Several packages share a name such as `langgraph`; the one that is declared brings the others.
+    needed = {module: homes.get(module, set()) & declared().keys() for module in imported()}
+    assert [module for module, found in needed.items() if not found] == []
+    assert declared().keys() - set().union(*needed.values()) == set()
 
 
 def test_the_metadata_has_the_extras_that_the_errors_name() -> None:

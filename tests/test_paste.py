@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.context.fit import CUT
 from langchain_supabase_memory.extractive import ExtractiveSummariser
-from langchain_supabase_memory.graph import Loader, recall_scope, thread
+from langchain_supabase_memory.graph import Loader, thread
 from langchain_supabase_memory.guard import Guard
 from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
 from tests.embedders import WordEmbedder
@@ -53,8 +53,8 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def loaded(memory: SupabaseMemory, messages: list[BaseMessage]) -> Any:
     """The pack as the middleware and the nodes load it."""
-    guard = Guard(memory, None, "raise", 10.0)
-    loader = Loader(guard, memory.budget, memory.policy, recall=recall_scope(None, memory))
+    guard = Guard(memory, memory.model, "raise", 10.0)
+    loader = Loader(guard, memory.budget, memory.policy, recall=memory.recall_scope)
     pack = loader.load(memory.key("t"), thread(messages), lambda _: None)
     assert pack is not None
     return pack

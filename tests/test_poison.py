@@ -120,7 +120,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(cluster: Cluster) -> Iterator[Site]:
-    name = cluster.migrated_database(dimensions=24)
+    name = cluster.migrated_database()
     address = cluster.conn_string(name)
     server = SupabaseMemory.from_conn_string(
         address,
@@ -277,7 +277,7 @@ create or replace function memory_private.weighed(
 @pytest.fixture
 def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
     """A database without the tables' guards, as if something got through: with a talk of a user and of another."""
-    address = cluster.conn_string(cluster.migrated_database(dimensions=24))
+    address = cluster.conn_string(cluster.migrated_database())
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(UNGUARD)
     with SupabaseMemory.from_conn_string(

@@ -19,6 +19,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory.chunks.kinds import Kind
 from langchain_supabase_memory.embedding_model import EmbeddingModel
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.models import Chunk, Recall
@@ -262,7 +263,8 @@ def test_reciprocal_ranks_are_a_choice(memory: SupabaseMemory) -> None:
 def test_types_importance_similarity_and_limits(memory: SupabaseMemory) -> None:
     fill(memory, 80)
     everything = memory.recall("kiln word1", limit=1000).chunks
-    for types in (["question"], ["fact", "answer"], ("dialogue",)):
+    kinds: list[list[Kind]] = [["question"], ["fact", "answer"], ["dialogue"]]
+    for types in kinds:
         assert {each.type for each in memory.recall("kiln word1", types=types, limit=1000).chunks} <= set(types)
     some = memory.recall("kiln word1", min_importance=0.4, limit=1000).chunks
     assert 0 < len(some) < len(everything)

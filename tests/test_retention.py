@@ -420,7 +420,8 @@ class Story:
                 Retention(max_age=DAY, max_turns=5, max_messages=30),
             ]
         )
-        self.rng.choice([self.memory.turns, self.memory.read])(thread_id="t", retention=retention)
+        read = self.memory.turns if self.rng.random() < 0.5 else self.memory.read
+        read(thread_id="t", retention=retention)
 
     def forget_summaries(self) -> None:
         self.sql.execute(

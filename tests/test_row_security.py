@@ -467,7 +467,7 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
     plain = request.param == "plain postgres"
     name = cluster.create_database(supabase=not plain, legacy_grants="legacy" in request.param)
     migrator = cluster.conn_string(name, "supabase_admin" if plain else "postgres")
-    migrate(migrator, dimensions=8)
+    migrate(migrator)
     with SupabaseMemory.from_conn_string(migrator) as memory:
         appended = memory.append([HumanMessage(SECRET_TEXT, id="m")], thread_id="t", user_id=OWNER)
         assert appended.conversation_id is not None
@@ -862,7 +862,7 @@ def test_a_stranger_may_use_the_same_uuid_and_gains_nothing(place: Place) -> Non
 
 
 def test_migrating_again_opens_nothing(place: Place) -> None:
-    migrate(place.migrator, dimensions=8)
+    migrate(place.migrator)
     with psycopg.connect(place.migrator) as connection:
         assert faults(connection) == set()
         assert leaks(connection, place, "authenticated", STRANGER) == set()
@@ -871,13 +871,13 @@ def test_migrating_again_opens_nothing(place: Place) -> None:
 
 def test_migrating_again_closes_what_was_opened_since(cluster: Cluster) -> None:
     name = cluster.create_database(legacy_grants=True)
-    migrate(cluster.conn_string(name), dimensions=8)
+    migrate(cluster.conn_string(name))
     with psycopg.connect(cluster.conn_string(name)) as connection:
         for statement in OPENED:
             connection.execute(statement.encode())
         assert faults(connection)
         connection.commit()
-        migrate(cluster.conn_string(name), dimensions=8)
+        migrate(cluster.conn_string(name))
         assert faults(connection) == set()
 
 
@@ -1069,7 +1069,7 @@ async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: st
             "grant select on memory_private.migrations to authenticated;"
             " alter table memory_private.migrations disable row level security",
             "look into the ledger",
-            f"{len(script.current(8).tables)} rows",
+            f"{len(script.current().tables)} rows",
         ),
     ],
 )

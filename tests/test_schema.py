@@ -61,8 +61,8 @@ def test_two_at_once_are_safe(cluster: Cluster) -> None:
 def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) -> None:
     migrated, pasted, pushed = (cluster.create_database() for _ in range(3))
     migrate(cluster.conn_string(migrated))
-    cluster.execute(script.text(1536), database=pasted)
-    for path in files.write(tmp_path, 1536):
+    cluster.execute(script.text(), database=pasted)
+    for path in files.write(tmp_path):
         cluster.execute(path.read_text(), database=pushed)
 
     def schema(name: str) -> str:
@@ -71,7 +71,7 @@ def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) ->
         return "\n".join(line for line in text.splitlines() if "restrict" not in line)
 
     assert schema(migrated) == schema(pasted) == schema(pushed)
-    cluster.execute(script.text(1536), database=pasted)  # pasting it again is fine
+    cluster.execute(script.text(), database=pasted)  # pasting it again is fine
     assert schema(pasted) == schema(migrated)
 
 
@@ -144,11 +144,11 @@ def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster:
             superuser=True,
         )
         cluster.execute("revoke usage on schema extensions from public", database=fresh, superuser=True)
-        with pytest.raises(AccessError, match="grant usage on schema extensions"):
+        with pytest.raises(AccessError, match='grant usage on schema "extensions"'):
             migrate(cluster.conn_string(fresh, role))
         for name in (fresh, upgraded):
             cluster.execute("grant usage on schema extensions to public", database=name, superuser=True)
-    parts = {part.name: part.sql for part in script.parts(1536, plain=True)}
+    parts = {part.name: part.sql for part in script.parts(plain=True)}
     with psycopg.connect(cluster.conn_string(upgraded, role)) as connection:
         for name in ("plain_postgres", "ledger", "0001_conversations"):
             connection.execute(parts[name].encode())
@@ -184,18 +184,6 @@ def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster:
         coverage = memory.coverage(thread_id="long")
         assert (coverage.gaps, coverage.overlaps, coverage.complete) == ([], [], True)
         assert coverage.of(7).state == "forgotten"
-
-
-def test_the_width_is_recorded_and_another_is_refused(cluster: Cluster) -> None:
-    conn_string = cluster.conn_string(cluster.create_database())
-    assert migrate(conn_string, dimensions=384).dimensions == 384
-    with pytest.raises(MigrationConflictError, match=r"384 dimensions, not 1536.*--dimensions 384"):
-        migrate(conn_string, dimensions=1536)
-    with SupabaseMemory.from_conn_string(conn_string) as memory:
-        assert memory.check().dimensions == 384
-    for width in (0, -1, 16_001):
-        with pytest.raises(ConfigurationError, match="1 to 16000"):
-            migrate(conn_string, dimensions=width)
 
 
 def test_an_edited_migration_is_refused(cluster: Cluster) -> None:
@@ -234,15 +222,15 @@ def test_a_plain_postgres_gets_the_least_it_needs_and_supabase_is_not_touched(cl
 
 def test_files_are_written_once_and_in_order(tmp_path: Path) -> None:
     (tmp_path / "20991231235959_theirs.sql").write_text("select 1")
-    written = files.write(tmp_path, 1536, now=datetime(2026, 11, 21, tzinfo=UTC))
+    written = files.write(tmp_path, now=datetime(2026, 11, 21, tzinfo=UTC))
     names = [path.name for path in written]
     assert names == sorted(names)
     assert names[0] > "20991231235959_theirs.sql"  # `db push` refuses what is older than the newest
-    assert files.write(tmp_path, 1536) == []
+    assert files.write(tmp_path) == []
     assert len(list(tmp_path.iterdir())) == len(written) + 1
-    # Another width is a new file, which the database then refuses.
-    other = [path.name.split("_", 1)[1] for path in files.write(tmp_path, 384)]
-    assert other == ["langchain_supabase_memory_ledger_384.sql"]
+    # Where pgvector has moved, what names its place is new, and no table.
+    moved = [path.name.split("_")[4] for path in files.write(tmp_path, "public")]
+    assert moved == ["vector", "ledger", "functions"]
 
 
 def test_a_database_without_the_schema_says_what_to_do(cluster: Cluster) -> None:
@@ -287,7 +275,7 @@ def test_a_server_that_is_not_there_is_one_clear_error() -> None:
 def test_a_wrong_user_is_one_clear_error(cluster: Cluster) -> None:
     with (
         SupabaseMemory.from_conn_string(cluster.conn_string(user="nobody")) as memory,
-        pytest.raises(AuthenticationError, match="Check the project's url and key"),
+        pytest.raises(AuthenticationError, match="Check both in the connection string"),
     ):
         memory.count(thread_id="t", user_id="u")
     with (
@@ -327,7 +315,7 @@ def test_an_upgrade_under_way_costs_no_call(cluster: Cluster) -> None:
         try:
             for _ in range(3):
                 time.sleep(0.3)
-                migrate(address, dimensions=384)
+                migrate(address)
         finally:
             done.set()
         for each in writing:
@@ -335,5 +323,17 @@ def test_an_upgrade_under_way_costs_no_call(cluster: Cluster) -> None:
     assert min(counts) > 2
     with psycopg.connect(address) as connection:
         before = connection.execute("select 'public.memory_schema'::regproc::oid").fetchone()
-        ensure(address, dimensions=384)
+        ensure(address)
         assert connection.execute("select 'public.memory_schema'::regproc::oid").fetchone() == before
+
+
+def test_what_forbids_sorts_forbids_to_compile_them(conn_string: str) -> None:
+    """A sort that cannot be avoided then costs more than any limit from which on Postgres compiles a statement."""
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select p.oid::regprocedure::text, coalesce('jit=off' = any (p.proconfig), false) from pg_proc p"
+            " where p.pronamespace in ('public'::regnamespace, 'memory_private'::regnamespace)"
+            "   and ('enable_sort=off' = any (p.proconfig) or p.prosrc like '%enable_sort%')"
+        ).fetchall()
+    assert len(rows) > 30
+    assert [name for name, is_off in rows if not is_off] == []

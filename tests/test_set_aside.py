@@ -40,7 +40,7 @@ class UnheardOfError(Exception):
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """The address of a database where nobody else's work is, and whose tables check no ids."""
-    name = cluster.migrated_database(dimensions=24)
+    name = cluster.migrated_database()
     for (constraint,) in execute(
         cluster.conn_string(name),
         "select conname from pg_constraint where conrelid = 'memory.conversations'::regclass and contype = 'c'",

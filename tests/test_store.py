@@ -1028,7 +1028,7 @@ def test_a_wrong_index_says_so(store: SupabaseStore) -> None:
     memory = store._memory
     for index, message in (
         ({"fields": ["text"]}, "no embedder.*embeddings="),
-        ({"embed": 5}, "embedder cannot be a int"),
+        ({"embed": 5}, "must be an embedder or its name"),
         ({"embed": Words(), "fields": "text"}, r"list of paths.*\[\"content\"\]"),
     ):
         with pytest.raises(ConfigurationError, match=message):

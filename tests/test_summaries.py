@@ -97,7 +97,7 @@ class Watch:
         """Nothing of its own."""
 
     def memory(self, user_id: str, policy: SummaryPolicy = POLICY, budget: ContextBudget = BUDGET) -> SupabaseMemory:
-        return SupabaseMemory(self, user_id=user_id, model=self.model, budget=budget, policy=policy)
+        return SupabaseMemory(self, user_id=user_id, model=self.model, budget=budget, policy=policy, recall=None)
 
 
 @pytest.fixture
@@ -1031,7 +1031,7 @@ async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
     counts: list[int] = []
     model = RunnableLambda(thinking, afunc=athinking)
     transport = PostgresTransport(conn_string, pool_size=1)
-    memory = SupabaseMemory(transport, user_id=user_id, model=model, budget=BUDGET, policy=POLICY)
+    memory = SupabaseMemory(transport, user_id=user_id, model=model, budget=BUDGET, policy=POLICY, recall=None)
     door = Door("direct", colour, memory, lambda _: memory)
     try:
         await remember(door, Facts(11).many(80), user_id)

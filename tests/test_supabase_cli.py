@@ -22,10 +22,8 @@ from tests.services.data_api import binary
 from tests.services.postgres import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-DIMENSIONS = 1536
 _copies = count()
 
 
@@ -89,33 +87,23 @@ class Project:
             return connection.execute(query.encode()).fetchall()
 
 
-@pytest.fixture(scope="module")
-def older_cluster() -> Iterator[Cluster]:
-    cluster = Cluster(version=16)
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
-
-
 CASES = {
-    "postgres 18": (18, False),
-    "postgres 18, legacy grants": (18, True),
-    "postgres 16": (16, False),
-    "postgres 16, legacy grants": (16, True),
+    "default": ("cluster", False),
+    "default, legacy grants": ("cluster", True),
+    "postgres 16": ("older_cluster", False),
+    "postgres 16, legacy grants": ("older_cluster", True),
 }
 
 
 def begun(request: pytest.FixtureRequest, folder: Path) -> Project:
     """A project that nothing was pushed to."""
-    version, legacy_grants = CASES[request.param]
-    cluster: Cluster = request.getfixturevalue("cluster" if version == 18 else "older_cluster")
+    name, legacy_grants = CASES[request.param]
+    cluster: Cluster = request.getfixturevalue(name)
     database = cluster.create_database(legacy_grants=legacy_grants)
     (folder / "supabase").mkdir()
     (folder / "supabase" / "config.toml").write_text('project_id = "memory"\n')
     project = Project(folder, cluster.conn_string(database), cluster, database)
-    assert project.rows("select current_setting('server_version_num')::int / 10000, rolsuper from pg_roles"
-                        " where rolname = current_user") == [(version, False)]  # fmt: skip
+    assert project.rows("select rolsuper from pg_roles where rolname = current_user") == [(False,)]
     return project
 
 
@@ -128,7 +116,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
 def first_push(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project that the files were pushed to, to be copied."""
     project = begun(request, tmp_path_factory.mktemp("pushed"))
-    written = files.write(project.migrations, DIMENSIONS)
+    written = files.write(project.migrations)
     said = project.push()
     for path in written:
         assert path.name in said
@@ -145,12 +133,12 @@ def pushed(first_push: Project, tmp_path: Path) -> Project:
     return Project(tmp_path, cluster.conn_string(name), cluster, name)
 
 
-NEWEST = pytest.mark.parametrize("project", ["postgres 18"], indirect=True)
+NEWEST = pytest.mark.parametrize("project", ["default"], indirect=True)
 
 # Everything that the files set up, as the catalog has it: a second way there must lead to the same place.
 _STATE = {
     "migrations": "select name, checksum, applied_at from memory_private.migrations order by name",
-    "installation": "select dimensions from memory_private.installation",
+    "installation": "select vector_schema from memory_private.installation",
     "tables": (
         "select oid::regclass::text, relrowsecurity, relforcerowsecurity, relacl::text from pg_class"
         " where relnamespace::regnamespace::text in ('memory', 'memory_private') and relkind = 'r' order by 1"
@@ -184,7 +172,7 @@ def state(project: Project) -> dict[str, list[tuple[Any, ...]]]:
 def works(project: Project) -> None:
     """Check that the memory works, for the server and for a signed-in user."""
     with SupabaseMemory.from_conn_string(project.conn_string) as memory:
-        assert memory.check() == script.current(DIMENSIONS)
+        assert memory.check() == script.current()
         memory.append([HumanMessage("hello")], thread_id="t", user_id="u")
         assert [str(each.message.text) for each in memory.read(thread_id="t", user_id="u") if each.message] == ["hello"]
         user = memory.as_user({"sub": "u", "role": "authenticated"})
@@ -203,23 +191,23 @@ def test_files_are_pushed_once_and_the_memory_works(pushed: Project) -> None:
     assert pushed.rows("select count(*) from supabase_migrations.schema_migrations") == [(len(written),)]
     works(pushed)
     before = state(pushed)
-    assert len(before["migrations"]) == len(script.current(DIMENSIONS).tables)
+    assert len(before["migrations"]) == len(script.current().tables)
     assert "up to date" in pushed.push()
-    assert files.write(pushed.migrations, DIMENSIONS) == []
+    assert files.write(pushed.migrations) == []
     assert state(pushed) == before
 
 
 def test_migrate_after_a_push_changes_nothing(pushed: Project) -> None:
     before = state(pushed)
-    assert migrate(pushed.conn_string, dimensions=DIMENSIONS) == script.current(DIMENSIONS)
+    assert migrate(pushed.conn_string) == script.current()
     assert state(pushed) == before
     works(pushed)
 
 
 def test_a_push_after_migrate_changes_nothing(project: Project) -> None:
-    migrate(project.conn_string, dimensions=DIMENSIONS)
+    migrate(project.conn_string)
     before = state(project)
-    written = files.write(project.migrations, DIMENSIONS)
+    written = files.write(project.migrations)
     assert written[-1].name in project.push()
     assert state(project) == before
     works(project)
@@ -233,20 +221,20 @@ def test_the_files_come_after_the_users_own_migrations(project: Project) -> None
         "create table memory_notes (id bigint primary key);\nalter table memory_notes enable row level security;\n"
     )
     project.push()
-    written = files.write(project.migrations, DIMENSIONS)
+    written = files.write(project.migrations)
     assert min(path.name for path in written) > own.name
     assert written[0].name in project.push()
     works(project)
     assert project.rows("select count(*) from public.memory_notes") == [(0,)]
 
 
-@pytest.mark.parametrize("first_push", ["postgres 18"], indirect=True)
-def test_a_push_with_another_width_is_refused_and_changes_nothing(pushed: Project) -> None:
+@pytest.mark.parametrize("first_push", ["default"], indirect=True)
+def test_a_push_for_another_place_of_pgvector_is_refused_and_changes_nothing(pushed: Project) -> None:
     before = state(pushed)
-    files.write(pushed.migrations, 384)
+    files.write(pushed.migrations, "public")
     result = pushed.run("db", "push", f"--remote={pushed.conn_string}?sslmode=disable", "--yes")
     assert result.returncode != 0
-    assert "set up for embeddings of 1536 dimensions, not 384" in result.stdout + result.stderr
+    assert "write this with --vector-schema extensions" in result.stdout + result.stderr
     assert state(pushed) == before
     works(pushed)
 
@@ -277,7 +265,7 @@ _BAD_OBJECTS = {
 
 
 def test_the_advisors_bite(project: Project) -> None:
-    migrate(project.conn_string, dimensions=DIMENSIONS)
+    migrate(project.conn_string)
     for statement in _BAD_OBJECTS.values():
         project.cluster.execute(statement, database=project.database)
     content, findings = project.advise()

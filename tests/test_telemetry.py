@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, get_args
 
@@ -45,7 +45,7 @@ from langchain_supabase_memory.cli.commands import commands
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call, Flow, call, embed
 from langchain_supabase_memory.guard import Guard, Task
-from langchain_supabase_memory.models import Health
+from langchain_supabase_memory.models import Cause, Health
 from langchain_supabase_memory.telemetry import logs, tracing, watch
 from langchain_supabase_memory.telemetry.alerts import Alert, alert, of_quality
 from langchain_supabase_memory.telemetry.metrics import NO_METRICS, NoMetrics
@@ -215,7 +215,8 @@ async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metric
     await seen(memory.recall, "which kiln", thread_id="t")
     await seen(memory.index_summaries, thread_id="t")
     await seen(memory.recall_summaries, "which kiln")
-    pack = await seen(memory.context, "And now?", thread_id="t", query="which kiln")
+    budget = ContextBudget(characters=6_000)
+    pack = await seen(memory.context, "And now?", thread_id="t", query="which kiln", budget=budget)
     report = pack.report()
     read = numbers(metrics)
     assert read["summaries_generated_total"] == len(made.segments) >= 1
@@ -566,7 +567,7 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
     yield "store search", lambda: SupabaseStore(broken).search((CANARY,), query=CANARY)
     yield "token counter", lambda: memory.context(thread_id="t", budget=ContextBudget(tokens=500, token_counter=_bug))
     yield "no message", lambda: memory.append([{"nothing": CANARY}], thread_id="t")  # type: ignore[list-item]
-    yield "refused", lambda: memory.recall(CANARY, time_range=CANARY)
+    yield "refused", lambda: memory.recall(CANARY, time_range=CANARY)  # type: ignore[arg-type]
     yield "no key", lambda: SupabaseMemory.from_url(CANARY, CANARY)
     yield (
         "database away",
@@ -669,6 +670,11 @@ def test_the_server_serves_numbers_and_health(metrics: Metrics) -> None:
     server.close()
 
 
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+CAUSE = Cause("embedder", "EmbeddingError", "The embedder failed (RuntimeError).", "429", 3, NOON, NOON)
+CAUSES = {"embedder": {"error": "EmbeddingError", "code": "429", "since": "2026-11-22T12:00:00+00:00"}}
+
+
 def _breaks() -> Any:
     raise RuntimeError(CANARY)
 
@@ -681,12 +687,12 @@ def _breaks() -> Any:
         (
             lambda: Health("open", 5, 1.0, None, 7),
             503,
-            {"status": "unavailable", "circuit": "open", "failures": 5, "waiting": 7},
+            {"status": "unavailable", "circuit": "open", "failures": 5, "waiting": 7, "causes": {}},
         ),
         (
-            lambda: Health("closed", 0, 0.0, None, 0),
+            lambda: Health("closed", 0, 0.0, None, 0, (CAUSE,)),
             200,
-            {"status": "ok", "circuit": "closed", "failures": 0, "waiting": 0},
+            {"status": "ok", "circuit": "closed", "failures": 0, "waiting": 0, "causes": CAUSES},
         ),
         (_breaks, 503, {"status": "unavailable", "error": "RuntimeError"}),
         (lambda: (True, {"odd": object()}), 503, {"status": "unavailable", "error": "TypeError"}),

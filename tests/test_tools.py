@@ -18,7 +18,6 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from pydantic import ValidationError
 
 from langchain_supabase_memory import (
     ContextBudget,
@@ -112,7 +111,7 @@ def test_what_can_not_be_bound_is_refused(memory: SupabaseMemory) -> None:
     wrong: Any = "world"
     with pytest.raises(ConfigurationError, match="scope"):
         search_conversation_history_tool(memory, scope=wrong)
-    with pytest.raises(ValidationError):
+    with pytest.raises(ConfigurationError, match="scope"):
         SupabaseMemoryToolkit(memory=memory, scope=wrong)
     assert "memory=" not in repr(SupabaseMemoryToolkit(memory))
 
@@ -690,6 +689,7 @@ async def test_a_clipped_and_a_summarised_passage_are_expanded_by_an_agent(
         user_id=user_id,
         model=lambda _: "They spoke of kilns.",
         policy=SummaryPolicy(mode="background", keep_messages=4),
+        recall=None,
     ) as memory:
         for n in range(6):
             memory.append([HumanMessage(f"question {n}"), AIMessage(f"answer {n}: cobalt-{n}")], thread_id="t")

@@ -9,6 +9,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.worker.wake import CHANNEL, Wake
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster, free_port
 
@@ -85,13 +87,13 @@ def error(status: int, **document: Any) -> httpx.Response:
 
 async def test_one_append_is_one_request() -> None:
     wire = Wire({"conversation_id": "c", "sequences": [0], "appended": 1, "updated": []})
-    await over(wire, access_token="jwt").aappend([HumanMessage("hi", id="m")], thread_id="t", agent_id="a")
+    await over(wire, access_token="a.signed.jwt").aappend([HumanMessage("hi", id="m")], thread_id="t", agent_id="a")
     assert len(wire.requests) == 1
     assert wire.requests[0].url == "http://127.0.0.1:1/rest/v1/rpc/memory_append"
     named = wire.arguments
     assert (named["p_thread_id"], named["p_user_id"], named["p_agent_id"]) == ("t", "u", "a")
     assert [row["id"] for row in named["p_messages"]] == ["m"]
-    assert wire.requests[0].headers["Authorization"] == "Bearer jwt"
+    assert wire.requests[0].headers["Authorization"] == "Bearer a.signed.jwt"
 
 
 async def test_a_read_asks_for_its_bounds() -> None:
@@ -186,14 +188,14 @@ async def test_a_client_that_was_passed_is_never_closed() -> None:
 
 
 async def test_an_expired_token_is_asked_for_once_more_if_it_can_be() -> None:
-    tokens = iter(["old", "new"])
+    tokens = iter(["an.old.jwt", "a.new.jwt"])
 
     async def session() -> str:
         return next(tokens)
 
     wire = Wire(error(401, code="PGRST301", message="JWT expired"), 3)
     assert await over(wire, access_token=session).acount(thread_id="t") == 3
-    assert [request.headers["Authorization"] for request in wire.requests] == ["Bearer old", "Bearer new"]
+    assert [request.headers["Authorization"] for request in wire.requests] == ["Bearer an.old.jwt", "Bearer a.new.jwt"]
 
 
 # --- A server that misbehaves, for real
@@ -421,8 +423,22 @@ def test_a_killed_writer_leaves_whole_turns(conn_string: str, user_id: str) -> N
 
 
 def test_keys_and_passwords_are_shown_nowhere() -> None:
-    memory = SupabaseMemory.from_url("https://abc.supabase.co", "sb_secret_key", access_token="jwt-of-a-user")
+    memory = SupabaseMemory.from_url("https://abc.supabase.co", "sb_secret_key", access_token="jwt.of.a-user")
     direct = SupabaseMemory.from_conn_string("postgresql://u:hunter2@127.0.0.1:1/x")
     assert "sb_secret" not in repr(memory)
     assert "jwt" not in repr(memory)
     assert "hunter2" not in repr(direct)
+
+
+async def test_a_listener_that_is_cancelled_as_it_hears_ends(conn_string: str) -> None:
+    """On Python 3.11 psycopg before 3.3.6 lost a cancellation that came in one turn of the loop with an answer."""
+    async with SupabaseMemory.from_conn_string(conn_string) as memory:
+        with psycopg.connect(conn_string, autocommit=True) as sql:
+            for turns in range(5):
+                async with asyncio.timeout(20), Wake(memory.transport, 0.2) as wake:
+                    while not await wake.wait():  # until it listens
+                        sql.execute(f"notify {CHANNEL}")
+                    sql.execute(f"notify {CHANNEL}")
+                    time.sleep(0.1)  # it comes while the loop is busy
+                    for _ in range(turns):
+                        await asyncio.sleep(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from langchain_supabase_memory.schema import files, script
 from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.settings import RecallWeights
 from tests.embedders import ScriptedEmbedder
-from tests.services.postgres import Cluster
+from tests.services.postgres import OLDER_PGVECTOR, Cluster, packaged
 
 WIDTH = 32
 TENANTS = {"giant": 12_000, "large": 6_000, "small": 1_500, "tiny": 60}
@@ -50,17 +50,24 @@ drop table drawn; drop table centres;
 """
 
 
-@pytest.fixture(scope="module", params=[18, 16])
+SERVERS: dict[str, Callable[[], Cluster]] = {
+    "default": Cluster,
+    "postgres 16": lambda: Cluster(packaged(16)),
+    "pgvector 0.7": lambda: Cluster(OLDER_PGVECTOR),
+}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
 def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
     """Four tenants of very different sizes, with the index."""
-    cluster = Cluster(version=request.param)
+    cluster = SERVERS[request.param]()
     try:
         cluster.start()
         name = cluster.create_database()
-        migrate(cluster.conn_string(name), dimensions=WIDTH)
+        migrate(cluster.conn_string(name))
         for user, size in TENANTS.items():
             cluster.execute(FILL.format(user=user, size=size, width=WIDTH), database=name)
-        migrate(cluster.conn_string(name), dimensions=WIDTH, vector_index=True)
+        migrate(cluster.conn_string(name), vector_index=WIDTH)
         cluster.execute("analyze", database=name)
         yield cluster, name
     finally:
@@ -147,7 +154,6 @@ def test_the_statement_uses_the_index(filled: tuple[Cluster, str], role: str) ->
         connection.execute(f"set local role {role}".encode())
         connection.execute("set local plan_cache_mode = force_custom_plan")
         connection.execute("set local enable_nestloop = off")
-        connection.execute("set local hnsw.iterative_scan = relaxed_order")
         types = "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, bigint"
         connection.execute(f"prepare near ({types}) as {statement}".encode())
         given = (
@@ -167,35 +173,44 @@ def test_it_is_made_on_wish_only_and_once(cluster: Cluster) -> None:
     conn_string = cluster.conn_string(cluster.create_database())
     there = "select to_regclass('memory.chunk_embeddings_hnsw_384') is not null"
     with psycopg.connect(conn_string, autocommit=True) as connection:
-        for vector_index, is_there in ((False, False), (True, True), (True, True), (False, True)):
-            migrate(conn_string, dimensions=384, vector_index=vector_index)
+        for vector_index, is_there in ((None, False), (384, True), (384, True), (None, True)):
+            migrate(conn_string, vector_index=vector_index)
             assert connection.execute(there).fetchone() == (is_there,)
 
 
-def test_it_has_a_widest(cluster: Cluster) -> None:
-    migrate(cluster.conn_string(cluster.create_database()), dimensions=4_000, vector_index=True)
-    with pytest.raises(ConfigurationError, match=r"at most 4000 dimensions, not 4001"):
-        script.text(4_001, vector_index=True)
-    assert "using hnsw" not in script.text(4_001)
+def test_it_is_made_for_each_width_that_is_named(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.create_database())
+    migrate(conn_string, vector_index=4_000)
+    migrate(conn_string, vector_index=1)
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select indexname from pg_indexes where indexname like '%hnsw%' order by 1"
+        ).fetchall()
+    assert rows == [("chunk_embeddings_hnsw_1",), ("chunk_embeddings_hnsw_4000",)]
+    for width in (0, -1, 4_001):
+        with pytest.raises(ConfigurationError, match=f"1 to 4000 dimensions, not {width}"):
+            migrate(conn_string, vector_index=width)
+    assert "using hnsw" not in script.text()
 
 
-def test_the_command_line_makes_it(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_command_line_makes_it(cluster: Cluster) -> None:
     run = CliRunner().invoke
     conn_string = cluster.conn_string(cluster.create_database())
-    migrated = run(commands, ["migrate", "--database-url", conn_string, "--dimensions", "384", "--vector-index"])
+    migrated = run(commands, ["migrate", "--database-url", conn_string, "--vector-index", "384"])
     assert migrated.exit_code == 0
     with psycopg.connect(conn_string) as connection:
         assert connection.execute("select to_regclass('memory.chunk_embeddings_hnsw_384')").fetchone() != (None,)
-    assert "using hnsw" in run(commands, ["sql", "--vector-index"]).output
+    assert "halfvec(1536)" in run(commands, ["sql", "--vector-index", "1536"]).output
     assert "using hnsw" not in run(commands, ["sql"]).output
-    wide = run(commands, ["sql", "--vector-index", "--dimensions", "8000"])
+    wide = run(commands, ["sql", "--vector-index", "8000"])
     assert wide.exit_code == 1
-    assert "at most 4000" in wide.output
+    assert "1 to 4000 dimensions, not 8000" in wide.output
 
 
 def test_it_comes_later_as_a_migration_of_its_own(tmp_path: Path) -> None:
-    assert not any("vector_index" in path.name for path in files.write(tmp_path, 384))
-    [later] = files.write(tmp_path, 384, vector_index=True)
-    assert later.name.endswith("_langchain_supabase_memory_vector_index_384.sql")
-    assert "chunk_embeddings_hnsw_384" in later.read_text()
-    assert files.write(tmp_path, 384, vector_index=True) == []
+    assert not any("vector_index" in path.name for path in files.write(tmp_path))
+    for width in (384, 768):
+        [later] = files.write(tmp_path, vector_index=width)
+        assert later.name.endswith(f"_langchain_supabase_memory_vector_index_{width}.sql")
+        assert f"chunk_embeddings_hnsw_{width}" in later.read_text()
+        assert files.write(tmp_path, vector_index=width) == []

@@ -59,7 +59,7 @@ def rows(conn_string: str, user_id: str) -> list[dict[str, Any]]:
     with psycopg.connect(conn_string, row_factory=dict_row) as connection:
         return connection.execute(
             "select w.user_id, w.since, nullif(w.run_after, 'infinity') as run_after, w.attempts, w.error, w.worker, w.paused,"
-            " w.lease_token, w.dead_at, c.thread_id, extract(epoch from w.run_after - clock_timestamp())::float8 as wait"
+            " w.lease_token, w.dead_at, c.thread_id, extract(epoch from nullif(w.run_after, 'infinity') - clock_timestamp())::float8 as wait"
             " from memory_private.work w join memory.conversations c on c.id = w.conversation_id"
             " where w.user_id = %s order by c.thread_id",
             [user_id],
@@ -765,7 +765,7 @@ async def test_a_long_status_comes_whole(door: Door, user_id: str, conn_string: 
 @pytest.fixture(scope="module")
 def own(cluster: Cluster) -> str:
     """The address of a database of this file's own, where nobody else's work is."""
-    name = cluster.migrated_database(dimensions=8)
+    name = cluster.migrated_database()
     return cluster.conn_string(name)
 
 
@@ -808,7 +808,7 @@ def test_a_wish_counts_as_due_at_once(empty: SupabaseMemory) -> None:
 def test_what_is_there_before_the_queue_is_looked_at_once(cluster: Cluster) -> None:
     name = cluster.create_database()
     address = cluster.conn_string(name)
-    migrate(address, dimensions=8)
+    migrate(address)
     # As it was in the release before.
     change(
         address, "drop table memory_private.work, memory_private.owners, memory_private.drafts, memory_private.chores"
@@ -824,7 +824,7 @@ def test_what_is_there_before_the_queue_is_looked_at_once(cluster: Cluster) -> N
     change(address, "insert into memory.conversations (user_id, thread_id, next_sequence) values ('u', 't', 1)")
     change(address, "insert into memory.conversations (user_id, thread_id) values ('u', 'empty')")
     change(address, "delete from memory_private.migrations where name like '0007%%'")
-    migrate(address, dimensions=8)
+    migrate(address)
     assert [row["thread_id"] for row in rows(address, "u")] == ["t"]
     with psycopg.connect(address) as connection:
         assert len(run_in(connection, claiming("u"))) == 1, "and whose turn it is is known"
@@ -853,7 +853,7 @@ TOUCHED = (
 @pytest.fixture(scope="module", params=["never analyzed", "analyzed"])
 def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Twenty conversations that are ready, beside 1,000 idle, 1,000 leased, 1,000 dead and 1,000 that wait."""
-    name = cluster.migrated_database(dimensions=8)
+    name = cluster.migrated_database()
     for table in ("memory_private.work", "memory.conversations"):
         cluster.execute(f"alter table {table} set (autovacuum_enabled = off)", database=name)
     cluster.execute(CROWD, database=name)

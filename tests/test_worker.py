@@ -138,7 +138,7 @@ class Place:
 @pytest.fixture(scope="module")
 def whole(cluster: Cluster) -> Iterator[Place]:
     name = cluster.create_database()
-    migrate(cluster.conn_string(name), dimensions=24)
+    migrate(cluster.conn_string(name))
     api = DataApi(cluster, name)
     try:
         api.start()
@@ -493,7 +493,7 @@ async def test_an_embedder_that_fails_does_not_hold_up_the_summary(place: Place,
     async with Worker(memory, policy=WorkerPolicy(concurrency=1, poll_seconds=0.1, settle_seconds=0, retry_seconds=60)):
         await until(lambda: len(model_covered(place)) >= 2)
         assert all(row[3] is None or "embedder" in row[3].lower() for row in place.queue)
-    assert place.execute("select max(indexed_through) from memory.conversations") == [(-1,)]
+    assert place.execute("select min(unembedded_from) from memory.conversations") == [(0,)], "words are indexed"
 
 
 def model_covered(place: Place) -> list[tuple[str, int, int]]:
@@ -755,7 +755,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
 async def test_no_time_to_drain_is_refused(place: Place, kept: Keep) -> None:
     worker = Worker(kept(place.memory()))
     for seconds in (0, -1):
-        with pytest.raises(ConfigurationError, match="seconds must be above 0"):
+        with pytest.raises(ConfigurationError, match="seconds must be a number above 0"):
             await worker.drain(seconds)
     assert (await worker.drain(seconds=5)).outcomes == {}
 
@@ -865,7 +865,7 @@ def frail() -> Iterator[Cluster]:
 async def test_a_database_that_is_away_is_waited_for(frail: Cluster, kept: Keep) -> None:
     name = frail.create_database()
     place = Place(frail.conn_string(name), "")
-    migrate(place.address, dimensions=24)
+    migrate(place.address)
     place.say("before")
     model = Model(seconds=0.5)
     await asyncio.to_thread(frail.halt)
@@ -891,7 +891,7 @@ async def test_a_database_that_is_away_is_waited_for(frail: Cluster, kept: Keep)
 async def test_who_is_stopped_while_the_database_is_away_ends(frail: Cluster, kept: Keep) -> None:
     name = frail.create_database()
     place = Place(frail.conn_string(name), "")
-    migrate(place.address, dimensions=24)
+    migrate(place.address)
     place.say("t")
     model = Model(seconds=600)
     policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, grace_seconds=0.1)

@@ -41,7 +41,7 @@ WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, settle_seconds=0.0,
 def address(cluster: Cluster) -> str:
     """A database where nobody else's work is."""
     conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string, dimensions=384)
+    migrate(conn_string)
     return conn_string
 
 

@@ -455,7 +455,7 @@ async def test_so_do_workers_with_nothing_but_url_and_key(cluster: Cluster, tmp_
 def migrated(cluster: Cluster) -> str:
     """A database where all work is the test's own."""
     conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string, dimensions=384)
+    migrate(conn_string)
     return conn_string
 
 

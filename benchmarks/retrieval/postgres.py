@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psycopg
 
-from benchmarks.retrieval.embedder import DIMENSIONS
 from langchain_supabase_memory.schema.migrate import migrate
 from tests.services.postgres import Cluster
 
@@ -49,7 +48,7 @@ class Postgres:
         self._stack.callback(cluster.stop)
         cluster.start()
         self.conn_string = cluster.conn_string(cluster.create_database())
-        migrate(self.conn_string, dimensions=DIMENSIONS)
+        migrate(self.conn_string)
         self._connection = self._stack.enter_context(psycopg.connect(self.conn_string, autocommit=True))
         return self
 

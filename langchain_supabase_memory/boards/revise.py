@@ -86,6 +86,9 @@ def revise(
         except NoAnswerError as reason:
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
         score = yield from scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
+        items = yield from compute(
+            partial(_items, found.items), sum(len(each.text) for each in found.items), kept=cues.KEPT
+        )
         commit = yield from call(
             "memory_commit_board",
             {
@@ -97,7 +100,7 @@ def revise(
                 "p_message_ids": [row["message_id"] for row in rows],
                 "p_summary": found.summary,
                 "p_context_notes": found.context_notes,
-                "p_items": [_item(each) for each in found.items],
+                "p_items": items,
                 "p_closed": [_closed(each) for each in found.closed],
                 "p_author": model or "model",
                 "p_tokens": count_tokens(found.summary),
@@ -182,6 +185,10 @@ def _document(text: str) -> Mapping[str, Any] | None:
     """The document in an answer, if its summary is one."""
     found = document(text)
     return None if found is None or is_nothing(clean(str(found["summary"]))) else found
+
+
+def _items(items: Sequence[NewItem]) -> list[dict[str, Any]]:
+    return list(map(_item, items))
 
 
 def _item(item: NewItem) -> dict[str, Any]:

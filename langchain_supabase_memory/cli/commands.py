@@ -23,7 +23,6 @@ from langchain_supabase_memory.cli.unreadable import unreadable
 from langchain_supabase_memory.cli.work import retry, status, worker
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.schema import files, script
-from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS
 from langchain_supabase_memory.telemetry.logs import configure
 
 if TYPE_CHECKING:
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.summary_model import Summariser
     from langchain_supabase_memory.telemetry.logs import LogFormat
 
-_dimensions = click.option(
-    "--dimensions", type=int, default=DEFAULT_DIMENSIONS, show_default=True, help="The width of your embeddings."
-)
 _vector_index = click.option(
-    "--vector-index", is_flag=True, help="With an index over the vectors, for owners of more than 10,000 chunks."
+    "--vector-index",
+    type=int,
+    metavar="WIDTH",
+    help="With an index over vectors of this width, such as 1536, for owners of more than 10,000 chunks.",
 )
 
 
@@ -65,17 +64,14 @@ commands.add_command(unreadable)
 @commands.command()
 @database_url_option
 @embedded_option
-@_dimensions
 @_vector_index
 @plainly
-def migrate(database_url: str | None, embedded: Path | None, dimensions: int, vector_index: bool) -> None:
+def migrate(database_url: str | None, embedded: Path | None, vector_index: int | None) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
     from langchain_supabase_memory.schema.migrate import migrate as apply
 
-    installed = apply(conn_string(database_url, embedded), dimensions=dimensions, vector_index=vector_index)
-    click.echo(
-        f"The database is set up for release {installed.version}, embeddings of {installed.dimensions} dimensions."
-    )
+    installed = apply(conn_string(database_url, embedded), vector_index=vector_index)
+    click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")
 
 
 @commands.command()
@@ -84,15 +80,20 @@ def migrate(database_url: str | None, embedded: Path | None, dimensions: int, ve
     type=click.Path(path_type=Path, file_okay=False),
     help="Write migration files into this folder (supabase/migrations), for `supabase db push`.",
 )
-@_dimensions
+@click.option(
+    "--vector-schema",
+    default=script.VECTOR_SCHEMA,
+    show_default=True,
+    help="The schema that pgvector lies in. `migrate` finds it by itself.",
+)
 @_vector_index
 @plainly
-def sql(output: Path | None, dimensions: int, vector_index: bool) -> None:
+def sql(output: Path | None, vector_schema: str, vector_index: int | None) -> None:
     """Print everything the database needs, to be pasted into Supabase's SQL editor; or write migration files."""
     if output is None:
-        click.echo(script.text(dimensions, vector_index=vector_index))
+        click.echo(script.text(vector_schema, vector_index=vector_index))
         return
-    written = files.write(output, dimensions, vector_index=vector_index)
+    written = files.write(output, vector_schema, vector_index=vector_index)
     for path in written:
         click.echo(path)
     click.echo(
@@ -110,7 +111,7 @@ def check(database_url: str | None, embedded: Path | None, url: str | None, key:
     """Ask a database (or the Data API) whether it is set up for this release."""
     with opened(database_url, embedded, url, key) as memory:
         installed = memory.check()
-    click.echo(f"Ready: release {installed.version}, embeddings of {installed.dimensions} dimensions.")
+    click.echo(f"Ready: release {installed.version}, with pgvector in {installed.vector_schema}.")
 
 
 @commands.command()

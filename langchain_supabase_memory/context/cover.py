@@ -25,6 +25,8 @@ def coverage(
 ) -> Flow[Coverage]:
     """Where every message is: in the next pack as it was said, in a segment, omitted and why, forgotten, or superseded.
 
+    The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
+
     It reads every message's number, and nothing of its content; it is meant for people and tests, not for each turn.
 
     Args:

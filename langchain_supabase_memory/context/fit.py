@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BEYOND: Final = "beyond the budget"
 TOO_MANY: Final = "beyond max_messages"
 CUT: Final = "cut to fit the budget"
+NO_ROOM: Final = "the budget has no room for their summary"
 LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
 """Why messages are not shown whole that a summary would cover."""
 _SHORTEST_SUMMARY: Final = 40
@@ -120,7 +121,7 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
 
     ranges = []
     if segment is not None and result.head.summary is None:
-        ranges.append((0, after, "the budget has no room for their summary"))
+        ranges.append((0, after, NO_ROOM))
     if history.unread_from is not None and not is_read:
         ranges.append((max(history.unread_from, after + 1), lowest - 1, choice.why))
     shown = _sequences([*result.recent, *result.current])

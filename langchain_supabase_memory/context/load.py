@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import ToolMessage
 
+from langchain_supabase_memory import tokens
 from langchain_supabase_memory.branch import ALONE, Lineage
 from langchain_supabase_memory.context.board import BoardPart, most_items
-from langchain_supabase_memory.context.fit import LEFT_OUT, Fitted, History, fit
+from langchain_supabase_memory.context.fit import LEFT_OUT, NO_ROOM, Fitted, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.recent import recent
 from langchain_supabase_memory.conversations import kept, named, read_rows, set_aside
 from langchain_supabase_memory.errors import MigrationConflictError
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.flow import LITTLE, Flow, call, compute
 from langchain_supabase_memory.indexing import index
 from langchain_supabase_memory.messages import codec, content, fence
 from langchain_supabase_memory.messages.blocks import Entry
 from langchain_supabase_memory.recall import search
+from langchain_supabase_memory.settings import DEFAULT_POLICY
 from langchain_supabase_memory.summaries import segment, shortened, summarise
 
 if TYPE_CHECKING:
@@ -43,6 +46,10 @@ UNREADABLE: Final = "it cannot be read"
 
 _LIMIT: Final = 1000
 """The most messages that one pack reads."""
+
+
+_INDEXING_SECONDS: Final = 8.0
+"""How long an answer waits for the vectors of one batch; without them its words are indexed all the same."""
 
 
 def context(
@@ -94,8 +101,14 @@ def context(
             key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments
         )
     if recalling is not None and pack.index_due:
-        indexed = yield from index_now(key, recalling)
-    if (summarised and (summarised.segments or summarised.overtaken)) or (indexed and indexed.chunks):
+        try:
+            indexed = yield from index_now(key, recalling)
+        except MigrationConflictError:
+            if recalling.strict:
+                raise
+    if (summarised and (summarised.segments or summarised.overtaken)) or (
+        indexed and (indexed.chunks or indexed.embedded)
+    ):
         pack = yield from ask.packed()
     return replace(pack, summary_error=summarised.failed) if summarised and summarised.failed else pack
 
@@ -103,7 +116,8 @@ def context(
 def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
-    return (yield from index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches))
+    flow = index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS)
+    return (yield from flow)
 
 
 def last_messages(
@@ -129,6 +143,18 @@ def last_messages(
     listed = [{**row, "via": (row["metadata"] or {}).get("via")} for row in rows]
     history = _history({"messages": listed}, current, branch, ALONE, waiting)
     return recent([entry.message for entry in history.entries], current, most)
+
+
+def unread(key: ConversationKey, budget: ContextBudget, waiting: Sequence[BaseMessage]) -> Flow[ContextPack]:
+    """The pack of what waits to be stored, where nothing can be read; it asks nobody. Arguments as for `context`.
+
+    Args:
+        key: The conversation.
+        budget: The most that the pack may hold.
+        waiting: Messages that could not be stored yet.
+    """
+    asking = Asking(key, budget, DEFAULT_POLICY, (), None, ALONE, waiting, None, None)
+    return (yield from asking.fitted({}, _history({}, (), None, ALONE, waiting)))
 
 
 def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
@@ -180,11 +206,19 @@ class Asking:
         found = document.get("recalled")
         recall = None if found is None else search.found(found, failed)
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
-        pack = self._fitted(document, history, () if recall is None else recall.chunks)
+        pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
         is_due, through = _due(document, history, pack, self.policy)
         is_index_due = self._is_index_due(document, pack)
-        return replace(pack, due=is_due, due_through=through, index_due=is_index_due, recall_error=failed)
+        is_unattended = document.get("unattended", False) and _leaves_out(pack.fitted) and not pack.opted_out
+        return replace(
+            pack,
+            due=is_due,
+            due_through=through,
+            index_due=is_index_due,
+            recall_error=failed,
+            unattended=is_unattended,
+        )
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -202,20 +236,18 @@ class Asking:
             "p_board": most_items(self.budget),
         }
 
+    def fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()) -> Flow[ContextPack]:
+        """The pack of what was read."""
+        fitting = partial(self._fitted, document, history, chunks)
+        # A counter of the application may read a vocabulary, or ask a server.
+        is_ours = self.budget.token_counter in (None, "approximate")
+        kept = () if self.budget.tokens is None else tokens.KEPT
+        return (yield from compute(fitting, 0 if is_ours else LITTLE, kept=kept))
+
     def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
-        room = int(whole.limit * self.budget.recalled)
-        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone).within(room, whole)
-        fitted, weight = self._around(history, recalled, whole)
-        repeated = recalled.without(_shown(fitted), self.key)
-        if len(repeated.chunks) < len(recalled.chunks):
-            # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
-            fitted, weight = self._around(history, repeated, whole)
-            recalled = repeated.without(_shown(fitted), self.key)
-        if fitted.weight + weight > whole.limit:
-            # The user's message alone is more than was left: it is never cut, so there is nothing else.
-            recalled = Recalled()
-            fitted, weight = self._around(history, recalled, whole)
+        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone)
+        fitted, recalled = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
         board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
         if board:
             fitted, recalled, board = self._beside(board, history, fitted, recalled, whole)
@@ -235,6 +267,37 @@ class Asking:
             branch_token=document.get("branch_token"),
             taken=recalled.weight(whole) + board.weight(whole),
         )
+
+    def _chosen(
+        self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool
+    ) -> tuple[Fitted, Recalled]:
+        """The history, and what of what is recalled fits beside it."""
+        room = int(whole.limit * self.budget.recalled)
+        if is_recalling:
+            fitted, _ = self._around(history, Recalled(), whole)
+            if _is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key):
+                return fitted, Recalled()
+            # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
+            fitted, _ = self._around(history, Recalled(), whole, room)
+            if not _leaves_out(fitted):
+                return fitted, recalled.without(_shown(fitted), self.key).within(whole.limit - fitted.weight, whole)
+        recalled = recalled.within(room, whole)
+        fitted, weight = self._around(history, recalled, whole)
+        while recalled and _lacks_summary(fitted):
+            # What is recalled stands beside a summary, and never in its place.
+            room //= 2
+            recalled = recalled.within(room, whole)
+            fitted, weight = self._around(history, recalled, whole)
+        repeated = recalled.without(_shown(fitted), self.key)
+        if len(repeated.chunks) < len(recalled.chunks):
+            # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
+            fitted, weight = self._around(history, repeated, whole)
+            recalled = repeated.without(_shown(fitted), self.key)
+        if fitted.weight + weight > whole.limit:
+            # The user's message alone is more than was left: it is never cut, so there is nothing else.
+            recalled = Recalled()
+            fitted, weight = self._around(history, recalled, whole)
+        return fitted, recalled
 
     def _beside(
         self, board: BoardPart, history: History, fitted: Fitted, recalled: Recalled, whole: Meter
@@ -274,8 +337,8 @@ class Asking:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
-        lacks = document["has_stale"] or document["indexed_through"] < unshown
-        return lacks and not document["index_waiting"]
+        lacks_vectors = self.recalling.model is not None and document["unembedded"]
+        return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
 
 def _shown(fitted: Fitted) -> set[int]:
@@ -287,6 +350,11 @@ def _shown(fitted: Fitted) -> set[int]:
 def _leaves_out(fitted: Fitted) -> bool:
     """Whether something is cut, or neither shown nor covered, for want of room."""
     return bool(fitted.ranges or any(why in LEFT_OUT for why in fitted.omitted.values()))
+
+
+def _lacks_summary(fitted: Fitted) -> bool:
+    """Whether a summary is left out for want of room."""
+    return any(why == NO_ROOM for _, _, why in fitted.ranges)
 
 
 def _is_verbatim(fitted: Fitted) -> bool:

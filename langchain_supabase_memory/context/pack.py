@@ -46,6 +46,7 @@ class ContextPack:
         taken: What these two weigh against the budget.
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
+        unattended: Whether something is left out, and no worker has taken the conversation up for an hour.
         index_due: Whether something that is not shown can not be recalled yet.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
@@ -66,6 +67,7 @@ class ContextPack:
     board: BoardPart = field(default_factory=BoardPart, repr=False)
     taken: int = 0
     work: str | None = None
+    unattended: bool = False
     index_due: bool = False
     opted_out: bool = False
     recall_error: str | None = None

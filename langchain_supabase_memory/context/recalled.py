@@ -71,6 +71,10 @@ class Recalled:
     chunks: Sequence[Chunk] = ()
     time_zone: str | tzinfo | None = None
 
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.chunks)
+
     @cached_property
     def message(self) -> BaseMessage | None:
         """It as a fenced message; `None` if there is nothing."""

@@ -7,9 +7,15 @@ nothing. The languages are data files in `languages/`, all in use at once; `lexi
 
 from __future__ import annotations
 
+from typing import Final
+
 from langchain_supabase_memory.cues.dates import NamedDate
+from langchain_supabase_memory.cues.lexicon import lexicon
 from langchain_supabase_memory.cues.names import without
 from langchain_supabase_memory.cues.question import Cues, find
 from langchain_supabase_memory.cues.statement import Marks, marks
 
-__all__ = ["Cues", "Marks", "NamedDate", "find", "marks", "without"]
+KEPT: Final = (lexicon,)
+"""What all of this reads from files once; see `flow.compute`."""
+
+__all__ = ["KEPT", "Cues", "Marks", "NamedDate", "find", "marks", "without"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.recall.search import RecallScope
 
 BUDGET = ContextBudget(characters=4_000)
 """What a prompt may hold of the conversation: the summary, the newest messages, what was recalled."""
@@ -66,13 +67,20 @@ class DemoAgent:
         memory: Where the conversation is.
         thread_id: Which one it is.
         model: A chat model that can call tools.
-        recall: Whether what fits a question is recalled into the prompt; else there is only the tool.
+        recall: From where what fits a question is recalled into the prompt; with `None` there is only the tool.
 
     Raises:
         MissingDependencyError: The extra `agents` is not installed.
     """
 
-    def __init__(self, memory: SupabaseMemory, thread_id: str, model: BaseChatModel, *, recall: bool = True) -> None:
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        thread_id: str,
+        model: BaseChatModel,
+        *,
+        recall: RecallScope | None = "conversation",
+    ) -> None:
         try:
             from langchain.agents import create_agent
         except ImportError:

@@ -27,7 +27,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import SupabaseMemory
 from langchain_supabase_memory.messages.invisible import spelled, spelled_lines
 from langchain_supabase_memory.recall.timeline import timeline
-from langchain_supabase_memory.settings import DEFAULT_DIMENSIONS, SummaryPolicy
+from langchain_supabase_memory.settings import SummaryPolicy
 from langchain_supabase_memory.telemetry import alerts
 from langchain_supabase_memory.transports.embedded import start_migrated
 from langchain_supabase_memory.worker import Worker
@@ -98,7 +98,7 @@ def _show(
     said = transcript.load(path)
     console.print(Panel.fit("An agent that remembers, on a Postgres of its own", style="bold"))
     with console.status("Starting the embedded Postgres and making the schema …"):
-        conn_string = start_migrated(folder, DEFAULT_DIMENSIONS)
+        conn_string = start_migrated(folder)
     with SupabaseMemory.from_conn_string(
         conn_string, user_id=USER, model=summariser, embeddings=embeddings, budget=BUDGET, policy=POLICY
     ) as memory:
@@ -120,7 +120,7 @@ def _show(
         _board(console, memory)
         whole = sum(message.characters or 0 for message in stored), sum(message.tokens or 0 for message in stored)
         tally = _Tally(known, whole, _recent(memory), told)
-        agent, alone = DemoAgent(memory, THREAD, model), DemoAgent(memory, THREAD, model, recall=False)
+        agent, alone = DemoAgent(memory, THREAD, model), DemoAgent(memory, THREAD, model, recall=None)
         console.print(f"[bold]Questions about what was said long ago[/bold] (model: {model._llm_type})\n")
         for place, question in enumerate(asked):
             if place == 0:

@@ -7,15 +7,21 @@ always gives the same for the same, and cannot make anything up; what it cannot 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory import cues
 from langchain_supabase_memory.extractive.digest import summary
+from langchain_supabase_memory.extractive.entities import noun_articles
 from langchain_supabase_memory.extractive.items import board
+from langchain_supabase_memory.extractive.phrases import phrases
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Material
 
-__all__ = ["ExtractiveSummariser"]
+KEPT: Final = (*cues.KEPT, phrases, noun_articles)
+"""What all of this reads from files once; see `flow.compute`."""
+
+__all__ = ["KEPT", "ExtractiveSummariser"]
 
 
 class ExtractiveSummariser:

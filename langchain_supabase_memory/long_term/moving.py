@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.chunks.kinds import KINDS
 from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Call, Flow, call
 from langchain_supabase_memory.long_term.memories import Memory, text_id
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.messages.sanitiser import clean
 from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.telemetry import watch
@@ -367,6 +369,10 @@ def _withdrawing(
 def _scope(
     memory: SupabaseMemory, long_term: LongTerm, thread_id: str | None, user_id: str | None, agent_id: str | None
 ) -> Scope:
+    opened(memory)
+    if not callable(getattr(long_term, "remember", None)):
+        hint = "Pass StoreLongTerm(store, user_id) or VectorStoreLongTerm(vector_store, user_id)."
+        raise wrong("long_term", "a long-term memory", long_term, hint)
     if user_id is None and memory.user_id is None and not memory.transport.acts_as_user:
         user_id = long_term.user_id
     key = memory.key("any" if thread_id is None else thread_id, user_id, agent_id)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Generator, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from langgraph.store.base import GetOp, Op, PutOp, SearchItem, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchItem, SearchOp
 
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.long_term.base import OfOneUser
 from langchain_supabase_memory.long_term.memories import (
@@ -20,9 +21,6 @@ from langchain_supabase_memory.long_term.memories import (
     distinct,
 )
 from langchain_supabase_memory.models import check_id
-
-if TYPE_CHECKING:
-    from langgraph.store.base import BaseStore
 
 T = TypeVar("T")
 _Batches = Generator[list[Op], Any, T]
@@ -51,7 +49,7 @@ class StoreLongTerm(OfOneUser[list[Op]]):
 
     Raises:
         InvalidInputError: An id is not a usable string.
-        ConfigurationError: The namespace is empty.
+        ConfigurationError: It is no store, or the namespace is empty.
     """
 
     def __init__(
@@ -63,6 +61,8 @@ class StoreLongTerm(OfOneUser[list[Op]]):
         namespace: Sequence[str] = ("long_term",),
         name: str | None = None,
     ) -> None:
+        if not isinstance(store, BaseStore):
+            raise wrong("store", "a LangGraph store", store, "Pass SupabaseStore(memory), or another LangGraph store.")
         if agent_id is not None:
             check_id("agent_id", agent_id)
         if isinstance(namespace, str) or not namespace:

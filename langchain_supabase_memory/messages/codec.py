@@ -20,6 +20,7 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages import content, oversize, rendering, sanitiser
 from langchain_supabase_memory.messages.redaction.payload import redacted
@@ -42,10 +43,8 @@ def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
         InvalidInputError: `messages` is one message, a text, or holds something that is no message.
     """
     if isinstance(messages, (str, bytes, dict, BaseMessage)) or not isinstance(messages, Iterable):
-        raise InvalidInputError(
-            f"messages must be a list of LangChain messages, not {type(messages).__name__}.",
-            hint="Wrap it: [HumanMessage(...)].",
-        )
+        hint = "Pass a list: [HumanMessage(...)]."
+        raise wrong("messages", "a list of LangChain messages", messages, hint, InvalidInputError)
     listed = list(messages)
     for position, message in enumerate(listed):
         if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from langchain_supabase_memory import cues
+from langchain_supabase_memory.checks import known
 from langchain_supabase_memory.chunks.kinds import KINDS
 from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
@@ -27,6 +28,33 @@ LIMIT: Final = 10
 MOST: Final = 1000
 EXACT_BELOW: Final = 10_000
 LONGEST: Final = 10_000
+
+
+def question_of(text: str, filters: Filters) -> Question:
+    """A question with its filters.
+
+    Raises:
+        InvalidInputError: There is no such filter, or it is none of its choices.
+    """
+    known("recall", filters, Filters.__annotations__)
+    return Question(text, **filters)
+
+
+class Filters(TypedDict, total=False):
+    """What a question may be given beside its text; see `Question`."""
+
+    limit: int | None
+    characters: int | None
+    time_range: TimeRange
+    time_zone: str | tzinfo | None
+    types: Collection[Kind] | None
+    min_importance: float | None
+    min_similarity: float | None
+    neighbours: int
+    segment: bool
+    fusion: Fusion
+    weights: RecallWeights
+    exact_below: int
 
 
 @dataclass(frozen=True)

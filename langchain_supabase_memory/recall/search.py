@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from langchain_supabase_memory import cues
 from langchain_supabase_memory.errors import EmbeddingError
-from langchain_supabase_memory.flow import Flow, call, embed
+from langchain_supabase_memory.flow import Flow, call, compute, embed
 from langchain_supabase_memory.indexing import chunk
 from langchain_supabase_memory.models import Chunk, Recall
 
@@ -59,8 +60,8 @@ def recall(scope: Scope, question: Question, *, model: str | None) -> Flow[Recal
 
 def asked(question: Question, *, model: str | None) -> Flow[tuple[dict[str, Any], str | None]]:
     """A question as the SQL functions take it, and why it has no vector though there is an embedder."""
-    cues = question.cued()
-    variants = question.variants(cues)
+    named = yield from compute(question.cued, len(question.said), kept=cues.KEPT)
+    variants = question.variants(named)
     failed = None
     vectors: list[list[float]] = []
     if model is not None and question.said.strip():
@@ -69,7 +70,7 @@ def asked(question: Question, *, model: str | None) -> Flow[tuple[dict[str, Any]
         except EmbeddingError as error:
             failed = error.message
     pairs = [(names, vector) for (names, _), vector in zip(variants, vectors, strict=False)]
-    return question.document(cues, pairs, model), failed
+    return question.document(named, pairs, model), failed
 
 
 def found(answer: Mapping[str, Any], failed: str | None) -> Recall:

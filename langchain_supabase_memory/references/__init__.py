@@ -6,6 +6,12 @@ pure. The languages are data files in `languages/`; `language` says how to write
 
 from __future__ import annotations
 
-from langchain_supabase_memory.references.resolver import LANGUAGES, Match, find, turn_number
+from typing import Final
 
-__all__ = ["LANGUAGES", "Match", "find", "turn_number"]
+from langchain_supabase_memory.references.language import LANGUAGES, standard
+from langchain_supabase_memory.references.resolver import Match, find, turn_number
+
+KEPT: Final = (standard,)
+"""What `find` reads from files once; see `flow.compute`."""
+
+__all__ = ["KEPT", "LANGUAGES", "Match", "find", "turn_number"]

@@ -123,6 +123,9 @@ KINDS: Final = {
 }
 """The parts that a word can play, each with its meaning and examples. A word may play several."""
 
+LANGUAGES: Final = ("en", "tl")
+"""The languages looked for unless others are named. Taglish is both at once."""
+
 _FOLDER: Final = "languages"
 _TABLES: Final = ("positions", "numbers", "digits", "times", "linker", "words")
 _CODE: Final = re.compile(r"[A-Za-z0-9-]{1,32}")
@@ -312,6 +315,12 @@ class Lexicon:
             if "glued" in word.kinds:
                 return 1, _GLUED
         return 1, word.entry
+
+
+@cache
+def standard() -> Lexicon:
+    """The lexicon of the languages that come with the package."""
+    return lexicon(LANGUAGES)
 
 
 @cache

@@ -37,14 +37,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.references.clause import AROUND, NOUNS, SPOKEN, Determiner, Head
 from langchain_supabase_memory.references.folding import fold
-from langchain_supabase_memory.references.language import lexicon
+from langchain_supabase_memory.references.language import LANGUAGES, lexicon, standard
 from langchain_supabase_memory.references.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-LANGUAGES: Final = ("en", "tl")
-"""The languages looked for unless others are named. Taglish is both at once."""
 
 _HEARTS: Final = frozenset({"late_time", "before", "just", "just_said"})
 _MOST_HEARTS: Final = 32
@@ -91,7 +88,7 @@ def find(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) ->
         raise InvalidInputError(f"text must be a string, not {type(text).__name__}.", hint="Pass the user's words.")
     folded = fold(text)
     named = (languages,) if isinstance(languages, str | Path) else tuple(languages)
-    words = lexicon(named).words(folded.text)
+    words = (standard() if named == LANGUAGES else lexicon(named)).words(folded.text)
     found = _Reading(words, folded.text).found()
     if found is None:
         return None

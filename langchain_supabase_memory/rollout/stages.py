@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from langchain_supabase_memory.checks import function, number, truth
 from langchain_supabase_memory.conversations import person
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
@@ -76,12 +77,11 @@ class Rollout:
     def __post_init__(self) -> None:
         if stage_of(self.stage) != self.stage:
             raise ConfigurationError("stage is none of the stages.", hint=_HINT)
-        if self.flag is not None and not callable(self.flag):
-            raise ConfigurationError("flag must be a function of the conversation's key.", hint="Or leave it out.")
-        if isinstance(self.last_messages, bool) or not isinstance(self.last_messages, int) or self.last_messages < 1:
-            raise ConfigurationError("last_messages must be a whole number above 0.", hint="50 is the default.")
-        if self.cache_seconds < 0:
-            raise ConfigurationError("cache_seconds must not be negative.", hint="2 is the default.")
+        function("flag", self.flag, "a function of the conversation's key")
+        number("last_messages", self.last_messages, whole=True, optional=False, example=50)
+        function("on_comparison", self.on_comparison, "a function of a Comparison")
+        truth("record", self.record)
+        number("cache_seconds", self.cache_seconds, above=False, optional=False, example=2)
 
 
 @dataclass(frozen=True)

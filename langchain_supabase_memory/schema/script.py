@@ -1,7 +1,8 @@
 """The SQL files in the order they run, rendered. Pure: it reads package data and touches no database.
 
 `sql/tables/NNNN_*.sql` are history: each is applied once, and the ledger keeps its name and checksum. Everything else
-is code and is replaced whole at every run. The embedding width is the one value that is rendered into them.
+is code and is replaced whole at every run. Two values are rendered into them: the schema that pgvector lies in, and
+into a vector index its width.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-_WIDEST_VECTOR = 16_000  # pgvector's limit for the type `vector`
-_WIDEST_INDEX = 4_000  # and for an index over `halfvec`
+VECTOR_SCHEMA: Final = "extensions"
+"""Where pgvector is created if it is nowhere: where Supabase's dashboard puts it."""
+
+_WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Part:
     Attributes:
         name: What it is called, such as `0001_conversations`.
         sql: The statements, ready to run by a role that need not be a superuser, without a transaction of their own.
-        checksum: SHA-256 of what the file says, in hexadecimal.
+        checksum: SHA-256, in hexadecimal: of what a table's file says, and of what runs where it is code.
     """
 
     name: str
@@ -47,96 +50,98 @@ class Installed:
         version: The release that set it up.
         tables: The names of the table files applied.
         code: The checksum of the functions and the access rules.
-        dimensions: The embedding width.
+        vector_schema: The schema in which they look for pgvector.
+        vector_moved_to: The schema in which it lies, if that is another by now.
     """
 
     version: str
     tables: list[str]
     code: str
-    dimensions: int
+    vector_schema: str
+    vector_moved_to: str | None = None
 
 
-def parts(dimensions: int, *, plain: bool = False, vector_index: bool = False) -> list[Part]:
+def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> list[Part]:
     """Everything a database needs, in order. Running it again changes nothing.
 
     Args:
-        dimensions: The embedding width, 1 to 16,000.
+        vector_schema: The schema that pgvector lies in. The script creates it there if it is nowhere, and refuses to
+            run if it is elsewhere.
         plain: Also make what Supabase has and another Postgres lacks: three roles and the `auth` functions.
-        vector_index: Also make an index over the vectors, which serves owners of more than ten thousand chunks; up to
-            4,000 dimensions.
+        vector_index: Also make an index over the vectors of this width, 1 to 4,000 dimensions, which serves owners of
+            more than ten thousand chunks.
 
     Returns:
         The parts; run them in one transaction.
 
     Raises:
-        ConfigurationError: `dimensions` is out of range.
+        ConfigurationError: `vector_index` is out of range, or the schema's name cannot be written into the functions.
     """
-    expected = current(dimensions)
-    if vector_index and dimensions > _WIDEST_INDEX:
-        raise ConfigurationError(
-            f"A vector index has at most {_WIDEST_INDEX} dimensions, not {dimensions}.",
-            hint="Leave the index out, or use an embedding model that gives shorter vectors.",
-        )
-    head = ["lock", *(["plain_postgres"] if plain else []), "ledger"]
+    expected = current(vector_schema)
     values = {
-        "dimensions": str(dimensions),
+        "vector_schema": _quoted(vector_schema),
+        "vector_schema_name": vector_schema,
         "version": expected.version,
         "tables": json.dumps(expected.tables),
         "code": expected.code,
+        "width": str(vector_index),
     }
-    ordered = [_part(name, _read(f"{name}.sql"), values) for name in head]
-    ordered += [_once(_part(name, _read(f"tables/{name}.sql"), values)) for name in expected.tables]
-    if vector_index:
-        ordered.append(_part(f"vector_index_{dimensions}", _read("vector_index.sql"), values))
-    ordered.append(code_part(dimensions))
-    return ordered
+
+    def part(name: str, path: str) -> Part:
+        sql = _render(_read(path), values)
+        return Part(name, sql, _checksum(sql))
+
+    head = ["lock", *(["plain_postgres"] if plain else []), "vector", "ledger"]
+    ordered = [part(name, f"{name}.sql") for name in head]
+    for name in expected.tables:
+        path = f"tables/{name}.sql"
+        ordered.append(_once(part(name, path), _checksum(_read(path))))
+    if vector_index is not None:
+        if not 1 <= vector_index <= _WIDEST_INDEX:
+            raise ConfigurationError(
+                f"A vector index has 1 to {_WIDEST_INDEX} dimensions, not {vector_index}.",
+                hint="Pass the width of your embedding model, such as 1536; for a wider one leave the index out.",
+            )
+        ordered.append(part(f"vector_index_{vector_index}", "vector_index.sql"))
+    return [*ordered, Part("functions_and_access", _render(_code(), values), expected.code)]
 
 
-def code_part(dimensions: int) -> Part:
-    """The functions and the access rules as one part, whose checksum changes when any of them does."""
-    expected = current(dimensions)
-    values = {
-        "dimensions": str(dimensions),
-        "version": expected.version,
-        "tables": json.dumps(expected.tables),
-        "code": expected.code,
-    }
-    return Part("functions_and_access", _render("\n".join(_code()), values), expected.code)
-
-
-def text(dimensions: int, *, plain: bool = False, vector_index: bool = False) -> str:
+def text(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> str:
     """The whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
-    ordered = parts(dimensions, plain=plain, vector_index=vector_index)
+    ordered = parts(vector_schema, plain=plain, vector_index=vector_index)
     return "\n".join(f"-- {part.name}\n{part.sql}" for part in ordered)
 
 
-def current(dimensions: int) -> Installed:
-    """What this release sets a database up with.
-
-    Args:
-        dimensions: The embedding width, 1 to 16,000.
+def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
+    """What this release sets a database up with, where pgvector lies in this schema.
 
     Raises:
-        ConfigurationError: `dimensions` is out of range.
+        ConfigurationError: The schema's name cannot be written into the functions.
     """
-    if not 1 <= dimensions <= _WIDEST_VECTOR:
+    code = _checksum(_render(_code(), {"vector_schema": _quoted(vector_schema)}))
+    return Installed(version("langchain-supabase-memory"), _names("tables"), code, vector_schema)
+
+
+def _quoted(schema: str) -> str:
+    """A schema's name as an identifier that stands in functions, in texts and in formats alike.
+
+    Raises:
+        ConfigurationError: It has a character that means something in one of these.
+    """
+    if not schema.isprintable() or set(schema) & set("\"'$%{}\\") or not 1 <= len(schema.encode()) <= 63:
         raise ConfigurationError(
-            f"An embedding has 1 to {_WIDEST_VECTOR} dimensions, not {dimensions}.",
-            hint="Pass the width of your embedding model, such as 1536.",
+            f"pgvector cannot be used in a schema that is called {schema!r}.",
+            hint="Name one without quotes, $, %, braces and backslashes; ALTER EXTENSION vector SET SCHEMA moves it.",
         )
-    return Installed(version("langchain-supabase-memory"), _names("tables"), _checksum("\n".join(_code())), dimensions)
+    return f'"{schema}"'
 
 
-def _code() -> list[str]:
+def _code() -> str:
     functions = [_read(f"functions/{name}.sql") for name in _names("functions")]
-    return [_read("replace.sql"), *functions, _read("access.sql")]
+    return "\n".join([_read("replace.sql"), *functions, _read("access.sql")])
 
 
-def _part(name: str, template: str, values: dict[str, str]) -> Part:
-    return Part(name, _render(template, values), _checksum(template))
-
-
-def _once(part: Part) -> Part:
+def _once(part: Part, checksum: str) -> Part:
     """Wrap a table file, so that it runs once and is recorded by name and checksum in the same transaction."""
     sql = f"""do $migration$
 declare
@@ -147,15 +152,15 @@ begin
     execute $body$
 {part.sql}
 $body$;
-    insert into memory_private.migrations (name, checksum) values ('{part.name}', '{part.checksum}');
-  elsif v_checksum <> '{part.checksum}' then
+    insert into memory_private.migrations (name, checksum) values ('{part.name}', '{checksum}');
+  elsif v_checksum <> '{checksum}' then
     raise exception 'migration {part.name} was changed after it was applied to this database'
       using errcode = 'PT409', hint = 'use the unedited files of the release that is installed';
   end if;
 end
 $migration$;
 """
-    return Part(part.name, sql, part.checksum)
+    return Part(part.name, sql, checksum)
 
 
 def _render(template: str, values: dict[str, str]) -> str:

@@ -13,14 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from langchain_supabase_memory.checks import function, of_type
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.models import Health
+from langchain_supabase_memory.telemetry.metrics import NoMetrics
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
-
-    from langchain_supabase_memory.telemetry.metrics import NoMetrics
 
 HealthCheck: TypeAlias = Callable[[], "Health | tuple[bool, Mapping[str, Any]]"]
 """Says how it stands without waiting for anything: `memory.health`, or a function that gives whether all is well and
@@ -48,11 +48,16 @@ class MetricsServer:
         health: How it stands; without one, it is well as long as it answers.
         host: The address to listen on; `0.0.0.0` in a container.
         port: The port; 0 picks a free one.
+
+    Raises:
+        ConfigurationError: An argument is of another type than it must be.
     """
 
     def __init__(
         self, metrics: NoMetrics, health: HealthCheck | None = None, *, host: str = "127.0.0.1", port: int = 9464
     ) -> None:
+        of_type("metrics", metrics, NoMetrics, "Metrics()")
+        function("health", health, "memory.health or worker.health, without calling it")
         self._metrics = metrics
         self._health = health
         self._address = (host, port)
@@ -123,7 +128,16 @@ class MetricsServer:
         try:
             health = self._health()
             if isinstance(health, Health):
-                said = {"circuit": health.state, "failures": health.failures, "waiting": health.waiting}
+                causes = {
+                    each.part: {"error": each.error, "code": each.code, "since": each.since.isoformat()}
+                    for each in health.causes
+                }
+                said = {
+                    "circuit": health.state,
+                    "failures": health.failures,
+                    "waiting": health.waiting,
+                    "causes": causes,
+                }
                 return health.state != "open", said
             is_well, counts = health
             _json(counts)

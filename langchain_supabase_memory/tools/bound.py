@@ -16,9 +16,11 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
-from langchain_supabase_memory import indexing
-from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory import guard, indexing
+from langchain_supabase_memory.checks import known
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.identity import Bound, running, said
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.messages.content import was_said
 from langchain_supabase_memory.models import check_id
 from langchain_supabase_memory.recall.ranges import zone
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.boards.board import BoardItem
     from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.guard import OnError
     from langchain_supabase_memory.memory import SupabaseMemory
     from langchain_supabase_memory.models import Chunk, ConversationKey
     from langchain_supabase_memory.recall.search import RecallScope, Scope
@@ -56,6 +59,7 @@ class Bindings(TypedDict, total=False):
     agent_id: str | None
     characters: int
     time_zone: str | tzinfo | None
+    on_error: OnError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +74,12 @@ class Binding:
         characters: The most characters of one result.
         time_zone: In which times are shown, and "today" begins; by default `time_zone` of the run's context or
             configuration, else UTC.
+        on_error: What happens when the memory fails. The model is told, and it is logged; by default (`"setup"`) a
+            mistake in the set-up is raised at the first call instead; see `guard.OnError`.
 
     Raises:
         InvalidInputError: An id is no usable string, or there is no such time zone.
-        ConfigurationError: `characters` is too small.
+        ConfigurationError: `characters` is too small, or an argument is of another type than it must be.
     """
 
     memory: SupabaseMemory
@@ -82,8 +88,20 @@ class Binding:
     agent_id: str | None = None
     characters: int = bounded.CHARACTERS
     time_zone: str | tzinfo | None = None
+    on_error: OnError = "setup"
+
+    @classmethod
+    def of(cls, memory: SupabaseMemory, bound: Bindings) -> Binding:
+        """What a tool was given, checked.
+
+        Raises:
+            ConfigurationError: There is no such argument; see the class for the others.
+        """
+        known("A tool", bound, Bindings.__annotations__, ConfigurationError)
+        return cls(memory=opened(memory), **bound)
 
     def __post_init__(self) -> None:
+        guard.checked(self.on_error)
         for name in ("thread_id", "user_id", "agent_id"):
             if getattr(self, name) is not None:
                 check_id(name, getattr(self, name))
@@ -175,11 +193,11 @@ def tool(
 
     # The default hides the parameter from direct calls, the annotation from the model.
     def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        with _told(name):
+        with _told(name, binding):
             return memory.run(flow(runtime, words, arguments))
 
     async def arun(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        with _told(name):
+        with _told(name, binding):
             return await memory.arun(flow(runtime, words, arguments))
 
     return StructuredTool(
@@ -195,14 +213,18 @@ def tool(
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Tell the model of a failure, without content."""
+def _told(name: str, binding: Binding) -> Iterator[None]:
+    """Tell the model of a failure, without content, unless it is to be raised."""
     try:
         yield
     except InvalidInputError as error:
         raise ToolException(str(error)) from None
     except SupabaseMemoryError as error:
         _logger.warning("The tool %s failed: %s", name, error, extra={"memory_tool": name, **about_error(error)})
+        if guard.is_raised(error, binding.on_error, binding.memory):
+            raise
+        if callable(binding.on_error):
+            binding.on_error(error)
         raise ToolException(str(error)) from None
     except Exception as error:
         # A mistake of ours: its text may hold content, its class does not.

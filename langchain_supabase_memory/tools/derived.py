@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from langchain_supabase_memory import boards, indexing
+from langchain_supabase_memory import boards, cues, indexing
 from langchain_supabase_memory.cues.lexicon import WORD, composed, keys
 from langchain_supabase_memory.cues.names import capitalised
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.flow import compute
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.recall.question import Question
 from langchain_supabase_memory.tools.bounded import Passage, dated, name, range_of
@@ -106,7 +107,9 @@ def recalled(
         ordered = (yield from indexing.chunks(key)) if chunks and found.searched <= ALL else None
         made = _open_first([*items, *_questions(chunks, ordered, zone)])
     else:
-        made = [*items, *_SORTED[kind](chunks, zone)]
+        characters = sum(len(each.content) for each in chunks)
+        made = yield from compute(partial(_SORTED[kind], chunks, zone), characters, kept=(*cues.KEPT, _promises))
+        made = [*items, *made]
     notes = [f"Only the {MOST} most important passages were looked at." if len(found.chunks) > MOST else ""]
     notes += [f"{len(made) - _SHOWN} less important ones are left out." if len(made) > _SHOWN else ""]
     return Derived(made[:_SHOWN], " ".join(filter(None, notes)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field
 
 from langchain_supabase_memory import summaries
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.conversations import count, read
-from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.recall.question import Question
 from langchain_supabase_memory.tools import derived
@@ -67,7 +67,7 @@ def search_conversation_history_tool(
     Args:
         memory: Where the conversations are.
         scope: Where to look: this `conversation`, all of the user's with this `agent`, or all of the `user`'s.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters` and `time_zone`; see `tools.bound.Binding`.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `search_conversation_history(query, time_range="all", limit=5)`, sync and async.
@@ -75,8 +75,7 @@ def search_conversation_history_tool(
     Raises:
         ConfigurationError: `scope` is none of the choices.
     """
-    if scope not in _WHERE:
-        raise ConfigurationError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+    choice("scope", scope, _WHERE)
     description = (
         f"Search what was said earlier in {_WHERE[scope]}, by meaning and by words. The passages come the best first, "
         "each with who said it, when, and the numbers of its messages."
@@ -85,7 +84,7 @@ def search_conversation_history_tool(
     def found(asked: Asked, query: str, time_range: Any = "all", limit: int = 5) -> Flow[Answer]:
         return _found(asked, scope, query, time_range, limit)
 
-    return tool("search_conversation_history", description, _Search, Binding(memory=memory, **bound), found)
+    return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), found)
 
 
 def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
@@ -93,13 +92,13 @@ def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindin
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters` and `time_zone`; see `tools.bound.Binding`.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `get_conversation_summary(conversation_id=None)`, sync and async.
     """
     description = "Read the summary of what was said earlier in a conversation, and which messages it stands for."
-    return tool("get_conversation_summary", description, _Summary, Binding(memory=memory, **bound), _summary)
+    return tool("get_conversation_summary", description, _Summary, Binding.of(memory, bound), _summary)
 
 
 def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
@@ -107,7 +106,7 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters` and `time_zone`; see `tools.bound.Binding`.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `recall_context(context_type, conversation_id=None)`, sync and async.
@@ -116,7 +115,7 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
         "Recall what matters of a conversation by its kind: action items, questions (those without an answer first), "
         "facts, or the people and things that were named. The most important comes first."
     )
-    return tool("recall_context", description, _Recall, Binding(memory=memory, **bound), _recalled)
+    return tool("recall_context", description, _Recall, Binding.of(memory, bound), _recalled)
 
 
 def _found(asked: Asked, reach: RecallScope, query: str, time_range: Any, limit: int) -> Flow[Answer]:

@@ -50,12 +50,12 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters` and `time_zone`; see `tools.bound.Binding`.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
     """
-    return tool("read_messages", _DESCRIPTION, _Arguments, Binding(memory=memory, **bound), _read)
+    return tool("read_messages", _DESCRIPTION, _Arguments, Binding.of(memory, bound), _read)
 
 
 def _read(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:

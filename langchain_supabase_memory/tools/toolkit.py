@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.tools.base import BaseToolkit
 from pydantic import ConfigDict, Field
 
-from langchain_supabase_memory.memory import SupabaseMemory  # noqa: TC001
-from langchain_supabase_memory.recall.search import RecallScope  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.tools.bound import Bindings
+from langchain_supabase_memory.checks import choice, known
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.memory import SupabaseMemory, opened
+from langchain_supabase_memory.recall.search import RECALL_SCOPES, RecallScope
+from langchain_supabase_memory.tools.bound import Binding, Bindings
 from langchain_supabase_memory.tools.bounded import CHARACTERS
 from langchain_supabase_memory.tools.history import (
     get_conversation_summary_tool,
@@ -44,6 +46,11 @@ class SupabaseMemoryToolkit(BaseToolkit):
         scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
         characters: The most characters of one result.
         time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else UTC.
+        on_error: What happens when the memory fails; see `guard.OnError`.
+
+    Raises:
+        InvalidInputError: An id is no usable string, or there is no such time zone.
+        ConfigurationError: `characters` is too small, or an argument is none of its choices.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -55,21 +62,19 @@ class SupabaseMemoryToolkit(BaseToolkit):
     scope: RecallScope = "conversation"
     characters: int = CHARACTERS
     time_zone: Any = None
+    on_error: Any = "setup"
 
     def __init__(self, memory: SupabaseMemory, **bound: Unpack[_Bindings]) -> None:
-        fields: Any = {"memory": memory, **bound}
+        known("SupabaseMemoryToolkit", bound, _Bindings.__annotations__, ConfigurationError)
+        fields: Any = {"memory": opened(memory), **bound}
+        rest: Any = {name: value for name, value in bound.items() if name != "scope"}
+        Binding.of(memory, rest)  # refuses what is none of its choices, before pydantic says it in its own words
+        choice("scope", bound.get("scope", "conversation"), RECALL_SCOPES)
         super().__init__(**fields)
 
     def get_tools(self) -> list[BaseTool]:
-        """`search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`, `read_messages`.
-
-        Raises:
-            InvalidInputError: An id is no usable string, or there is no such time zone.
-            ConfigurationError: `characters` is too small.
-        """
-        bound: Any = {
-            name: getattr(self, name) for name in ("thread_id", "user_id", "agent_id", "characters", "time_zone")
-        }
+        """`search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`, `read_messages`."""
+        bound: Any = {name: getattr(self, name) for name in Bindings.__annotations__}
         return [
             search_conversation_history_tool(self.memory, scope=self.scope, **bound),
             get_conversation_summary_tool(self.memory, **bound),

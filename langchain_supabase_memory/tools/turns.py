@@ -38,12 +38,12 @@ def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters` and `time_zone`; see `tools.bound.Binding`.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `get_turn(n)`, sync and async. A failure becomes an answer of the tool, and no error of the graph.
     """
-    return tool("get_turn", _DESCRIPTION, _Arguments, Binding(memory=memory, **bound), _turn)
+    return tool("get_turn", _DESCRIPTION, _Arguments, Binding.of(memory, bound), _turn)
 
 
 def _turn(asked: Asked, n: int) -> Flow[Answer]:

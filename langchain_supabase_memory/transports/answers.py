@@ -99,7 +99,8 @@ SHAPES: Final[dict[str, Shape]] = {
         or_null=True,
     ),
     "memory_pending_chunks": _object(
-        "conversation_id through_sequence revision messages more waiting before failures stale", or_null=True
+        "conversation_id through_sequence revision messages more waiting before failures unembedded_from stale",
+        or_null=True,
     ),
     "memory_promote": _ARRAY,
     "memory_queue": _object(
@@ -116,7 +117,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_revive": _object("revived"),
     "memory_rollout": _object("version stage share rest set_at mine", or_null=True),
     "memory_rollouts": _ARRAY,
-    "memory_schema": _object("version tables code dimensions"),
+    "memory_schema": _object("version code"),
     "memory_set_aside": _ARRAY,
     "memory_set_rollout": _object("agent_id version stage share rest set_by set_at"),
     "memory_status": _ARRAY,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.flow import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +63,8 @@ class Breaker:
         self._closed_until = 0.0
         self._probing = False
         self._last_code: str | None = None
+        self.has_answered = False
+        """Whether the database has once done what it was asked, for anybody."""
 
     def admit(self) -> bool:
         """Let a call pass, or refuse it.
@@ -145,6 +148,7 @@ class BreakingTransport:
             self._note(error, probe)
             raise
         self.breaker.succeeded()
+        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
         return answer
 
     async def aperform(self, call: Call) -> Any:
@@ -156,6 +160,7 @@ class BreakingTransport:
             self._note(error, probe)
             raise
         self.breaker.succeeded()
+        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
         return answer
 
     def as_user(self, identity: Any) -> BreakingTransport:

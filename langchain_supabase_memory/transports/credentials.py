@@ -8,9 +8,12 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from langchain_supabase_memory.errors import AuthenticationError
+from langchain_supabase_memory.checks import kind
+from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -48,7 +51,8 @@ class Credential(Generic[T]):
         """What a sync call carries now.
 
         Raises:
-            AuthenticationError: The function failed, is an async one, or gave nobody.
+            AuthenticationError: The function failed, or gave nobody.
+            ConfigurationError: The function is an async one.
         """
         if self._value is not None:
             return self._value
@@ -56,7 +60,7 @@ class Credential(Generic[T]):
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()
-            raise AuthenticationError(
+            raise ConfigurationError(
                 "The function that says who is signed in is async, and this is a sync call.",
                 hint="Use the a… methods.",
             )
@@ -66,7 +70,8 @@ class Credential(Generic[T]):
         """What an async call carries now. Raises as `now` does."""
         if self._value is not None:
             return self._value
-        given = self._asked()
+        # A function that is not async may block, for example while it has the session renewed.
+        given = self._asked() if inspect.iscoroutinefunction(self._function) else await in_thread(self._asked)
         if inspect.isawaitable(given):
             try:
                 given = await given
@@ -91,7 +96,18 @@ def token(given: object) -> str:
     if not isinstance(given, str) or not given or not given.isascii() or not given.isprintable() or " " in given:
         raise AuthenticationError(
             f"Nobody is signed in: the access token is no token but {_kind(given)}.",
-            hint="Pass the session's access_token, a JWT, or a function that gives it.",
+            hint=f"{_AWAIT if isawaitable(given) else ''}Pass the session's access_token, a JWT, or a function that "
+            "gives it.",
+        )
+    if given.startswith(("sb_publishable_", "sb_secret_")):
+        raise AuthenticationError(
+            "Nobody is signed in: the access token is a key of the project.",
+            hint="Pass a user's access_token; the key goes to from_url(url, key).",
+        )
+    if given.count(".") != 2:
+        raise AuthenticationError(
+            "Nobody is signed in: the access token is no JWT.",
+            hint="Pass the session's access_token; a user's id goes into user_id.",
         )
     return given
 
@@ -106,7 +122,8 @@ def claims(given: object) -> tuple[str, str]:
         raise AuthenticationError(
             "Over a direct connection a user is named by verified claims, not by "
             + ("a token." if isinstance(given, str) and given.strip() else f"{_kind(given)}."),
-            hint='Verify the token, then pass its claims: {"sub": "…", "role": "authenticated"}.',
+            hint=f"{_AWAIT if isawaitable(given) else ''}Verify the token, then pass its claims: "
+            '{"sub": "…", "role": "authenticated"}.',
         )
     role, user = given.get("role", "authenticated"), given.get("sub")
     if not isinstance(role, str) or role not in ROLES:
@@ -125,6 +142,9 @@ def claims(given: object) -> tuple[str, str]:
         ) from None
 
 
+_AWAIT: Final = "Await it first, or pass the function itself. "
+
+
 def _failed(error: Exception) -> AuthenticationError:
     return AuthenticationError(
         f"The function that says who is signed in failed ({type(error).__name__}).",
@@ -138,4 +158,4 @@ def _kind(given: object) -> str:
         return "None"
     if isinstance(given, str):
         return "a text with spaces or signs that no token has" if given.strip() else "an empty text"
-    return f"a {type(given).__name__}"
+    return kind(given)

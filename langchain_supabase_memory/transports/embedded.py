@@ -54,8 +54,8 @@ def start(path: str | os.PathLike[str] | None = None) -> str:
     return str(server.get_uri())
 
 
-def start_migrated(path: str | os.PathLike[str] | None, dimensions: int) -> str:
+def start_migrated(path: str | os.PathLike[str] | None) -> str:
     """Start the embedded server and bring its database to this release. Arguments and errors as for both."""
     conn_string = start(path)
-    ensure(conn_string, dimensions=dimensions)
+    ensure(conn_string)
     return conn_string

@@ -10,17 +10,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
+from langchain_supabase_memory import addresses
+from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.errors import (
-    AuthenticationError,
-    ConfigurationError,
     InvalidInputError,
     MissingDependencyError,
     SupabaseMemoryError,
     UnavailableError,
     from_code,
+    from_ours,
     refused,
+    unconnected,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.settings import checked as checked_settings
 from langchain_supabase_memory.transports.answers import checked, unreadable
 from langchain_supabase_memory.transports.base import arepeat, repeat
 from langchain_supabase_memory.transports.credentials import Credential
@@ -30,7 +33,6 @@ from langchain_supabase_memory.transports.loops import PerLoop
 try:
     import psycopg
     from psycopg import sql
-    from psycopg.conninfo import conninfo_to_dict
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
@@ -77,6 +79,7 @@ class PostgresTransport:
         pool_size: int = POOL_SIZE,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
+        checked_settings(False, retry=retry)
         self._pools = _Pools(conn_string, pool_size)
         self._claims = None if claims is None else Credential(claims, checked_claims)
         self._retry = retry
@@ -191,10 +194,9 @@ class _Pools:
     """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
 
     def __init__(self, conn_string: str | Callable[[], str], pool_size: int) -> None:
-        if isinstance(conn_string, str):
-            _parsed(conn_string)
-        elif not callable(conn_string):
-            raise ConfigurationError("The connection string must be a string.", hint="It begins with postgresql://.")
+        if not callable(conn_string):
+            addresses.postgres(conn_string)
+        number("pool_size", pool_size, whole=True, optional=False, example=POOL_SIZE)
         self._conn_string = conn_string
         self._pool_size = pool_size
         self._opened: ConnectionPool | None = None
@@ -240,7 +242,7 @@ class _Pools:
     def _settings(self) -> tuple[str, dict[str, Any]]:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
-        given = _parsed(conn_string)
+        given = addresses.postgres(conn_string)
         # No server-side prepared statements, so that a transaction pooler may sit between.
         kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
         for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
@@ -335,16 +337,6 @@ def _answer(row: tuple[Any, ...] | None) -> Any:
     return None if row is None else row[0]
 
 
-def _parsed(conn_string: str) -> dict[str, Any]:
-    try:
-        return conninfo_to_dict(conn_string)
-    except psycopg.Error:
-        raise ConfigurationError(
-            "The connection string cannot be parsed.",
-            hint="It looks like postgresql://user:password@host:5432/postgres; percent-encode special characters.",
-        ) from None
-
-
 def _translated(error: Exception) -> SupabaseMemoryError:
     """Our error for psycopg's. Texts of the server are dropped, since they can hold rows; ours are kept."""
     if isinstance(error, (UnicodeEncodeError, psycopg.DataError)) and not getattr(error, "sqlstate", None):
@@ -354,19 +346,9 @@ def _translated(error: Exception) -> SupabaseMemoryError:
     if error.sqlstate == "23514":
         return refused(error.diag.constraint_name)
     if error.sqlstate:
-        failure = from_code(error.sqlstate)
         if error.sqlstate.startswith("PT"):
-            message, hint = error.diag.message_primary or "", error.diag.message_hint or ""
-            failure = type(failure)(f"{message.capitalize()}.", code=error.sqlstate, hint=f"{hint.capitalize()}.")
-        return failure
+            return from_ours(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
+        return from_code(error.sqlstate)
     if isinstance(error, PoolTimeout):
         return UnavailableError("No connection to Postgres became free in time.")
-    # libpq gives no code for a failed connection, only the server's words.
-    words = str(error)
-    if "password" in words or "authentication" in words or ('role "' in words and "does not exist" in words):
-        return AuthenticationError("Postgres did not accept the user or the password.")
-    if 'database "' in words and "does not exist" in words:
-        return ConfigurationError(
-            "There is no such database on this server.", hint="Check the last part of the connection string."
-        )
-    return UnavailableError("Postgres could not be reached.")
+    return unconnected(str(error))

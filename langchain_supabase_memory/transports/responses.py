@@ -12,6 +12,7 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     TokenExpiredError,
     from_code,
+    from_ours,
     from_status,
     refused,
 )
@@ -59,10 +60,7 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
     if code == "23514":
         found = _CONSTRAINT.search(message)
         return refused(found[1] if found else None)
-    found_error = from_code(code)
-    if code.startswith("PT"):
-        return type(found_error)(f"{message.capitalize()}.", code=code, hint=f"{hint.capitalize()}.")
-    return found_error
+    return from_ours(code, message, hint) if code.startswith("PT") else from_code(code)
 
 
 def retry_after_seconds(header: str | None) -> float | None:

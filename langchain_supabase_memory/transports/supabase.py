@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+import socket
+import ssl
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
 from postgrest import AsyncPostgrestClient, SyncPostgrestClient
 
+from langchain_supabase_memory import addresses
+from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
     SupabaseMemoryError,
     TokenExpiredError,
     UnavailableError,
+    unresolved,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.settings import checked as checked_settings
 from langchain_supabase_memory.transports.answers import checked
 from langchain_supabase_memory.transports.base import arepeat, repeat
 from langchain_supabase_memory.transports.credentials import Credential
@@ -74,6 +81,7 @@ class SupabaseTransport:
         timeout_seconds: float = TIMEOUT_SECONDS,
         rest_path: str = "/rest/v1",
     ) -> None:
+        checked_settings(False, retry=retry)
         self._clients = _Clients(url, key, client, async_client, timeout_seconds, rest_path)
         self._token = None if access_token is None else Credential(access_token, checked_token)
         self._retry = retry
@@ -90,10 +98,16 @@ class SupabaseTransport:
             retry: As for the class.
 
         Raises:
+            ConfigurationError: It is no client.
             AuthenticationError: The access token is none.
         """
+        if not (hasattr(client, "supabase_url") and hasattr(client, "supabase_key")):
+            hint = "Pass what supabase.create_client or acreate_client gives; for a url and a key use from_url."
+            raise wrong("client", "a client of the package supabase", client, hint)
         # The Authorization header of the client may already be a user's.
-        is_async = inspect.iscoroutinefunction(getattr(type(client.postgrest), "aclose", None))
+        from supabase import AsyncClient
+
+        is_async = isinstance(client, AsyncClient)
         headers = {name.lower(): value for name, value in dict(client.options.headers).items()}
         spoken = headers.get("authorization", client.supabase_key).removeprefix("Bearer ")
         if access_token is None and spoken != client.supabase_key:
@@ -150,7 +164,7 @@ class SupabaseTransport:
 
     async def aclose(self) -> None:
         """Close this event loop's client and the sync one, if they are ours."""
-        self._clients.close()
+        await in_thread(self._clients.close)
         await self._clients.asynchronous.aclose()
 
     def _perform_once(self, call: Call) -> Any:
@@ -197,15 +211,8 @@ class _Clients:
         timeout_seconds: float,
         rest_path: str,
     ) -> None:
-        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            raise ConfigurationError(
-                "The project's url must begin with https://.", hint="Copy it from the project's API settings."
-            )
-        if not isinstance(key, str) or not key or not key.isascii() or any(c.isspace() for c in key):
-            raise ConfigurationError(
-                "The project's key is missing or no key.", hint="Copy it from the project's API settings."
-            )
-        self.address = url.rstrip("/") + rest_path
+        self.address = addresses.data_api(url, key, rest_path)
+        number("timeout_seconds", timeout_seconds, optional=False, example=10)
         self._headers = {"apikey": key, "Authorization": f"Bearer {key}"}
         self._timeout = httpx.Timeout(timeout_seconds)
         self._given, self._async_given = client, async_client
@@ -235,10 +242,13 @@ class _Clients:
     async def _open_async(self) -> _AsyncDoor:
         slots = asyncio.Semaphore(MAX_IN_FLIGHT)
         loop = asyncio.get_running_loop()
-        if self._async_given is not None and self._async_given_loop in (None, loop):
+        given = self._async_given
+        if given is not None and self._async_given_loop in (None, loop):
             self._async_given_loop = loop
-            return self._async_given, slots
-        session = httpx.AsyncClient(timeout=self._timeout, limits=_LIMITS)
+            await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
+            return given, slots
+        # A client reads the certificates that it trusts from files.
+        session = await in_thread(partial(httpx.AsyncClient, timeout=self._timeout, limits=_LIMITS))
         return (
             AsyncPostgrestClient(self.address, headers=self._headers, http_client=session, retry_enabled=False),
             slots,
@@ -265,6 +275,19 @@ def _authorise(request: Any, token: str | None) -> None:
 def _translated(error: Exception) -> SupabaseMemoryError:
     """Our error for a request that got no response."""
     kind = type(error).__name__
+    cause = _cause(error)
+    if isinstance(cause, socket.gaierror):
+        return unresolved(is_known_to_be_none=cause.errno in _NO_HOST)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ConfigurationError(
+            "The certificate of the project's url is not accepted.",
+            hint="Check the url; for a certificate of your own set SSL_CERT_FILE, or pass a client with from_client.",
+        )
+    if isinstance(cause, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(cause):
+        return ConfigurationError(
+            "What answers at the project's url does not speak TLS.",
+            hint="Begin the url with http:// (a local Supabase), or correct its port.",
+        )
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         return ConfigurationError("The project's url is no address.", hint="Copy it from the project's API settings.")
     if isinstance(error, httpx.TooManyRedirects):
@@ -272,7 +295,20 @@ def _translated(error: Exception) -> SupabaseMemoryError:
     if not isinstance(error, httpx.HTTPError):
         return InvalidInputError()
     if isinstance(error, httpx.TimeoutException):
-        return UnavailableError(f"The Data API did not answer in time ({kind}).")
+        hint = "Look at the project's state in the dashboard, and at firewalls between; the call is safe to repeat."
+        return UnavailableError(f"The Data API did not answer in time ({kind}).", hint=hint)
     if isinstance(error, httpx.ConnectError):
         return UnavailableError(f"The Data API could not be reached ({kind}).")
-    return UnavailableError(f"The connection to the Data API broke off ({kind}).")
+    hint = "If it always does, the port is another server's, such as Postgres; the call is safe to repeat."
+    return UnavailableError(f"The connection to the Data API broke off ({kind}).", hint=hint)
+
+
+_NO_HOST: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error of httpx goes back to."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, (socket.gaierror, ssl.SSLError)):
+        found = found.__cause__ or found.__context__
+    return error if found is None else found

@@ -61,7 +61,9 @@ async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: Summary
     """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
     summary = memory.within(None) if model is not None and "summarise" in policy.duties else None
     board = memory.board_policy if model is not None and "board" in policy.duties else None
-    return await memory.arun(work.rederive(summary=summary, board=board, index="index" in policy.duties))
+    index = "index" in policy.duties
+    vectors = index and memory.embeddings is not None
+    return await memory.arun(work.rederive(summary=summary, board=board, index=index, vectors=vectors))
 
 
 async def _expire(memory: SupabaseMemory) -> int:

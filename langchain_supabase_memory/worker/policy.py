@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, TypeAlias
 
+from langchain_supabase_memory.checks import lasting, number
 from langchain_supabase_memory.errors import ConfigurationError
 
 Duty: TypeAlias = Literal["index", "summarise", "board", "promote"]
@@ -62,21 +63,19 @@ class WorkerPolicy:
     alert_seconds: float = 300.0
 
     def __post_init__(self) -> None:
-        numbers = ("concurrency", "model_concurrency", "model_calls_per_minute", "embedder_concurrency")
-        for name in (*numbers, "lease_seconds", "poll_seconds", "most_attempts", "retry_seconds", "alert_seconds"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-                raise ConfigurationError(f"{name} must be a number above 0.", hint=f"Pass {name}=4, for example.")
-        if min(self.settle_seconds, self.grace_seconds) < 0:
-            raise ConfigurationError("A time must not be negative.", hint="0 means at once.")
-        for name in ("archive_after", "sweep_every", "rederive_every"):
-            age = getattr(self, name)
-            if age is not None and not (isinstance(age, timedelta) and age > timedelta()):
-                raise ConfigurationError(
-                    f"{name} must be a timedelta above zero.", hint=f"Pass {name}=timedelta(hours=24), for example."
-                )
-        unknown = [duty for duty in self.duties if duty not in DUTIES]
-        if unknown or isinstance(self.duties, str):
+        for name in ("concurrency", "most_attempts"):
+            number(name, getattr(self, name), whole=True, optional=False, example=4)
+        for name in ("model_concurrency", "embedder_concurrency"):
+            number(name, getattr(self, name), whole=True, example=4)
+        number("model_calls_per_minute", self.model_calls_per_minute, example=60)
+        for name in ("lease_seconds", "poll_seconds", "retry_seconds", "alert_seconds"):
+            number(name, getattr(self, name), optional=False, example=60)
+        for name in ("settle_seconds", "grace_seconds"):
+            number(name, getattr(self, name), above=False, optional=False, example=0)
+        lasting("archive_after", self.archive_after)
+        for name in ("sweep_every", "rederive_every"):
+            lasting(name, getattr(self, name), optional=False)
+        if not isinstance(self.duties, (tuple, list)) or not all(duty in DUTIES for duty in self.duties):
             raise ConfigurationError("duties has something that is none.", hint=f"Duties are {', '.join(DUTIES)}.")
 
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_supabase_memory import work
+from langchain_supabase_memory.checks import function, number, of_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.telemetry.alerts import alert, of_quality
 from langchain_supabase_memory.telemetry.logs import about, about_error
 from langchain_supabase_memory.worker.chores import sweep
@@ -86,7 +88,7 @@ class Worker:
             `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
 
     Raises:
-        ConfigurationError: The memory acts as a user.
+        ConfigurationError: The memory acts as a user, or an argument is of another type than it must be.
 
     Example:
         ```python
@@ -106,6 +108,10 @@ class Worker:
         name: str | None = None,
         on_alert: Callable[[Alert, Mapping[str, Any]], None] | None = None,
     ) -> None:
+        opened(memory)
+        of_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
+        function("long_term", long_term, "a function from a user's id to their long-term memory")
+        function("on_alert", on_alert, "a function of an alert and its facts")
         if memory.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker works for everybody and cannot act as one user.",
@@ -170,8 +176,7 @@ class Worker:
             ConfigurationError: It is running already, or there is no time.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        if seconds is not None and seconds <= 0:
-            raise ConfigurationError("seconds must be above 0.", hint="Pass seconds=45, for example, or None.")
+        number("seconds", seconds, example=45)
         await self._work(drain=True, seconds=seconds)
         return self.tally
 

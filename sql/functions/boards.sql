@@ -110,7 +110,7 @@ create or replace function memory_private.unboard(
   p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_through bigint;
@@ -257,7 +257,7 @@ create function public.memory_commit_board(
   p_agent_id        text    default 'default'
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);

@@ -4,7 +4,7 @@
 -- The number of a message by its id: by the one index that has both, whatever the planner knows.
 create or replace function memory_private.place(p_user_id text, p_conversation_id uuid, p_message_id text) returns bigint
 language sql stable security invoker set search_path = ''
-set enable_sort = off
+set enable_sort = off set jit = off
 as $function$
   select t.sequence
   from (select m.sequence, m.message_id from memory.conversation_messages m
@@ -17,7 +17,7 @@ $function$;
 create or replace function memory_private.characters_before(p_user_id text, p_conversation_id uuid, p_sequence bigint)
 returns bigint
 language sql stable security invoker set search_path = ''
-set enable_sort = off
+set enable_sort = off set jit = off
 as $function$
   select coalesce(
     (select m.cumulative_characters from memory.conversation_messages m
@@ -70,7 +70,7 @@ $function$;
 create or replace function memory_private.supersede(p_user_id text, p_conversation_id uuid, p_sequences bigint[])
 returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_first constant bigint := p_sequences[1];
@@ -103,7 +103,7 @@ $function$;
 create or replace function memory_private.restore(p_user_id text, p_conversation_id uuid, p_sequences bigint[])
 returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_first constant bigint := p_sequences[1];
@@ -144,7 +144,7 @@ $function$;
 create or replace function memory_private.follow(p_user_id text, p_agent_id text, p_thread_id text, p_branch json)
 returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_c     memory.conversations;
@@ -200,7 +200,7 @@ create or replace function memory_private.followed(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_branch json, p_place jsonb
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   -- An object, for its keys are found without looking at all of them.

@@ -65,7 +65,7 @@ $function$;
 create or replace function memory_private.drop_chunks(p_user_id text, p_conversation_id uuid, p_places bigint[])
 returns bigint
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_language text;
@@ -132,7 +132,7 @@ $function$;
 -- What people said of chunks goes with them. The chunks of places, before they are taken out.
 create or replace function memory_private.unrate(p_user_id text, p_conversation_id uuid, p_places bigint[]) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 begin
   delete from memory.chunk_ratings r
@@ -149,7 +149,7 @@ $function$;
 -- Take out what has expired.
 create or replace function memory_private.expire_chunks(p_user_id text, p_conversation_id uuid) returns bigint
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_first timestamptz;
@@ -178,7 +178,7 @@ create or replace function memory_private.unchunk(
   p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint, p_same_words boolean default false
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_last    bigint;
@@ -215,9 +215,11 @@ begin
     -- One empty row stays as a mark of the place.
     v_marks := array(
       select t.k from (
-        select distinct on (k.place) k.place, k from memory.working_memory_chunks k
-        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place = any (v_stale)
-        order by k.place, k.part) t);
+        select k.k from unnest(v_stale) as p (place)
+        cross join lateral (
+          select k from memory.working_memory_chunks k
+          where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
+          order by k.place, k.part limit 1) k) t);
     v_dropped := memory_private.drop_chunks(p_user_id, p_conversation_id, v_stale);
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
@@ -264,7 +266,7 @@ create function public.memory_pending_chunks(
   p_characters bigint  default 48000 -- and about the most characters, but one message at least
 ) returns json
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
@@ -286,7 +288,7 @@ begin
   if v_c.opted_out_at is not null then
     return json_build_object(
       'conversation_id', v_c.id, 'through_sequence', v_c.indexed_through, 'revision', v_c.revision, 'messages', '[]'::json,
-      'more', false, 'waiting', false, 'before', null, 'failures', 0, 'stale', null, 'opted_out', true);
+      'more', false, 'waiting', false, 'before', null, 'failures', 0, 'unembedded_from', null, 'stale', null, 'opted_out', true);
   end if;
   v_topics := memory_private.topics(v_user, v_c.id);
   -- Before anything is embedded.
@@ -370,6 +372,7 @@ begin
               where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
               order by k.place desc, k.part desc limit 2) r)) end,
     'failures', v_c.index_failures,
+    'unembedded_from', v_c.unembedded_from,
     'stale', v_stale);
 end
 $function$;
@@ -522,10 +525,11 @@ begin
   embedded as (
     insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
     select v_user, v_c.id, g.place, g.part, p_model, json_array_length(g.embedding),
-           g.embedding::text::extensions.halfvec
+           g.embedding::text::{{vector_schema}}.halfvec
     from given g where g.embedding is not null)
   select count(*) as chunks, array_agg(distinct made.segment) as segments, min(made.segment) as first,
-         array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers
+         array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
+         (select min(g.place) from given g where g.embedding is null) as unembedded
     into v_made from made;
   -- What belongs together expires together.
   update memory.working_memory_chunks k
@@ -542,7 +546,10 @@ begin
          speakers = case when v_made.speakers <@ c.speakers or v_made.speakers is null then c.speakers else array(
            select s from (select unnest(c.speakers) union select unnest(v_made.speakers)) as t (s) order by s limit 50)
            end,
-         index_failures = 0, index_retry_at = null, index_error = null
+         unembedded_from = least(c.unembedded_from, v_made.unembedded),
+         index_failures = case when p_model is null then c.index_failures else 0 end,
+         index_retry_at = case when p_model is null then c.index_retry_at end,
+         index_error = case when p_model is null then c.index_error end
    where c.user_id = v_user and c.id = v_c.id;
   return jsonb_build_object('committed', true, 'through_sequence', p_to, 'chunks', v_made.chunks);
 end
@@ -555,12 +562,16 @@ create or replace function memory_private.check_model(
   p_user_id text, p_conversations uuid[], p_model text, p_dimensions integer
 ) returns void
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_found record;
 begin
-  select e.dimensions into v_found from memory.chunk_embeddings e
-   where e.user_id = p_user_id and e.conversation_id = any (p_conversations) and e.model = p_model
+  select e.dimensions into v_found from unnest(p_conversations) as s (id)
+   cross join lateral (
+     select e.dimensions from memory.chunk_embeddings e
+     where e.user_id = p_user_id and e.conversation_id = s.id and e.model = p_model
+     order by e.place limit 1) e
    limit 1;
   if found then
     if v_found.dimensions <> p_dimensions then
@@ -569,8 +580,11 @@ begin
     end if;
     return;
   end if;
-  select e.model, e.dimensions into v_found from memory.chunk_embeddings e
-   where e.user_id = p_user_id and e.conversation_id = any (p_conversations)
+  select e.model, e.dimensions into v_found from unnest(p_conversations) as s (id)
+   cross join lateral (
+     select e.model, e.dimensions from memory.chunk_embeddings e
+     where e.user_id = p_user_id and e.conversation_id = s.id
+     order by e.place limit 1) e
    limit 1;
   if found then
     raise exception 'the stored vectors are of the embedding model "%" (% dimensions), not of "%"',
@@ -602,14 +616,15 @@ begin
 end
 $function$;
 comment on function public.memory_fail_index is
-  'langchain-supabase-memory: note that indexing failed, and when the next try may come.';
+  'langchain-supabase-memory: note that the embedder failed, and when it may be asked again.';
 
 create function public.memory_index_due(
   p_messages   bigint  default 0, -- due when more than so many are not indexed yet
   p_user_id    text    default null, -- null: everybody that the caller may see
   p_limit      integer default 100,
   p_after_user text    default null,
-  p_after      uuid    default null
+  p_after      uuid    default null,
+  p_vectors    boolean default false -- or where chunks lack a vector, and no failure asks for patience
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -620,13 +635,14 @@ begin
   execute format(
     'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
     ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale) and c.opted_out_at is null'
-    '   and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp())%s%s'
+    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale or ($6 and c.unembedded_from is not null'
+    '        and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp())))'
+    '   and c.opted_out_at is null%s%s'
     ' order by c.user_id, c.id limit $2) r',
     case when p_user_id is not null then ' and c.user_id = $3' end,
     case when p_after is not null then ' and (c.user_id, c.id) > ($4, $5)' end)
   into v_rows
-  using p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after;
+  using p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after, p_vectors;
   return coalesce(v_rows, '[]');
 end
 $function$;
@@ -643,7 +659,7 @@ create function public.memory_chunks(
   p_lacking       text    default null -- only those without a vector of this model
 ) returns json -- {"chunks", "more"}
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user  text := memory_private.owner(p_user_id);
@@ -684,6 +700,8 @@ create function public.memory_reembed(
   p_model      text,
   p_embeddings json,                   -- [{"id", "place", "part", "embedding"}]
   p_drop       boolean default false,  -- when no chunk lacks one of this model: remove those of all others
+  p_place      bigint  default null,   -- up to this place
+  p_part       integer default null,   -- and part every chunk has one now, or is not to get one
   p_user_id    text    default null,
   p_agent_id   text    default 'default'
 ) returns jsonb
@@ -712,7 +730,7 @@ begin
   -- Only for chunks that are still what was embedded.
   insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
   select v_user, v_id, i.place, i.part, p_model, json_array_length(i.embedding),
-         i.embedding::text::extensions.halfvec
+         i.embedding::text::{{vector_schema}}.halfvec
   from json_to_recordset(p_embeddings) as i (id uuid, place bigint, part integer, content text, embedding json)
   join memory.working_memory_chunks k
     on k.user_id = v_user and k.conversation_id = v_id and k.place = i.place and k.part = i.part and k.id = i.id
@@ -734,6 +752,19 @@ begin
     delete from memory.chunk_embeddings e
      where e.user_id = v_user and e.conversation_id = v_id and e.model <> p_model;
     get diagnostics v_gone = row_count;
+  end if;
+  if p_place is not null then
+    update memory.conversations c
+       set unembedded_from = (
+             select k.place from memory.working_memory_chunks k
+             where k.user_id = v_user and k.conversation_id = v_id and (k.place, k.part) > (p_place, p_part) and not k.stale
+               and not exists (
+                 select from memory.chunk_embeddings e
+                 where e.user_id = v_user and e.conversation_id = v_id and e.place = k.place and e.part = k.part
+                   and e.model = p_model)
+             order by k.place, k.part limit 1),
+           index_failures = 0, index_retry_at = null, index_error = null
+     where c.user_id = v_user and c.id = v_id;
   end if;
   return jsonb_build_object('embedded', v_made, 'dropped', v_gone, 'complete', v_all);
 end

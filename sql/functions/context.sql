@@ -13,7 +13,7 @@ create function public.memory_context(
   p_board      integer default 0      -- up to so many items of each kind that the board has; 0: no board
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user     text := memory_private.owner(p_user_id);
@@ -31,6 +31,7 @@ declare
   v_recalled json;
   v_board    json;
   v_work     text;
+  v_unattended boolean;
   v_bytes    bigint := (memory_private.allowed()).answer_bytes;
   v_messages integer := greatest(1, least(p_messages, 1000));
 begin
@@ -114,7 +115,8 @@ begin
       v_user, memory_private.scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
       (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
-        'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, v_messages))))::json);
+        -- Of the message in which that begins, however long it is, not all is shown.
+        'sequence', memory_private.tail(v_user, v_c.id, -1, v_c.total_characters - p_recent, v_messages) + 1)))::json);
   end if;
 
   -- What holds now, of each kind so much: however much a board has, no more of it is read.
@@ -140,7 +142,9 @@ begin
       from memory.conversation_summary_boards b
      where b.user_id = v_user and b.conversation_id = v_c.id;
   end if;
-  select memory_private.state(w.run_after, w.lease_until) into v_work
+  select memory_private.state(w.run_after, w.lease_until),
+         w.since < clock_timestamp() - interval '1 hour' and w.attempts = 0 and w.paused = '{}'
+    into v_work, v_unattended
     from memory_private.work w
    where w.user_id = v_user and w.conversation_id = v_c.id;
 
@@ -167,7 +171,8 @@ begin
     'indexed_through', v_c.indexed_through,
     'has_stale', v_c.has_stale,
     'opted_out', v_c.opted_out_at is not null,
-    'index_waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false));
+    'unembedded', v_c.unembedded_from is not null and coalesce(v_c.index_retry_at <= clock_timestamp(), true),
+    'unattended', coalesce(v_unattended, false)); -- whether it has been due for an hour, and nobody has taken it up
 end
 $function$;
 comment on function public.memory_context is

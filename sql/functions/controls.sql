@@ -187,6 +187,7 @@ begin
   update memory.conversations c
      set revision = c.revision + 1, indexed_through = -1, chunk_count = 0, has_stale = false, speakers = '{}',
          language = null, withheld = false, index_failures = 0, index_retry_at = null, index_error = null,
+         unembedded_from = null,
          summary_failures = 0, summary_retry_at = null, summary_error = null
    where c.user_id = p_user_id and c.id = p_conversation_id;
   perform memory_private.reposition(p_user_id, p_conversation_id);

@@ -13,7 +13,7 @@ create function public.memory_append(
 language plpgsql volatile security invoker set search_path = ''
 -- What is touched must not depend on what the planner knows. Every range is read in the order of the one index that it
 -- is to use, and no sort may stand in for that; so a plan made once is as good as one made for each call.
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user       text := memory_private.owner(p_user_id);
@@ -219,7 +219,7 @@ create function public.memory_read(
   p_retention json        default null
 ) returns json -- {"messages", "more"}: json, not jsonb, so that the payload keeps its key order on the way out as well
 language plpgsql volatile security invoker set search_path = ''
-set enable_sort = off
+set enable_sort = off set jit = off
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
@@ -372,7 +372,7 @@ create function public.memory_forget_message(
   p_dry_run    boolean default false
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user     text := memory_private.owner(p_user_id);

@@ -43,7 +43,7 @@ set plan_cache_mode = force_custom_plan set jit = off
 as $function$
 declare
   v_user   text := memory_private.owner(p_user_id);
-  v_vector extensions.halfvec := p_vector::text::extensions.halfvec;
+  v_vector {{vector_schema}}.halfvec := p_vector::text::{{vector_schema}}.halfvec;
   v_width  integer := json_array_length(p_vector);
   v_since  timestamptz := greatest(p_since, clock_timestamp() - least(p_max_age, 1e10) * interval '1 second');
   v_stored integer;
@@ -83,7 +83,7 @@ begin
   worded as materialized (
     select h.id, sum(s.rarity) as words from hits h join spread s on s.lexeme = h.lexeme group by h.id),
   matched as (
-    select n.*, coalesce(w.words, 0) as words, -(e.embedding operator(extensions.<#>) v_vector) as similarity
+    select n.*, coalesce(w.words, 0) as words, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
     from newest n
     left join worded w on w.id = n.id
     left join memory.summary_embeddings e
@@ -187,7 +187,7 @@ begin
   made as (
     insert into memory.summary_embeddings (user_id, conversation_id, level, number, model, dimensions, embedding)
     select t.user_id, t.conversation_id, t.level, t.number, p_model, json_array_length(t.embedding),
-           t.embedding::text::extensions.halfvec
+           t.embedding::text::{{vector_schema}}.halfvec
     from there t
     on conflict (user_id, conversation_id, level, number, model) do update
       set dimensions = excluded.dimensions, embedding = excluded.embedding

@@ -8,7 +8,8 @@
 --   fusion "score" or "rrf", weights, exact_below        how it is ranked
 create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set jit = off set enable_nestloop = on set enable_sort = on
+set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = on
+set enable_sort = on
 as $function$
 declare
   v_ask        record;
@@ -18,7 +19,7 @@ declare
   v_joins      boolean;
   v_speakers   text[]; -- those of the scope that the question names,
   v_named      text[]; -- and how it names them
-  v_vector     extensions.halfvec;
+  v_vector     {{vector_schema}}.halfvec;
   v_width      integer;
   v_lexemes    text[];
   v_chunks     bigint;
@@ -58,12 +59,12 @@ begin
   select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
     from memory.conversations c, unnest(c.speakers) s, unnest(v_ask.names) n
    where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
-  select (e ->> 'vector')::extensions.halfvec into v_vector
+  select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
     from json_array_elements(coalesce(v_ask.vectors, '[]')) e
    where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_named))
    order by json_array_length(e -> 'names') desc limit 1;
   if v_vector is not null then
-    v_width := extensions.vector_dims(v_vector);
+    v_width := {{vector_schema}}.vector_dims(v_vector);
     perform memory_private.check_model(p_user_id, p_conversations, v_ask.model, v_width);
   end if;
   v_lexemes := array(
@@ -78,8 +79,14 @@ begin
   v_candidates := v_chunks > coalesce(v_ask.exact_below, 10000) and (v_vector is not null or v_lexemes <> '{}');
   v_indexed := v_candidates and to_regclass(format('memory.chunk_embeddings_hnsw_%s', v_width)) is not null;
   if v_indexed then
-    -- In the body: in the function's header it would need a superuser.
-    perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true);
+    -- In the body: in the function's header it would need a superuser. Before pgvector 0.8 an index gives its nearest once,
+    -- of whoever they are: the more are asked for.
+    if (select string_to_array(e.extversion, '.')::integer[] >= '{0,8}' from pg_catalog.pg_extension e
+        where e.extname = 'vector') then
+      perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true);
+    else
+      perform set_config('hnsw.ef_search', '1000', true);
+    end if;
   end if;
   loop
     -- Whole scopes are joined by hashing, whatever the planner takes their size for; a lateral look-up stays one.
@@ -186,7 +193,7 @@ create or replace function memory_private.together(
   p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean
 ) returns setof memory.working_memory_chunks
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_segment bigint;
@@ -232,7 +239,9 @@ as $function$
 $function$;
 
 -- The statement that finds candidates in a large scope: the best by words, and the nearest by meaning if p_width is
--- given. It also says how many came near by meaning, and whether there may be more than were taken.
+-- given. It also says how many came near by meaning, and whether there may be more than were taken. Here and below each
+-- conversation is a look-up of its own: of `conversation_id = any ($2)` Postgres 15 and 16 make a filter, which reads all
+-- that the user has.
 create or replace function memory_private.near(p_indexed boolean, p_width integer) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -241,8 +250,11 @@ as $function$
     select h.conversation_id, h.place
     from (select l.conversation_id, l.place, l.part
           from (select l.conversation_id, l.place, l.part, l.count, count(*) over (partition by l.lexeme) as spread
-                from memory.chunk_lexemes l
-                where l.user_id = $1 and l.conversation_id = any ($2) and l.lexeme = any ($3)) l
+                from unnest($2) as s (id)
+                cross join unnest($3) as w (lexeme)
+                cross join lateral (
+                  select l.* from memory.chunk_lexemes l
+                  where l.user_id = $1 and l.conversation_id = s.id and l.lexeme = w.lexeme offset 0) l) l
           group by l.conversation_id, l.place, l.part
           -- In float8: a logarithm of a numeric takes as long as all the rest.
           order by sum(ln(1 + ($6 - least(l.spread, $6) + 0.5)::float8 / (least(l.spread, $6) + 0.5)::float8)
@@ -265,14 +277,16 @@ as $function$
         and k.place between e.place and e.place and k.part = e.part
         and %1$s order by k.place offset 0) k
     where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
-    order by e.embedding::extensions.halfvec(%2$s) operator(extensions.<#>) $4::extensions.halfvec(%2$s)
+    order by e.embedding::{{vector_schema}}.halfvec(%2$s) operator({{vector_schema}}.<#>) $4::{{vector_schema}}.halfvec(%2$s)
     limit 200$sql$, memory_private.wanted(), p_width)
      else format($sql$
     select h.conversation_id, h.place
     from (select e.conversation_id, e.place, e.part
-          from memory.chunk_embeddings e
-          where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
-          order by e.embedding operator(extensions.<#>) $4
+          from unnest($2) as s (id)
+          cross join lateral (
+            select e.* from memory.chunk_embeddings e
+            where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
+          order by e.embedding operator({{vector_schema}}.<#>) $4
           -- With no filter nearly all of them are wanted, and a heap is faster than a sort of all.
           limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 1000 end) h
     cross join lateral (
@@ -294,12 +308,18 @@ create or replace function memory_private.pool(p_candidates boolean) returns tex
 language sql immutable security invoker set search_path = ''
 as $function$
   select case when not p_candidates then $sql$
-    select k.*, -(e.embedding operator(extensions.<#>) $4) as similarity
-    from memory.working_memory_chunks k
-    left join memory.chunk_embeddings e
-      on $4 is not null and e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = $13
-     and e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part
-    where k.user_id = $1 and k.conversation_id = any ($2)$sql$
+    select k.*, -(e.embedding operator({{vector_schema}}.<#>) $4) as similarity
+    from unnest($2) as s (id)
+    cross join lateral (
+      select k.* from memory.working_memory_chunks k where k.user_id = $1 and k.conversation_id = s.id offset 0) k
+    left join (
+      select e.*
+      from unnest($2) as s (id)
+      cross join lateral (
+        select e.conversation_id, e.place, e.part, e.embedding from memory.chunk_embeddings e
+        where $4 is not null and e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = $13
+        offset 0) e) e
+      on e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part$sql$
   else $sql$
     select k.*
     from (select i.conversation_id, min(i.place) - 2 as first, max(i.place) + 2 as last
@@ -311,7 +331,7 @@ as $function$
                       from unnest($22, $23) as n (conversation_id, place)) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
-      select c.*, -(e.embedding operator(extensions.<#>) $4) as similarity
+      select c.*, -(e.embedding operator({{vector_schema}}.<#>) $4) as similarity
       from memory.working_memory_chunks c
       left join (
         select v.place, v.part, v.embedding from memory.chunk_embeddings v
@@ -345,10 +365,12 @@ as $function$
            k.has_number, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
     from ($sql$ || memory_private.pool(p_candidates) || $sql$) k),
   hits as materialized (
-    select l.conversation_id, l.place, l.part, l.lexeme, l.count from memory.chunk_lexemes l
-    where l.user_id = $1 and l.conversation_id = any $sql$
-      || case when p_candidates then '(array(select distinct unnest($22)))' else '($2)' end || $sql$
-      and l.lexeme = any ($3)),
+    select l.*
+    from $sql$ || case when p_candidates then '(select distinct unnest($22))' else 'unnest($2)' end || $sql$ as s (id)
+    cross join unnest($3) as w (lexeme)
+    cross join lateral (
+      select l.conversation_id, l.place, l.part, l.lexeme, l.count from memory.chunk_lexemes l
+      where l.user_id = $1 and l.conversation_id = s.id and l.lexeme = w.lexeme offset 0) l),
   -- A chunk's words are its own and, at a half and a quarter, those of what was said around it. Each step is
   -- materialised, so that the next is a join on equality.
   reached as materialized (
@@ -440,14 +462,15 @@ do $do$
 begin
   execute format($make$
     create or replace function memory_private.rank_all(
-      p1 text, p2 uuid[], p3 text[], p4 extensions.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
+      p1 text, p2 uuid[], p3 text[], p4 {{vector_schema}}.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
       p9 text[], p10 float8, p11 uuid, p12 bigint, p13 integer, p14 text[], p15 text[], p16 json, p17 text, p18 json,
       p19 boolean, p20 float8, p21 integer
     ) returns table (
       conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
       scores float8[], similarities float8[], worded float8[])
     language plpgsql stable security invoker set search_path = ''
-    set plan_cache_mode = force_generic_plan set jit = off set enable_nestloop = off set enable_sort = on
+    set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
+    set enable_sort = on
     as %L $make$, '#variable_conflict use_column' || chr(10) || 'begin return query '
       || replace(memory_private.ranking(false), '$19', 'false') || '; end');
 end

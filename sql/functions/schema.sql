@@ -1,9 +1,15 @@
--- What is installed, so that a client can tell an older schema from a missing one. Constants: it reads no table.
+-- What is installed, so that a client can tell an older schema from a missing one, and whether pgvector has moved away
+-- from where the functions name it. Constants but for that: it reads no table of anybody's.
 
 create function public.memory_schema() returns jsonb
 language sql stable security invoker set search_path = ''
 as $function$
-  select '{"version": "{{version}}", "tables": {{tables}}, "code": "{{code}}", "dimensions": {{dimensions}}}'::jsonb
+  select jsonb_build_object(
+    'version', '{{version}}', 'tables', '{{tables}}'::jsonb, 'code', '{{code}}',
+    'vector_schema', '{{vector_schema_name}}',
+    'vector_moved_to', (
+      select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+      where e.extname = 'vector' and n.nspname <> '{{vector_schema_name}}'))
 $function$;
 comment on function public.memory_schema is
   'langchain-supabase-memory: the version of the schema in this database.';

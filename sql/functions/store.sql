@@ -206,7 +206,7 @@ begin
       ' cross join lateral (select strip(i.words) as words offset 0) w' end ||
     '  cross join lateral ('
     || case when v_dimensions is null then 'select null::float8 as score' else
-      'select max(least(-(v.embedding operator(extensions.<#>) $8), 1)) as score from memory.store_vectors v'
+      'select max(least(-(v.embedding operator({{vector_schema}}.<#>) $8), 1)) as score from memory.store_vectors v'
       ' where v.user_id = $1 and v.path = i.path and v.key = i.key and v.model = $6 and v.dimensions = $7' end ||
     '  ) n'
     '  where i.user_id = $1 and i.path >= $2 and (i.expires_at is null or i.expires_at > $4)'
@@ -237,7 +237,7 @@ begin
     '  (select w.is_large from weighed w) as is_large'
     ' from shown s'
     into v_found
-    using p_user_id, v_from, v_to, p_now, v_lexemes, v_model, v_dimensions, (p_op ->> 'vector')::extensions.halfvec,
+    using p_user_id, v_from, v_to, p_now, v_lexemes, v_model, v_dimensions, (p_op ->> 'vector')::{{vector_schema}}.halfvec,
           greatest(0, least((p_op ->> 'limit')::integer, 1000)), greatest(0, (p_op ->> 'offset')::bigint), v_bytes;
   if v_found.is_large then
     raise exception 'the items that were found have more than % bytes together', v_bytes using errcode = 'PT413',
@@ -309,7 +309,7 @@ language sql volatile security invoker set search_path = ''
 as $function$
   insert into memory.store_vectors (user_id, path, key, model, dimensions, number, field, embedding)
   select p_user_id, p_path, p_key, p_model, json_array_length(v.value -> 'vector'), v.place, v.value ->> 'field',
-         (v.value ->> 'vector')::extensions.halfvec
+         (v.value ->> 'vector')::{{vector_schema}}.halfvec
   from json_array_elements(p_vectors) with ordinality as v (value, place)
 $function$;
 

@@ -14,7 +14,7 @@ create or replace function memory_private.uncover(
   p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_through bigint;
@@ -98,7 +98,7 @@ create function public.memory_pending(
   p_least           bigint  default null  -- whatever may stay verbatim: up to this sequence at least
 ) returns json
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user       text := memory_private.owner(p_user_id);
@@ -253,7 +253,7 @@ create function public.memory_commit_summary(
   p_quality         float8  default null
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user     text := memory_private.owner(p_user_id);
@@ -305,13 +305,17 @@ begin
   select
     v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
     case when p_level = 0 then v_previous.number end, p_content, length(p_content), p_tokens, v_covered.characters,
-    case when p_level = 0 then v_c.summarised_tokens else coalesce(v_previous.tokens_through, 0) end + v_covered.tokens,
+    -- What had expired before was estimated, see reposition; it is never more than there is.
+    case when p_level = 0 then least(v_c.summarised_tokens + v_covered.tokens, v_c.total_tokens)
+         else coalesce(v_previous.tokens_through, 0) + v_covered.tokens end,
     p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
      set summarised_through = case when p_level = 0 then p_to else c.summarised_through end,
          summarised_characters = case when p_level = 0 then v_covered.characters else c.summarised_characters end,
-         summarised_tokens = c.summarised_tokens + case when p_level = 0 then v_covered.tokens else 0 end,
+         summarised_tokens = case
+           when p_level = 0 then least(c.summarised_tokens + v_covered.tokens, c.total_tokens)
+           else c.summarised_tokens end,
          summary_failures = case when p_level = 0 then 0 else c.summary_failures end,
          summary_retry_at = case when p_level > 0 then c.summary_retry_at end,
          summary_error = case when p_level > 0 then c.summary_error end
@@ -388,7 +392,7 @@ create function public.memory_summaries(
   p_level     integer default 0 -- null: the highest that begins at the conversation's beginning
 ) returns json
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);

@@ -28,7 +28,7 @@ comment on view memory.conversation_turns is
 create or replace function memory_private.retain(p_user_id text, p_conversation_id uuid, p_retention json)
 returns bigint
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_turns    integer := (p_retention ->> 'turns')::integer;
@@ -233,7 +233,7 @@ $function$;
 -- Where summarising goes on: after the newest segment, or after what is gone from the conversation's beginning.
 create or replace function memory_private.reposition(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_segment record;
@@ -253,7 +253,7 @@ begin
            coalesce(v_segment.characters_through, 0), coalesce(v_first.characters, c.total_characters)),
          summarised_tokens = case
            when coalesce(v_first.sequence, c.next_sequence) - 1 <= coalesce(v_segment.to_sequence, -1)
-           then coalesce(v_segment.tokens_through, 0)
+           then least(coalesce(v_segment.tokens_through, 0), c.total_tokens)
            -- Expired tokens are not counted one by one: what is left is estimated by its share of the characters.
            else c.total_tokens - ceil(
              c.total_tokens * (c.total_characters - coalesce(v_first.characters, c.total_characters))
@@ -276,7 +276,7 @@ create function public.memory_turns(
   p_retention json        default null
 ) returns json -- {"turns", "more"}
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user   text := memory_private.owner(p_user_id);
@@ -351,7 +351,7 @@ create function public.memory_forget_expired(
   p_after      uuid    default null
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set enable_sort = off
+set enable_sort = off set jit = off
 as $function$
 declare
   v_c             record;

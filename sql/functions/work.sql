@@ -602,12 +602,13 @@ create function public.memory_rederive(
   p_messages   bigint  default null,
   p_board      bigint  default null, -- due when so many messages are not on the board
   p_index      boolean default true, -- due when something is not indexed
+  p_vectors    boolean default false, -- due when a chunk lacks its vector
   p_limit      integer default 1000,
   p_after_user text    default null,
   p_after      uuid    default null
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_page  record;
@@ -644,6 +645,7 @@ begin
     select c.user_id, c.id,
            c.opted_out_at is null and (
            (p_index and (c.next_sequence - 1 > c.indexed_through or c.has_stale))
+           or (p_vectors and c.unembedded_from is not null)
            or c.next_sequence - 1 - coalesce(b.through_sequence, -1) >= p_board
            or c.total_characters - c.summarised_characters > p_characters
            or c.total_tokens - c.summarised_tokens > p_tokens

@@ -1,50 +1,5 @@
 -- Working memory: small units of what was said, found by meaning and by words.
 
--- On Supabase the extension lies in the schema extensions; the functions name it there, since their search path is empty.
-do $vector$
-begin
-  if to_regnamespace('extensions') is null then
-    create schema extensions;
-    grant usage on schema extensions to anon, authenticated, service_role;
-  end if;
-  if not exists (select from pg_catalog.pg_extension where extname = 'vector') then
-    create extension vector with schema extensions;
-  end if;
-exception
-  when insufficient_privilege then
-    raise exception 'the extension vector is not there, and this user may not create it'
-      using errcode = '42501', hint = 'run once as a superuser: create extension vector with schema extensions';
-  when feature_not_supported or undefined_file then
-    raise exception 'this server does not have the extension vector'
-      using errcode = '0A000', hint = 'install pgvector 0.7 or newer on the server, then migrate again';
-end
-$vector$;
-do $vector$
-declare
-  v_role text;
-begin
-  -- Where a superuser has made the schema, those who call must be let in as well.
-  foreach v_role in array array[current_user, 'authenticated', 'service_role'] loop
-    if not has_schema_privilege(v_role, 'extensions', 'usage') then
-      begin
-        execute format('grant usage on schema extensions to %I', v_role);
-      exception
-        when insufficient_privilege then null;
-      end;
-    end if;
-    if not has_schema_privilege(v_role, 'extensions', 'usage') then
-      raise exception 'the role % may not use the schema extensions', v_role
-        using errcode = '42501', hint = 'run as its owner: grant usage on schema extensions to public';
-    end if;
-  end loop;
-  if to_regtype('extensions.halfvec') is null then
-    raise exception 'the extension vector is not in the schema extensions, or older than 0.7'
-      using errcode = '0A000',
-            hint = 'run as its owner: alter extension vector update; alter extension vector set schema extensions';
-  end if;
-end
-$vector$;
-
 alter table memory.conversations
   add column indexed_through bigint  not null default -1,
   add column chunk_count     bigint  not null default 0,
@@ -54,8 +9,13 @@ alter table memory.conversations
   add column language        text check (octet_length(language) <= 63),
   add column index_failures  integer not null default 0,
   add column index_retry_at  timestamptz,
-  add column index_error     text check (octet_length(index_error) <= 1000);
+  add column index_error     text check (octet_length(index_error) <= 1000),
+  add column unembedded_from bigint;
 
+comment on column memory.conversations.unembedded_from is
+  'From this place on a chunk may lack its vector, because there was no embedder or it failed; null: none does.';
+comment on column memory.conversations.index_error is
+  'Why the embedder failed at the last try, in a word, never content; what was said is found by its words all the same.';
 comment on column memory.conversations.indexed_through is
   'The last sequence that is indexed; -1 if none. Moved by compare-and-swap alone.';
 comment on column memory.conversations.language is
@@ -142,8 +102,8 @@ create table memory.chunk_embeddings (
   part            integer            not null,
   model           text               not null check (
     octet_length(model) between 1 and 512 and model !~ '[\u0001-\u001f\u007f-\u009f]'),
-  dimensions      integer            not null check (dimensions = extensions.vector_dims(embedding)),
-  embedding       extensions.halfvec not null, -- of length one: an inner product is a cosine
+  dimensions      integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
+  embedding       {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, conversation_id, place, part, model),
   -- Not the chunk's row: to check that for each vector, a planner without statistics reads the whole conversation.
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,

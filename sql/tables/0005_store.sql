@@ -55,10 +55,10 @@ create table memory.store_vectors (
   path       text collate "C"   not null,
   key        text collate "C"   not null,
   model      text               not null check (model <> '' and octet_length(model) <= 512),
-  dimensions integer            not null check (dimensions = extensions.vector_dims(embedding)),
+  dimensions integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
   number     integer            not null check (number > 0),
   field      text               not null check (octet_length(field) <= 4096),
-  embedding  extensions.halfvec not null, -- of length one: an inner product is a cosine
+  embedding  {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, path, key, model, dimensions, number),
   foreign key (user_id, path, key) references memory.store_items (user_id, path, key) on delete cascade
 );

@@ -19,8 +19,8 @@ create table memory.summary_embeddings (
   number          integer            not null,
   model           text               not null check (
     octet_length(model) between 1 and 512 and model !~ '[\u0001-\u001f\u007f-\u009f]'),
-  dimensions      integer            not null check (dimensions = extensions.vector_dims(embedding)),
-  embedding       extensions.halfvec not null, -- of length one: an inner product is a cosine
+  dimensions      integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
+  embedding       {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, conversation_id, level, number, model),
   foreign key (user_id, conversation_id, level, number)
     references memory.conversation_summaries (user_id, conversation_id, level, number) on delete cascade

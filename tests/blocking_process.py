@@ -1,0 +1,798 @@
+"""Uses of every async surface, each the first in a process of its own, and what blocked its event loop there.
+
+The process of each use is forked from one that has only imported what an application imports at its top: nothing was
+used before, so nothing is read, cached or connected yet. What it says is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import atexit
+import base64
+import hashlib
+import json
+import logging
+import multiprocessing
+import os
+import socket
+import ssl
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import blockbuster.blockbuster
+import psycopg
+from langchain.agents import create_agent
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import MessagesState
+from langgraph.store.memory import InMemoryStore
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from supabase import AsyncClient
+from tiktoken.load import load_tiktoken_bpe
+from yarl import URL
+
+from langchain_supabase_memory import (
+    PERSONAL_DATA,
+    SECRETS,
+    BoardPolicy,
+    ChunkPolicy,
+    ContextBudget,
+    LoadContextNode,
+    Memory,
+    Metrics,
+    PostgresTransport,
+    Retention,
+    Rollout,
+    SaveTurnNode,
+    StoreLongTerm,
+    SummaryPolicy,
+    SupabaseChatMessageHistory,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+    SupabaseMemoryRetriever,
+    SupabaseMemoryToolkit,
+    SupabaseStore,
+    SupabaseSummarizationNode,
+    SupabaseSummarizer,
+    SupabaseTransport,
+    VectorStoreLongTerm,
+    Worker,
+    WorkerPolicy,
+    aforget_source,
+    apromote,
+    arecord_stream,
+    cleanup,
+    tokens,
+)
+from langchain_supabase_memory.deadline import in_thread
+from tests.chat_models import ScriptedModel, calls, says
+from tests.embedders import WordEmbedder
+
+PACKAGE = str(Path(sys.modules["langchain_supabase_memory"].__file__ or "").parent)
+THREAD: Any = {"thread_id": "prepared"}
+POINTING = "What did you say in the second one? And what is my budget?"
+BOARD = json.dumps(
+    {
+        "summary": "They plan a studio.",
+        "context_notes": "",
+        "new_items": [{"kind": "fact", "text": "The budget is 4,000 euros.", "quote": "My budget is 4,000 euros", "message": 0}],
+        "closed_items": [],
+    }
+)  # fmt: skip
+
+
+def conversation() -> list[AnyMessage]:
+    """A conversation with what the rules look for: facts, questions, promises, names, dates, secrets."""
+    said: list[AnyMessage] = []
+    for number in range(8):
+        said += [
+            HumanMessage(f"My budget is {4000 + number} euros. Can Maya Olsen bring the kiln on 3 May? My password: hunter{number}"),
+            AIMessage(f"I will write to Maya Olsen tomorrow. The kiln number {number} needs 16 amperes; is that enough?"),
+        ]  # fmt: skip
+    return said
+
+
+class Blocked:
+    """What blocks the event loop, and which async functions of the package ran in it."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.ran: set[str] = set()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Watch this thread's event loop."""
+        original = blockbuster.blockbuster.BlockingError.__init__
+
+        def init(error: blockbuster.blockbuster.BlockingError, function: str) -> None:
+            original(error, function)
+            self.add(function)
+
+        # Raised it may be taken for a failure of something else, and be survived: it is noted where it is made.
+        blockbuster.blockbuster.BlockingError.__init__ = init  # type: ignore[method-assign,assignment]
+        # What is not written in Python is not seen by it.
+        for owner, name in (
+            (ssl, "create_default_context"),
+            (socket, "getaddrinfo"),
+            (psycopg, "connect"),
+            (psycopg.Connection, "connect"),
+        ):
+            setattr(owner, name, self._noted(f"{owner.__name__}.{name}", getattr(owner, name)))
+        sys.meta_path.insert(0, self)
+        buster = blockbuster.BlockBuster()
+        buster.activate()
+        sys.setprofile(self._called)
+        threading.setprofile(self._called)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+            buster.deactivate()
+
+    def add(self, what: str) -> None:
+        """Note what blocked, and where."""
+        frames = [each for each in traceback.extract_stack() if "blocking_process" not in each.filename]
+        frames = [each for each in frames if "blockbuster" not in each.filename]
+        ours = [each for each in frames if each.filename.startswith(PACKAGE)]
+        where = [*ours[-3:], *frames[-(1 if ours else 6) :]]
+        told = [f"{'/'.join(Path(each.filename).parts[-2:])}:{each.lineno} {each.name}" for each in where]
+        self.found.append(f"{what} in " + " > ".join(told))
+
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        """Note what this package imports while its event loop waits."""
+        if _in_loop():
+            frame: Any = sys._getframe(1)
+            while frame is not None and "importlib" in frame.f_code.co_filename:
+                frame = frame.f_back
+            if frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+                self.add(f"import {name}")
+        return None
+
+    def _noted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def noted(*arguments: Any, **named: Any) -> Any:
+            if _in_loop():
+                self.add(name)
+            return function(*arguments, **named)
+
+        return noted
+
+    def _called(self, frame: Any, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_flags & 0x280 and code.co_filename.startswith(PACKAGE):
+            self.ran.add(f"{Path(code.co_filename).relative_to(PACKAGE)}:{code.co_qualname}")
+
+
+class _Formatting(logging.Handler):
+    """Writes what is logged nowhere."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.format(record)
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class AsyncEmbedder(WordEmbedder):
+    """An embedder with an async side of its own."""
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        await asyncio.sleep(0)
+        return self.embed_documents(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return (await self.aembed_documents([text]))[0]
+
+
+@dataclass
+class Place:
+    """Where the database is, and which of the optional parts there are.
+
+    Attributes:
+        door: `direct`, `data_api` or `embedded`.
+        address: A connection string, an url or a folder.
+        key: The key of the Data API.
+        user_id: Whose conversation was prepared.
+        vocabulary: Whether `tiktoken` has its vocabulary on disk.
+        metrics: Where it is counted.
+    """
+
+    door: str
+    address: str
+    key: str
+    user_id: str
+    vocabulary: bool
+    metrics: Metrics | None = None
+
+    def memory(self, **named: Any) -> SupabaseMemory:
+        """A memory with every optional part; those with an async side at one door, those without at the other."""
+        is_async = self.door == "direct"
+        settings: Any = {
+            "user_id": self.user_id,
+            "embeddings": self.embedder(),
+            "model": RunnableLambda(_written, afunc=_awritten) if is_async else _written,
+            "budget": ContextBudget(tokens=900),
+            "policy": SummaryPolicy(messages=4, keep_messages=2, attempts=1),
+            "board_policy": BoardPolicy(update_frequency=2, attempts=1),
+            "chunking": ChunkPolicy(mode="inline"),
+            "retention": Retention(max_turns=500),
+            "metrics": self.metrics,
+            "redact": [*SECRETS, *PERSONAL_DATA],
+            **named,
+        }
+        if self.door == "direct":
+            return SupabaseMemory.from_conn_string(self.address, **settings)
+        if self.door == "embedded":
+            return SupabaseMemory.embedded(self.address, **settings)
+        return SupabaseMemory.from_url(self.address, self.key, rest_path="", **settings)
+
+    def embedder(self) -> Embeddings:
+        """With an async side at one door, without one at the others."""
+        return AsyncEmbedder(384) if self.door == "direct" else WordEmbedder(384)
+
+
+def _written(prompt: Any) -> Any:
+    words = "\n".join(str(each.text) for each in prompt)
+    return (
+        BOARD
+        if "new_items" in words or '"kind"' in words
+        else "They plan a studio with a kiln; the budget is 4000 euros."
+    )
+
+
+async def _awritten(prompt: Any) -> Any:
+    await asyncio.sleep(0)
+    return _written(prompt)
+
+
+Use = Callable[[Place], Awaitable[None]]
+USES: dict[str, Use] = {}
+VERBS: dict[str, Use] = {}
+"""Single calls. What they read from files does not depend on the door, so they share a process at all but one."""
+
+
+def use(function: Use) -> Use:
+    """Something that an application does first in its process."""
+    USES[function.__name__] = function
+    return function
+
+
+def _verb(name: str, call: Callable[[SupabaseMemory], Any]) -> None:
+    async def used(place: Place) -> None:
+        async with place.memory() as memory:
+            await call(memory)
+
+    VERBS[name] = used
+
+
+for _name, _call in {
+    "aappend": lambda memory: memory.aappend([HumanMessage("My password: hunter2")], thread_id="a"),
+    "aread": lambda memory: memory.aread(**THREAD, last=3),
+    "acount": lambda memory: memory.acount(**THREAD),
+    "aconversations": lambda memory: memory.aconversations(limit=3),
+    "aforget": lambda memory: memory.aforget(thread_id="gone"),
+    "aforget_user": lambda memory: memory.aforget_user(user_id="nobody", dry_run=True),
+    "aforget_message": lambda memory: memory.aforget_message("none", **THREAD, dry_run=True),
+    "aforget_expired": lambda memory: memory.aforget_expired(),
+    "aadd_turn": lambda memory: memory.aadd_turn("Hello", "Hello, Maya", thread_id="b"),
+    "aturns": lambda memory: memory.aturns(**THREAD, last=2),
+    "aturns_as_text": lambda memory: memory.aturns_as_text(**THREAD),
+    "aturn": lambda memory: memory.aturn(1, **THREAD),
+    "aresolve": lambda memory: memory.aresolve(POINTING, **THREAD),
+    "acontext": lambda memory: memory.acontext(POINTING, **THREAD, query=POINTING),
+    "asummarise": lambda memory: memory.asummarise(**THREAD),
+    "asummarise_due": lambda memory: memory.asummarise_due(),
+    "acomplete_summary": lambda memory: memory.acomplete_summary(**THREAD),
+    "asummaries": lambda memory: memory.asummaries(**THREAD),
+    "aboard": lambda memory: memory.aboard(**THREAD),
+    "arequest_summary": lambda memory: memory.arequest_summary(**THREAD),
+    "astatus": lambda memory: memory.astatus(**THREAD),
+    "aunreadable": lambda memory: memory.aunreadable(),
+    "aqueue": lambda memory: memory.aqueue(),
+    "arevive": lambda memory: memory.arevive(**THREAD),
+    "acoverage": lambda memory: memory.acoverage(**THREAD),
+    "aindex": lambda memory: memory.aindex(**THREAD),
+    "aindex_due": lambda memory: memory.aindex_due(),
+    "aindex_summaries": lambda memory: memory.aindex_summaries(**THREAD),
+    "areembed": lambda memory: memory.areembed(**THREAD),
+    "achunks": lambda memory: memory.achunks(**THREAD),
+    "arecall": lambda memory: memory.arecall(POINTING, **THREAD, time_range="week"),
+    "arecall_summaries": lambda memory: memory.arecall_summaries(POINTING),
+    "aflush": lambda memory: memory.aflush(),
+    "acheck": lambda memory: memory.acheck(),
+    "controls.aopt_out": lambda memory: memory.controls.aopt_out(by="ana", topic="kiln", thread_id="c"),
+    "controls.aopt_in": lambda memory: memory.controls.aopt_in(by="ana", topic="kiln", thread_id="c"),
+    "controls.aopt_outs": lambda memory: memory.controls.aopt_outs(),
+    "controls.achanges": lambda memory: memory.controls.achanges(),
+    "controls.aregenerate_summaries": lambda memory: memory.controls.aregenerate_summaries(**THREAD, by="ana"),
+    "boards.arevise": lambda memory: memory.boards.arevise(**THREAD),
+    "boards.aedit_summary": lambda memory: memory.boards.aedit_summary("By hand", **THREAD, by="ana"),
+    "boards.aregenerate": lambda memory: memory.boards.aregenerate(**THREAD, by="ana"),
+    "rollout.aset": lambda memory: memory.rollout.aset("parallel", by="ana", agent_id="set"),
+    "rollout.astage": lambda memory: memory.rollout.astage(),
+    "rollout.ahistory": lambda memory: memory.rollout.ahistory(),
+    "rollout.acomparisons": lambda memory: memory.rollout.acomparisons(**THREAD),
+    "rollout.areport": lambda memory: memory.rollout.areport(),
+}.items():  # fmt: skip
+    _verb(_name, _call)
+
+
+@use
+async def controls(place: Place) -> None:
+    async with place.memory() as memory:
+        await memory.aappend(conversation(), thread_id="controls")
+        await memory.aindex(thread_id="controls")
+        await memory.asummarise(thread_id="controls")
+        chunk = (await memory.achunks(thread_id="controls"))[0]
+        await memory.controls.arate(chunk, by="ana", useful=True, thread_id="controls")
+        await memory.controls.aedit_summary(1, "By hand.", thread_id="controls", by="ana")
+        await memory.controls.adelete_summary(1, thread_id="controls", by="ana")
+
+
+@use
+async def boards(place: Place) -> None:
+    async with place.memory() as memory:
+        await memory.aappend(conversation(), thread_id="boards")
+        item = await memory.boards.aadd("fact", "The kiln is new.", thread_id="boards", by="ana")
+        await memory.boards.aedit(item, thread_id="boards", by="ana", text="The kiln is old.")
+        await memory.boards.apin(item, thread_id="boards", by="ana")
+        await memory.boards.adelete(item, thread_id="boards", by="ana")
+
+
+@use
+async def as_user(place: Place) -> None:
+    """A function says who is signed in, an async one or one that blocks; the connections are shared."""
+    said = place.key if place.door == "data_api" else {"sub": place.user_id}
+
+    async def identity() -> Any:
+        await asyncio.sleep(0)
+        return said
+
+    def blocks() -> Any:
+        time.sleep(0.001)
+        return said
+
+    named: Any = (
+        {"user_id": place.user_id} if place.door == "data_api" else {}
+    )  # the key is a server's, and names nobody
+    async with place.memory() as memory:
+        for function in (identity, blocks):
+            await memory.as_user(function).aappend([HumanMessage("Hello")], thread_id="as-user", **named)
+
+
+@use
+async def client(place: Place) -> None:
+    """A client of the application's own, which makes its session at its first use."""
+    if place.door != "data_api":
+        return
+    client = await in_thread(lambda: AsyncClient(place.address, place.key))
+    client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway before it
+    memory = SupabaseMemory.from_client(client, user_id=place.user_id)
+    await memory.acount(**THREAD)
+    await memory.aclose()
+
+
+@use
+async def transports(place: Place) -> None:
+    """A transport or a client of the application's own."""
+    if place.door == "direct":
+        made: Any = SupabaseMemory(PostgresTransport(place.address), user_id=place.user_id)
+    elif place.door == "embedded":
+        made = place.memory()
+    else:
+        made = SupabaseMemory(SupabaseTransport(place.address, place.key, rest_path=""), user_id=place.user_id)
+    async with made as memory:
+        await memory.acount(**THREAD)
+
+
+@use
+async def away(place: Place) -> None:
+    """A database that is away: the retries wait, and nothing else does."""
+    if place.door == "data_api":
+        memory = SupabaseMemory.from_url("http://127.0.0.1:1", place.key, rest_path="", user_id="me")
+    else:
+        memory = SupabaseMemory.from_conn_string("postgresql://x@127.0.0.1:1/x", user_id="me")
+    async with memory:
+        history = SupabaseChatMessageHistory("away", memory)
+        await history.aadd_messages([HumanMessage("Hello")])
+        assert history.pending == 1
+
+
+@use
+async def history(place: Place) -> None:
+    async with place.memory() as memory:
+        made = SupabaseChatMessageHistory("history", memory)
+        await made.aadd_messages([HumanMessage("My password: hunter2")])
+        await made.aget_messages()
+        await made.aclear()
+
+
+@use
+async def streaming(place: Place) -> None:
+    async def deltas() -> AsyncIterator[AIMessageChunk]:
+        for word in ("Hello", ", ", "Maya"):
+            yield AIMessageChunk(content=word)
+
+    async with place.memory() as memory:
+        assert [each async for each in arecord_stream(memory, "Hello", deltas(), thread_id="stream")]
+
+
+@use
+async def expiry(place: Place) -> None:
+    async with place.memory() as memory:
+        task = asyncio.create_task(cleanup(memory, timedelta(seconds=0.05), retention=Retention(max_turns=100)))
+        await asyncio.sleep(0.5)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _talked(place: Place, thread_id: str, model: Any = None, tools: Any = (), **named: Any) -> None:
+    async with place.memory() as memory:
+        middleware = SupabaseMemoryMiddleware(memory, **named)
+        agent: Any = create_agent(
+            model or says("I will write to Maya."), list(tools), middleware=[middleware], checkpointer=InMemorySaver()
+        )
+        for text in ("My budget is 4,000 euros", POINTING, "/summarize"):
+            await agent.ainvoke({"messages": text}, {"configurable": {"thread_id": thread_id}})
+
+
+@use
+async def agent(place: Place) -> None:
+    """The README's agent, with a budget in tokens, recall and references; a command at the end."""
+    await _talked(place, "prepared", recall="user", on_error="raise")
+
+
+@use
+async def agent_in_parallel(place: Place) -> None:
+    def flag(_: Any) -> str:
+        return "parallel"
+
+    await _talked(place, "parallel", rollout=Rollout(stage="parallel", flag=flag, on_comparison=lambda _: None))
+
+
+@use
+async def agent_cut_over(place: Place) -> None:
+    async def flag(_: Any) -> Any:
+        return 25
+
+    await _talked(place, "over", rollout=Rollout(stage=25, flag=flag, on_comparison=lambda _: None))
+
+
+@use
+async def agent_of_an_application_without_a_loop(place: Place) -> None:
+    """A function of its own that is async is run in a loop of its own."""
+
+    async def flag(_: Any) -> str:
+        return "on"
+
+    def talked() -> None:
+        with place.memory() as memory:
+            middleware = SupabaseMemoryMiddleware(memory, rollout=Rollout(flag=flag))
+            agent: Any = create_agent(says("Yes."), middleware=[middleware])
+            agent.invoke({"messages": "Hello"}, {"configurable": {"thread_id": "sync"}})
+
+    await asyncio.to_thread(talked)
+
+
+@use
+async def agent_in_stages(place: Place) -> None:
+    await _talked(place, "stages", rollout=Rollout(stage="parallel"))
+
+
+@use
+async def agent_chaining(place: Place) -> None:
+    class Chaining(ScriptedModel):
+        use_previous_response_id: bool = True
+        model_name: str = "chaining"
+
+    await _talked(
+        place, "chain", Chaining(script=lambda _: AIMessage("Yes.", response_metadata={"id": "resp_1"})), project_id="p"
+    )
+
+
+@use
+async def counters(place: Place) -> None:
+    """Tokens are counted with `tiktoken` where its vocabulary is on disk; an application's own counter may block."""
+    async with place.memory() as memory:
+        await memory.acontext("Hello", **THREAD)
+        assert (tokens.best_counter() is tokens.count_tokens) is not place.vocabulary
+
+        def counted(messages: Any) -> int:
+            return len(Path(__file__).read_text()) // 10_000 * len(messages)
+
+        await memory.acontext("Hello", **THREAD, budget=ContextBudget(tokens=500, token_counter=counted))
+
+
+@use
+async def agent_with_tools(place: Place) -> None:
+    async with place.memory() as memory:
+        asked: list[Any] = [
+            calls("search_conversation_history", query=POINTING),
+            calls("recall_context", context_type="action_items"),
+            "Done.",
+        ]
+        agent: Any = create_agent(
+            says(*asked), SupabaseMemoryToolkit(memory).get_tools(), middleware=[SupabaseMemoryMiddleware(memory)]
+        )
+        await agent.ainvoke({"messages": "Hello"}, {"configurable": {"thread_id": "prepared"}})
+
+
+def _tool(name: str, **arguments: Any) -> None:
+    async def used(place: Place) -> None:
+        async with place.memory() as memory:
+            (made,) = [each for each in SupabaseMemoryToolkit(memory, **THREAD).get_tools() if each.name == name]
+            answer = await made.ainvoke(arguments)
+            assert "failed" not in str(answer), answer
+
+    VERBS["-".join([name, *map(str, arguments.values())])] = used
+
+
+_tool("search_conversation_history", query=POINTING)
+_tool("get_conversation_summary")
+_tool("get_turn", n=1)
+_tool("read_messages", first=0, last=3)
+for _kind in ("action_items", "questions", "facts", "entities"):
+    _tool("recall_context", context_type=_kind)
+
+
+@use
+async def retriever(place: Place) -> None:
+    async with place.memory() as memory:
+        assert await SupabaseMemoryRetriever(memory=memory, thread_id="prepared").ainvoke(POINTING)
+
+
+@use
+async def graph(place: Place) -> None:
+    """The nodes in a graph; the first returns what bounds the state."""
+
+    async def answer(_: Any) -> dict[str, Any]:
+        return {"messages": [AIMessage("Yes.")]}
+
+    async with place.memory() as memory:
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("bound", SupabaseSummarizationNode(memory, output_messages_key="messages", recall="agent"))
+        builder.add_node("answer", answer)
+        builder.add_node("save", SaveTurnNode(memory))
+        builder.add_edge(START, "bound").add_edge("bound", "answer").add_edge("answer", "save").add_edge("save", END)
+        made = builder.compile(checkpointer=InMemorySaver())
+        for text in ("Hello", POINTING):
+            await made.ainvoke({"messages": text}, {"configurable": {"thread_id": "graph"}})
+
+
+@use
+async def nodes(place: Place) -> None:
+    """The nodes by themselves, outside of any graph."""
+    config: Any = {"configurable": THREAD}
+    async with place.memory() as memory:
+        state = {"messages": [HumanMessage(POINTING)]}
+        await LoadContextNode(memory, rollout=Rollout(stage="parallel")).ainvoke(state, config)
+        await SupabaseSummarizer(memory).ainvoke(conversation(), {"configurable": {"thread_id": "summarizer"}})
+
+
+@use
+async def save_turn(place: Place) -> None:
+    async with place.memory() as memory:
+        await SaveTurnNode(memory).ainvoke({"messages": conversation()}, {"configurable": {"thread_id": "saved"}})
+
+
+@use
+async def store(place: Place) -> None:
+    async with place.memory() as memory:
+        made = SupabaseStore(memory, index={"embed": place.embedder(), "dims": 384}, ttl={"default_ttl": 60})
+        await made.aput(("kiln",), "one", {"text": "My password: hunter2"})
+        await made.aget(("kiln",), "one")
+        await made.asearch(("kiln",), query="kiln")
+        await made.alist_namespaces()
+        await made.areindex()
+        await made.asweep()
+        await made.adelete(("kiln",), "one")
+
+
+@use
+async def store_batched(place: Place) -> None:
+    async with place.memory() as memory:
+        await SupabaseStore(memory).abatch([])
+        await SupabaseStore(memory, index={"embed": lambda texts: place.embedder().embed_documents(texts)}).aput(
+            ("a",), "b", {"c": "d"}
+        )
+
+
+def _long_term(place: Place, memory: SupabaseMemory) -> list[Any]:
+    return [
+        StoreLongTerm(SupabaseStore(memory), place.user_id),
+        StoreLongTerm(InMemoryStore(), place.user_id),
+        VectorStoreLongTerm(InMemoryVectorStore(place.embedder()), place.user_id),
+    ]
+
+
+@use
+async def long_term(place: Place) -> None:
+    async with place.memory() as memory:
+        for made in _long_term(place, memory):
+            done = await made.aremember([Memory("The kiln is new.")])
+            await made.arecall("kiln")
+            await made.aforget(done.stored)
+
+
+@use
+async def promoting(place: Place) -> None:
+    async with place.memory() as memory:
+        for made in _long_term(place, memory):
+            await apromote(memory, made, min_importance=0.0)
+            await aforget_source(memory, made, **THREAD)
+
+
+def _worker(place: Place, memory: SupabaseMemory) -> Worker:
+    kept = InMemoryStore()
+    return Worker(
+        memory,
+        policy=WorkerPolicy(poll_seconds=0.1, settle_seconds=0.0, archive_after=timedelta(days=1)),
+        long_term=lambda user_id: StoreLongTerm(kept, user_id),
+        on_alert=lambda *_: None,
+    )
+
+
+@use
+async def worker(place: Place) -> None:
+    """It runs beside an application, which says something meanwhile."""
+    async with place.memory() as memory, _worker(place, memory) as made:
+        await memory.aappend(conversation(), thread_id="worker")
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if made.tally.pieces:
+                break
+
+
+@use
+async def worker_in_a_thread(place: Place) -> None:
+    def work() -> None:
+        with place.memory() as memory, _worker(place, memory).in_thread():
+            time.sleep(0.2)
+
+    await asyncio.to_thread(work)
+
+
+@use
+async def worker_drained(place: Place) -> None:
+    async with place.memory() as memory:
+        await memory.aappend(conversation(), thread_id="drained")
+        await _worker(place, memory).drain(20)
+
+
+async def verbs(place: Place) -> None:
+    """All single calls, one after the other."""
+    for used in VERBS.values():
+        await used(place)
+
+
+async def prepare(place: Place) -> None:
+    """What the uses find there."""
+    async with place.memory() as memory:
+        await memory.aappend(conversation(), **THREAD)
+        await memory.asummarise(**THREAD)
+        await memory.aindex(**THREAD)
+        await memory.boards.arevise(**THREAD)
+        await memory.aappend(conversation(), **THREAD)
+
+
+def _vocabulary(is_there: bool) -> None:
+    """`tiktoken` reads a vocabulary of single bytes from a file, under the name of the real one."""
+    folder = Path(os.environ["TIKTOKEN_CACHE_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_there:
+        return
+    lines = "".join(f"{base64.b64encode(bytes([each])).decode()} {each}\n" for each in range(256))
+    path = folder / hashlib.sha1(tokens._VOCABULARY.encode()).hexdigest()
+    path.write_text(lines)
+    import_module("tiktoken_ext.openai_public").ENCODING_CONSTRUCTORS["o200k_base"] = lambda: {
+        "name": "o200k_base",
+        "pat_str": r"\S+|\s+",
+        "mergeable_ranks": load_tiktoken_bpe(str(path)),
+        "special_tokens": {},
+    }
+
+
+def _used(name: str, place: Place) -> dict[str, Any]:
+    """Run one use in this process, which does nothing else."""
+    blocked, failed = Blocked(), None
+    logging.basicConfig(level=logging.INFO, handlers=[_Formatting()])
+    trace.set_tracer_provider(provider := TracerProvider())
+    provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+    _vocabulary(place.vocabulary)
+    # What is made once, when an application starts: what this imports is imported then.
+    place.metrics = Metrics()
+    place.memory()
+
+    async def main() -> None:
+        with blocked.watched():
+            await asyncio.wait_for(ALL[name](place), 150)
+
+    try:
+        asyncio.run(main())
+    except BaseException:
+        failed = traceback.format_exc()
+    return {"use": name, "blocked": sorted(set(blocked.found)), "failed": failed, "ran": sorted(blocked.ran)}
+
+
+async def everything(place: Place) -> None:
+    """For a database that lives as long as the process that uses it."""
+    for used in (prepare, verbs, agent):
+        await used(place)
+
+
+async def blocking(_: Place) -> None:
+    """Blocks in ways that are looked for; to show that they are found."""
+    ssl.create_default_context()
+    socket.getaddrinfo("127.0.0.1", 1)
+    with suppress(psycopg.Error):
+        psycopg.connect("postgresql://x@127.0.0.1:1/x")
+    exec(compile("import tests.stepping", f"{PACKAGE}/memory.py", "exec"))
+    with suppress(blockbuster.BlockingError):
+        Path(__file__).read_text()
+    time.sleep(0.001)
+
+
+ALL: dict[str, Use] = {
+    **{each.__name__: each for each in (prepare, verbs, everything, blocking)},
+    **USES,
+    **VERBS,
+}
+
+
+def main() -> None:
+    """Prepare what is to be found, then run each use in a process of its own, and say line by line what came of it."""
+    parser = argparse.ArgumentParser()
+    for name in ("door", "address", "key", "user", "only"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--vocabulary", action="store_true")
+    given = parser.parse_args()
+    place = Place(given.door, given.address, given.key, given.user, given.vocabulary)
+    names = given.only.split(",") if given.only else ["prepare"]
+    names += [] if given.only else [*USES, *(VERBS if given.door == "direct" else ["verbs"])]
+    # A worker of this pool does one task: each begins where this process stands now, where nothing was used yet.
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        _say(pool.apply(_task, ((names[0], place),)))
+        for result in pool.imap_unordered(_task, [(name, place) for name in names[1:]], chunksize=1):
+            _say(result)
+
+
+def _say(result: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(result) + "\n")
+    sys.stdout.flush()
+
+
+def _task(task: tuple[str, Place]) -> dict[str, Any]:
+    try:
+        return _used(*task)
+    finally:
+        atexit._run_exitfuncs()  # a process of a pool ends without: the embedded database would live on
+
+
+if __name__ == "__main__":
+    main()
