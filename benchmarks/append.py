@@ -1,4 +1,4 @@
-"""Storing a turn of two messages, through both doors, in both colours, with and without waiting for the disk."""
+"""Storing a turn of two messages, through both doors, in both colors, with and without waiting for the disk."""
 
 from __future__ import annotations
 
@@ -100,7 +100,5 @@ def _table(title: str, medians: dict[str, float], names: dict[str, str], bound: 
     for kind, name in names.items():
         sync, asynchronous = medians[f"sync {kind}"], medians[f"async {kind}"]
         rows.append([name, sync, sync / medians["sync floor"], asynchronous, asynchronous / medians["async floor"]])
-    notes = [
-        verdict(colour, medians[f"{colour} ours"] / medians[f"{colour} floor"], bound) for colour in ("sync", "async")
-    ]
+    notes = [verdict(color, medians[f"{color} ours"] / medians[f"{color} floor"], bound) for color in ("sync", "async")]
     return Table(title, ["", "sync ms", "x floor", "async ms", "x floor"], rows, notes)

@@ -41,7 +41,7 @@ GROWTH_BOUND: Final = 0.05
 FIT_BOUND_MS: Final = 2.0
 MEMORY_BOUND: Final = 1.1
 _LARGEST_OF_PEERS: Final = 100_000
-_STATES: Final = ("nothing summarised", "all but the newest summarised")
+_STATES: Final = ("nothing summarized", "all but the newest summarized")
 
 
 @dataclass(frozen=True)
@@ -209,15 +209,15 @@ def _table(
     sizes = [each.size for each in found]
     rows: list[list[str | float]] = []
     notes = [f"{'met   ' if calls == 1 else 'MISSED'} round trips of one load: {calls} <= 1"]
-    for colour in ("sync", "async"):
+    for color in ("sync", "async"):
         for kind, name in names.items():
-            values = [medians[f"{colour} {kind} {size}"] for size in sizes]
-            rows.append([f"{colour}: {name}", *values, f"{exponent(sizes, values):.3f}"])
-        ratios = [medians[f"{colour} ours {size}"] / medians[f"{colour} floor {size}"] for size in sizes]
-        rows.append([f"{colour}: x floor", *ratios, ""])
-        slope = exponent(sizes, [medians[f"{colour} ours {size}"] for size in sizes])
-        notes.append(verdict(f"{colour}, median of the ratios", median(ratios), BOUND))
-        notes.append(verdict(f"{colour}, exponent", slope, GROWTH_BOUND))
+            values = [medians[f"{color} {kind} {size}"] for size in sizes]
+            rows.append([f"{color}: {name}", *values, f"{exponent(sizes, values):.3f}"])
+        ratios = [medians[f"{color} ours {size}"] / medians[f"{color} floor {size}"] for size in sizes]
+        rows.append([f"{color}: x floor", *ratios, ""])
+        slope = exponent(sizes, [medians[f"{color} ours {size}"] for size in sizes])
+        notes.append(verdict(f"{color}, median of the ratios", median(ratios), BOUND))
+        notes.append(verdict(f"{color}, exponent", slope, GROWTH_BOUND))
     notes.append("messages read: " + ", ".join(str(len(each.document["messages"])) for each in found))
     return Table(title, ["ms", *[f"{size:,} messages" for size in sizes], "exponent"], rows, notes)
 
@@ -285,7 +285,7 @@ async def _with_peers(lab: Lab, site: Site, found: Sequence[Conversation]) -> li
     columns = ["ms", *[name for each in found for name in (f"{each.size:,} messages", "x floor")]]
     sizes = [f"{each.size:,} messages" for each in found]
     return [
-        Table("Context next to other packages, async, nothing summarised", columns, list(rows.values())),
+        Table("Context next to other packages, async, nothing summarized", columns, list(rows.values())),
         Table("Peak memory of one load next to other packages", ["kB", *sizes], list(peaks.values())),
     ]
 

@@ -135,7 +135,7 @@ class Corpus:
         kept = self.rows(MOST).stop
         if self._vectors.shape[1] != width:
             self._vectors = np.zeros((kept, width), np.float16)
-        centres = _unit(np.random.default_rng(9).standard_normal((_TOPICS, width), np.float32))
+        centers = _unit(np.random.default_rng(9).standard_normal((_TOPICS, width), np.float32))
         halfvec = np.dtype([("width", ">i2"), ("unused", ">i2"), ("numbers", ">f2", (width,))])
         columns = {
             "user": np.dtype("S10"), "conversation": np.dtype("V16"), "place": np.dtype(">i8"), "part": np.dtype(">i4"),
@@ -155,7 +155,7 @@ class Corpus:
         ):
             copy.write(_HEADER)
             for start, end in self._slabs(first, until):
-                vectors = self._made(centres, start, end)
+                vectors = self._made(centers, start, end)
                 if start < kept:
                     self._vectors[start : min(end, kept)] = vectors[: kept - start]
                 order = np.array(_mixed(start, end))
@@ -199,12 +199,12 @@ class Corpus:
         vector = near / np.linalg.norm(near)
         return [word(each) for each in self._words[row].tolist()], [round(float(each), 6) for each in vector]
 
-    def _made(self, centres: NDArray[np.float32], first: int, last: int) -> Halves:
+    def _made(self, centers: NDArray[np.float32], first: int, last: int) -> Halves:
         random = np.random.default_rng((11, first))
         topics = random.integers(_TOPICS, size=((last - first) // LENGTH, _PER_CONVERSATION))
         stays = random.integers(_PER_CONVERSATION, size=((last - first) // LENGTH, LENGTH // _STAY))
         chosen = np.repeat(np.take_along_axis(topics, stays, axis=1), _STAY, axis=1).reshape(-1)
-        return _unit(centres[chosen] + _noise(random, (last - first, centres.shape[1]), _NOISE)).astype(np.float16)
+        return _unit(centers[chosen] + _noise(random, (last - first, centers.shape[1]), _NOISE)).astype(np.float16)
 
     def _chunk(self, row: int) -> str:
         conversation, place = divmod(row, LENGTH)

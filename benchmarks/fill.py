@@ -72,8 +72,8 @@ where c.user_id = 'bench' and starts_with(c.thread_id, %(name)s)
 """
 _COVERED: Final = """
 update memory.conversations c
-   set summarised_through = s.to_sequence, summarised_characters = s.characters_through,
-       summarised_tokens = s.tokens_through
+   set summarized_through = s.to_sequence, summarized_characters = s.characters_through,
+       summarized_tokens = s.tokens_through
 from (select distinct on (conversation_id) * from memory.conversation_summaries where user_id = 'bench'
       order by conversation_id, number desc) s
 where c.user_id = 'bench' and c.id = s.conversation_id and starts_with(c.thread_id, %(name)s)

@@ -45,7 +45,7 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def rotated(names: Sequence[str], number: int) -> list[str]:
-    """The order of a round: each begins equally often, and each comes both before and after its neighbour."""
+    """The order of a round: each begins equally often, and each comes both before and after its neighbor."""
     turn = number % len(names)
     order = [*names[turn:], *names[:turn]]
     return order[::-1] if number // len(names) % 2 else order

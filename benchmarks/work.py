@@ -33,7 +33,7 @@ SQL_APPEND: Final = b"select public.memory_append(p_thread_id => %s, p_user_id =
 
 _PROSE: Final = (
     "invoice shipment Tuesday refund Zürich naïve budget 42 (urgent) re-order “quoted” the of and a to in that it is "
-    "customer price delivery between yesterday's colour 3.50 € please see attached; thanks, Ωmega über garçon"
+    "customer price delivery between yesterday's color 3.50 € please see attached; thanks, Ωmega über garçon"
 )
 _WORDS: Final = _PROSE.split()
 _random = random.Random(7)

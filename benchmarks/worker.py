@@ -104,7 +104,7 @@ async def _throughput(lab: Lab, site: Site, folder: Path) -> list[Table]:
         "CPU of workers, ms/conversation",
     ]  # fmt: skip
     notes = [
-        f"{conversations} conversations of {MESSAGES} messages: indexed, summarised, board revised; no embedder;"
+        f"{conversations} conversations of {MESSAGES} messages: indexed, summarized, board revised; no embedder;"
         f" each worker has {CONCURRENCY} at once",
         verdict("conversations a minute, 2 workers, model 200 ms", rates[2, 0.2], PER_MINUTE_BOUND, at_least=True),
     ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.embedding_model import EmbeddingModel
     from langchain_supabase_memory.errors import SupabaseMemoryError
     from langchain_supabase_memory.expiry import cleanup
-    from langchain_supabase_memory.extractive import ExtractiveSummariser
+    from langchain_supabase_memory.extractive import ExtractiveSummarizer
     from langchain_supabase_memory.history import SupabaseChatMessageHistory
     from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
     from langchain_supabase_memory.long_term.moving import (
@@ -123,7 +123,7 @@ __all__ = [
     "ConversationStatus",
     "Coverage",
     "EmbeddingModel",
-    "ExtractiveSummariser",
+    "ExtractiveSummarizer",
     "Health",
     "IndexResult",
     "LoadContextNode",
@@ -207,7 +207,7 @@ _HOMES = {
     "ConversationStatus": "work",
     "Coverage": "models",
     "EmbeddingModel": "embedding_model",
-    "ExtractiveSummariser": "extractive",
+    "ExtractiveSummarizer": "extractive",
     "Health": "models",
     "IndexResult": "models",
     "LoadContextNode": "nodes",

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_supabase_memory.boards.board import Board, board
 from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.messages import content
-from langchain_supabase_memory.summaries import summarise
+from langchain_supabase_memory.summaries import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,10 @@ def command(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     return last if str(last.text).strip().casefold() in COMMANDS else None
 
 
-def summarised(
+def summarized(
     key: ConversationKey, policy: SummaryPolicy, board_policy: BoardPolicy, *, model: str | None
 ) -> Flow[str]:
-    """Summarise what is beyond what is kept, revise the board, and say what is on it.
+    """Summarize what is beyond what is kept, revise the board, and say what is on it.
 
     Args:
         key: The conversation.
@@ -53,7 +53,7 @@ def summarised(
     failed: str | None = None
     opted_out = False
     if model is not None:
-        made = yield from summarise(key, policy, model=model, patient=False)
+        made = yield from summarize(key, policy, model=model, patient=False)
         revised = yield from revise(key, board_policy, model=model)
         failed = made.failed or revised.failed
         opted_out = made.opted_out or revised.opted_out
@@ -65,7 +65,7 @@ def summarised(
         notes.append(_NO_MODEL)
     elif failed is not None:
         notes.append(f"The summary could not be brought up to date ({failed}). Nothing is lost; try again later.")
-    return "\n\n".join([*notes, *written(found)]) or "There is nothing to summarise yet."
+    return "\n\n".join([*notes, *written(found)]) or "There is nothing to summarize yet."
 
 
 def written(found: Board) -> list[str]:
@@ -78,5 +78,5 @@ def written(found: Board) -> list[str]:
 
 
 def answer(asked: HumanMessage, text: str) -> list[BaseMessage]:
-    """The command and its answer, marked as what nobody said: neither is stored, summarised or indexed."""
+    """The command and its answer, marked as what nobody said: neither is stored, summarized or indexed."""
     return [content.marked(asked.model_copy()), content.marked(AIMessage(text))]

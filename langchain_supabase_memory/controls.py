@@ -15,7 +15,7 @@ from langchain_supabase_memory.conversations import named, person
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 from langchain_supabase_memory.models import Chunk, SummaryResult
 from langchain_supabase_memory.tokens import count_tokens
 
@@ -465,7 +465,7 @@ class Controls:
         model = self._memory.model
         if model is None:
             return SummaryResult(-1)
-        return (yield from summaries.summarise(key, self._memory.within(None), model=model.name, patient=False))
+        return (yield from summaries.summarize(key, self._memory.within(None), model=model.name, patient=False))
 
     def _rated(
         self,

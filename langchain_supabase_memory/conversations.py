@@ -19,7 +19,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
 )
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.messages import codec, content, oversize, sanitiser
+from langchain_supabase_memory.messages import codec, content, oversize, sanitizer
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.models import (
     AppendResult,
@@ -144,7 +144,7 @@ def append(
     if idempotency_key is not None:
         check_id("idempotency_key", idempotency_key)
     codec.ensure_ids(listed, idempotency_key)
-    beside = None if metadata is None else sanitiser.encode(dict(metadata))
+    beside = None if metadata is None else sanitizer.encode(dict(metadata))
     if redactor is not None:
         beside = redacted_value(beside, redactor)
 
@@ -545,7 +545,7 @@ def person(by: str) -> str:
     Raises:
         InvalidInputError: Nobody is named.
     """
-    name = sanitiser.clean(by).strip() if isinstance(by, str) else ""
+    name = sanitizer.clean(by).strip() if isinstance(by, str) else ""
     if not name:
         raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
     return name[:200]

@@ -1,4 +1,4 @@
-"""The model that embeds: any LangChain embedder, in both colours, in batches, with patience and checked answers."""
+"""The model that embeds: any LangChain embedder, in both colors, in batches, with patience and checked answers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class EmbeddingModel:
                         raise self._gave_up(error, embed) from None
                     time.sleep(wait)
             vectors += _checked(answer, wanted)
-        return self._learnt(embed, _of_one_width(vectors))
+        return self._learned(embed, _of_one_width(vectors))
 
     async def aanswer(self, embed: Embed) -> list[list[float]]:
         """The async twin of `answer`."""
@@ -134,7 +134,7 @@ class EmbeddingModel:
                         raise self._gave_up(error, embed) from None
                     await asyncio.sleep(wait)
             vectors += _checked(answer, wanted)
-        return self._learnt(embed, _of_one_width(vectors))
+        return self._learned(embed, _of_one_width(vectors))
 
     def __repr__(self) -> str:
         """Its name, without keys."""
@@ -166,7 +166,7 @@ class EmbeddingModel:
         found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]
         return [each for each in found if each is not None] if None not in found else None
 
-    def _learnt(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
+    def _learned(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
         if embed.is_query:
             # One assignment, so that threads need no lock: at worst one of them asks once more.
             newest = [*self._questions.items(), *zip(map(_digest, embed.texts), vectors, strict=True)][-REMEMBERED:]

@@ -45,7 +45,7 @@ _STEPS: Final = 3
 _BEYOND: Final = 20
 """How many more messages than twice those of a state are read to align it."""
 
-SUMMARISING: Final = "supabase_memory.summarising"
+SUMMARIZING: Final = "supabase_memory.summarizing"
 """The type of the custom stream event that says that a summary is being made.
 
 Beside `type` and `thread_id` it has `by`: `self`, before this answer, which waits for it; or `worker`, for which no
@@ -297,13 +297,13 @@ class Loader:
         return (await self.guard.arun(self._context(key, run, query), _UNREAD, key) or pack) if made else pack
 
     def _tell(self, key: ConversationKey, pack: ContextPack | None, writer: Callable[[Any], None]) -> None:
-        """Say that a worker summarises the conversation, or is awaited; not where it is done here."""
+        """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
         if pack is not None:
             self.guard.memory.causes.look_at(pack, has_writer=self._is_done_here)
         if pack is None or (pack.due and self._is_done_here):
             return
         if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
-            writer({"type": SUMMARISING, "thread_id": key.thread_id, "by": "worker", "state": pack.work})
+            writer({"type": SUMMARIZING, "thread_id": key.thread_id, "by": "worker", "state": pack.work})
 
     @property
     def _is_done_here(self) -> bool:
@@ -332,7 +332,7 @@ class Loader:
         if pack.due and self._is_done_here:
             # One segment's tries; further segments are made as long as there is time.
             seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
-            yield SUMMARISING, self._summarise(key, pack.due_through), _UNMADE, seconds
+            yield SUMMARIZING, self._summarize(key, pack.due_through), _UNMADE, seconds
         if pack.index_due and query is not None:
             yield INDEXING, index_now(key, query), _UNINDEXED, self.guard.deadline_seconds * 3
 
@@ -369,9 +369,9 @@ class Loader:
             return run
         return replace(run, current=[referring(found.turn, self.budget), *run.current])
 
-    def _summarise(self, key: ConversationKey, least: int | None) -> Flow[Any]:
+    def _summarize(self, key: ConversationKey, least: int | None) -> Flow[Any]:
         name = None if self.guard.model is None else self.guard.model.name
-        return summaries.summarise(
+        return summaries.summarize(
             key,
             self.policy.within(self.budget if self.recall is None else self.budget.beside_recalled),
             model=name,
@@ -410,7 +410,7 @@ def stream_writer() -> Callable[[Any], None]:
 
 def _said(event: str, key: ConversationKey) -> dict[str, Any]:
     """The custom stream event of what is done before the answer."""
-    by = {"by": "self"} if event == SUMMARISING else {}
+    by = {"by": "self"} if event == SUMMARIZING else {}
     return {"type": event, "thread_id": key.thread_id, **by}
 
 

@@ -16,7 +16,7 @@ from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchIte
 
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call, embed
-from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages import sanitizer
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _put(op: PutOp, index: Index | None, redactor: Redactor | None) -> _Put:
             f"A value must be a dictionary, not {type(op.value).__name__}.", hint='Wrap it: {"content": ...}.'
         )
     fields = _checked_fields(op.index)
-    value = redacted_value(sanitiser.encode(dict(op.value)), redactor)
+    value = redacted_value(sanitizer.encode(dict(op.value)), redactor)
     try:
         json.dumps(value)
     except (ValueError, RecursionError):  # Python writes no whole number of more than 4,300 digits
@@ -222,7 +222,7 @@ def _search(op: SearchOp) -> dict[str, Any]:
         "op": "search",
         "prefix": _labels(op.namespace_prefix),
         **({"filter": _node(op.filter, [MOST_CONDITIONS])} if op.filter else {}),
-        **({"query": sanitiser.clean(op.query)} if op.query and not op.query.isspace() else {}),
+        **({"query": sanitizer.clean(op.query)} if op.query and not op.query.isspace() else {}),
         "refresh": bool(op.refresh_ttl),
         **_page(op.limit, op.offset),
     }
@@ -291,7 +291,7 @@ def _fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "namespace": tuple(answer["namespace"]),
         "key": answer["key"],
-        "value": sanitiser.decode(answer["value"]),
+        "value": sanitizer.decode(answer["value"]),
         "created_at": answer["created_at"],
         "updated_at": answer["updated_at"],
     }
@@ -329,7 +329,7 @@ def _labels(namespace: object) -> list[str]:
 
 
 def _check_text(what: str, text: str) -> None:
-    if sanitiser.clean(text) != text:
+    if sanitizer.clean(text) != text:
         raise InvalidInputError(f"{what} holds NUL or half a surrogate pair.", hint="Remove it.")
 
 
@@ -349,13 +349,13 @@ def _node(filter_value: Any, left: list[int], depth: int = 0) -> dict[str, Any]:
                 )
             _check_text("A filter's key", key)
         if any(key.startswith("$") for key in filter_value):
-            return {"all": [[operator, sanitiser.encode(operand)] for operator, operand in filter_value.items()]}
+            return {"all": [[operator, sanitizer.encode(operand)] for operator, operand in filter_value.items()]}
         return {"fields": {key: _node(each, left, depth + 1) for key, each in filter_value.items()}}
     if isinstance(filter_value, (list, tuple)):
         if not any(isinstance(each, (Mapping, list, tuple)) for each in filter_value):
-            return {"list": [sanitiser.encode(each) for each in filter_value]}
+            return {"list": [sanitizer.encode(each) for each in filter_value]}
         return {"items": [_node(each, left, depth + 1) for each in filter_value]}
-    return {"all": [["$eq", sanitiser.encode(filter_value)]]}
+    return {"all": [["$eq", sanitizer.encode(filter_value)]]}
 
 
 def _page(limit: int, offset: int) -> dict[str, int]:
@@ -418,13 +418,13 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if not isinstance(value, dict):
         return value
-    if sanitiser.TAG not in value:
+    if sanitizer.TAG not in value:
         return {key: _plain(each) for key, each in value.items()}
-    meant = sanitiser.decode(value)
+    meant = sanitizer.decode(value)
     if isinstance(meant, (list, tuple, set, frozenset)):
-        return [_plain(sanitiser.encode(each)) for each in meant]
+        return [_plain(sanitizer.encode(each)) for each in meant]
     if isinstance(meant, dict):
-        return {str(key): _plain(sanitiser.encode(each)) for key, each in meant.items()}
+        return {str(key): _plain(sanitizer.encode(each)) for key, each in meant.items()}
     return str(meant)
 
 

@@ -28,7 +28,7 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     TooLargeError,
 )
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.flow import LITTLE, SCHEMA, Ask, Compute, Embed, Flow, Step, call, compute
 from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.messages.redaction.redactor import redactor
@@ -64,7 +64,7 @@ from langchain_supabase_memory.settings import (
     checked,
 )
 from langchain_supabase_memory.summary_model import (
-    Summariser,
+    Summarizer,
     SummaryModel,
     amodel_if_any,
     aselected,
@@ -120,7 +120,7 @@ class Settings(TypedDict, total=False):
     """What every way to make a memory takes beside its address; see `SupabaseMemory`."""
 
     outbox_limit: int
-    model: Summariser | None
+    model: Summarizer | None
     embeddings: Embeddings | EmbeddingModel | str | None
     budget: ContextBudget
     policy: SummaryPolicy
@@ -136,7 +136,7 @@ class Settings(TypedDict, total=False):
 _REFUSALS: Final = (InvalidInputError, TooLargeError)
 """What is refused for what it holds, and will be the next time too."""
 
-_QUOTES: Final = ExtractiveSummariser()
+_QUOTES: Final = ExtractiveSummarizer()
 
 OUTBOX_LIMIT: Final = 1000
 """The most messages of failed writes kept for a retry, over all conversations of a memory."""
@@ -155,13 +155,13 @@ class SupabaseMemory:
         agent_id: The agent where a call names none.
         outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
         model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
-            name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummariser`. With `None`
-            nothing is summarised, and a pack says what it leaves out.
+            name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`. With `None`
+            nothing is summarized, and a pack says what it leaves out.
         embeddings: What finds by meaning: any LangChain embedder, or its name, such as
             `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or where it
             fails, what was said is found by its words.
         budget: The budget of a context pack where a call gives none.
-        policy: When and how older messages are summarised, where a call does not say.
+        policy: When and how older messages are summarized, where a call does not say.
         board_policy: When and how boards are revised.
         chunking: How what was said becomes chunks that can be recalled.
         recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
@@ -191,7 +191,7 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         outbox_limit: int = OUTBOX_LIMIT,
-        model: Summariser | None = _QUOTES,
+        model: Summarizer | None = _QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
@@ -277,7 +277,7 @@ class SupabaseMemory:
     ) -> SupabaseMemory:
         """A memory over a `supabase` client of yours, which is never closed. Arguments and errors as for `from_url`.
 
-        A sync client serves the sync methods and an async client the async ones; the other colour is opened from the
+        A sync client serves the sync methods and an async client the async ones; the other color is opened from the
         client's url and key when it is needed.
         """
         known("SupabaseMemory.from_client", settings, Settings.__annotations__, ConfigurationError)
@@ -732,7 +732,7 @@ class SupabaseMemory:
         agent_id: str | None = None,
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | Inherited | None = INHERITED,
+        model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
         query: str | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
@@ -779,7 +779,7 @@ class SupabaseMemory:
         agent_id: str | None = None,
         budget: ContextBudget | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | Inherited | None = INHERITED,
+        model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
         query: str | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
@@ -791,16 +791,16 @@ class SupabaseMemory:
         found = self._recalling(turn, query, recall, asked)
         return await self.arun(self._context(turn, key, budget, policy, writer, retention, found), model=writer)
 
-    def summarise(
+    def summarize(
         self,
         *,
         thread_id: str,
         user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> SummaryResult:
-        """Summarise now what is beyond what the policy keeps verbatim, whether it is due or not.
+        """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
 
         Args:
             thread_id: The conversation's thread.
@@ -817,23 +817,23 @@ class SupabaseMemory:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         asked = selected(model, self.model)
-        flow = summaries.summarise(
+        flow = summaries.summarize(
             self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
         return self.run(flow, model=asked)
 
-    async def asummarise(
+    async def asummarize(
         self,
         *,
         thread_id: str,
         user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> SummaryResult:
-        """The async twin of `summarise`."""
+        """The async twin of `summarize`."""
         asked = await aselected(model, self.model)
-        flow = summaries.summarise(
+        flow = summaries.summarize(
             self.key(thread_id, user_id, agent_id), self.within(policy), model=asked.name, patient=False
         )
         return await self.arun(flow, model=asked)
@@ -845,9 +845,9 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> CompleteSummary:
-        """Summarise a whole conversation of any length, level by level, with its vector, topics and key facts.
+        """Summarize a whole conversation of any length, level by level, with its vector, topics and key facts.
 
         The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
         conversation that went on only the last branch is written anew. See `complete_summary.complete_summary`.
@@ -876,7 +876,7 @@ class SupabaseMemory:
         user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> CompleteSummary:
         """The async twin of `complete_summary`."""
         asked = await aselected(model, self.model)
@@ -917,7 +917,7 @@ class SupabaseMemory:
         agent_id: str | None = None,
         priority: int | None = None,
     ) -> bool:
-        """Ask a worker to summarise a conversation now, whether it is due or not. See `work.request`."""
+        """Ask a worker to summarize a conversation now, whether it is due or not. See `work.request`."""
         return self.run(work.request(self.key(thread_id, user_id, agent_id), priority=priority))
 
     async def arequest_summary(
@@ -992,14 +992,14 @@ class SupabaseMemory:
         """The async twin of `revive`."""
         return await self.arun(work.revive(self._whose(user_id), agent_id=agent_id, thread_id=thread_id))
 
-    def summarise_due(
+    def summarize_due(
         self,
         *,
         user_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> dict[ConversationKey, SummaryResult]:
-        """Summarise every conversation of which more is not yet summarised than the policy allows.
+        """Summarize every conversation of which more is not yet summarized than the policy allows.
 
         Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
         once: one of them wins each segment, the others change nothing.
@@ -1019,20 +1019,20 @@ class SupabaseMemory:
         asked = selected(model, self.model)
         within = self.within(policy)
         keys = self.run(summaries.due(within, user_id=self._whose(user_id)))
-        return {key: self.run(_summarised(key, within, asked.name), model=asked) for key in keys}
+        return {key: self.run(_summarized(key, within, asked.name), model=asked) for key in keys}
 
-    async def asummarise_due(
+    async def asummarize_due(
         self,
         *,
         user_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> dict[ConversationKey, SummaryResult]:
-        """The async twin of `summarise_due`."""
+        """The async twin of `summarize_due`."""
         asked = await aselected(model, self.model)
         within = self.within(policy)
         keys = await self.arun(summaries.due(within, user_id=self._whose(user_id)))
-        return {key: await self.arun(_summarised(key, within, asked.name), model=asked) for key in keys}
+        return {key: await self.arun(_summarized(key, within, asked.name), model=asked) for key in keys}
 
     def summaries(
         self, *, thread_id: str, user_id: str | None = None, agent_id: str | None = None, last: int | None = None
@@ -1171,7 +1171,7 @@ class SupabaseMemory:
             user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
             agent_id: Only with this agent. In a conversation the memory's by default, else all.
             asked: `limit` or `characters`, `time_range`, `time_zone`, `types`, `min_importance`, `min_similarity`,
-                `neighbours`, `segment`, `fusion`, `weights`, `exact_below`; see `recall.question.Question`.
+                `neighbors`, `segment`, `fusion`, `weights`, `exact_below`; see `recall.question.Question`.
 
         Returns:
             The chunks, the best first, and how they were found.
@@ -1555,8 +1555,8 @@ def _turn(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[Bas
     return turn
 
 
-def _summarised(key: ConversationKey, policy: SummaryPolicy, model: str) -> Flow[SummaryResult]:
-    flow = summaries.summarise(key, policy, model=model)
+def _summarized(key: ConversationKey, policy: SummaryPolicy, model: str) -> Flow[SummaryResult]:
+    flow = summaries.summarize(key, policy, model=model)
     return conversations.alone(key, flow, lambda word: SummaryResult(-1, failed=word))
 
 

@@ -12,7 +12,7 @@ from langchain_supabase_memory.branch import Record
 from langchain_supabase_memory.checks import of_type, truth
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.graph import (
-    SUMMARISING,
+    SUMMARIZING,
     Loader,
     Thread,
     recall_scope,
@@ -26,7 +26,7 @@ from langchain_supabase_memory.memory import opened
 from langchain_supabase_memory.parallel import Staged
 from langchain_supabase_memory.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
-from langchain_supabase_memory.summary_model import Summariser, model_if_any
+from langchain_supabase_memory.summary_model import Summarizer, model_if_any
 
 try:
     from typing import NotRequired
@@ -85,7 +85,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     Args:
         memory: Where the conversation is.
         budget: The most that a prompt may hold of the conversation; the memory's by default.
-        policy: When and how older messages are summarised; the memory's by default.
+        policy: When and how older messages are summarized; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
             nothing. The memory's by default.
@@ -97,7 +97,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             does; by default the run's `project_id`, if it has one.
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once.
         commands: Whether a user's message that is just `/summarize` (or `/summarise`) is answered by the memory: it
-            summarises now, and says what the board holds. Neither the command nor the answer is stored.
+            summarizes now, and says what the board holds. Neither the command nor the answer is stored.
         trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
             its beginning were not removed.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
@@ -124,7 +124,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         policy: SummaryPolicy | None = None,
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
-        model: Summariser | Inherited | None = INHERITED,
+        model: Summarizer | Inherited | None = INHERITED,
         user_id: str | None = None,
         agent_id: str | None = None,
         project_id: str | None = None,
@@ -162,9 +162,9 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         asked = spoken.command(run.said) if self._commands else None
         if asked is None:
             return None
-        key, task, seconds = self._summarising(runtime)
+        key, task, seconds = self._summarizing(runtime)
         stored = self._store(replace(run, current=[]), key)
-        text = self._guard.run(self._summarised(key), task, key, seconds=seconds)
+        text = self._guard.run(self._summarized(key), task, key, seconds=seconds)
         return {**(stored or {}), **self._told(asked, text)}
 
     @hook_config(can_jump_to=["end"])
@@ -174,9 +174,9 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         asked = spoken.command(run.said) if self._commands else None
         if asked is None:
             return None
-        key, task, seconds = self._summarising(runtime)
+        key, task, seconds = self._summarizing(runtime)
         stored = await self._astore(replace(run, current=[]), key)
-        text = await self._guard.arun(self._summarised(key), task, key, seconds=seconds)
+        text = await self._guard.arun(self._summarized(key), task, key, seconds=seconds)
         return {**(stored or {}), **self._told(asked, text)}
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -272,18 +272,18 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         is_same = len(run.messages) == len(state.messages) and all(map(is_, run.messages, state.messages))
         return replace(run, origin=state, lineage=state.lineage if is_same else run.lineage)
 
-    def _summarising(self, runtime: Any) -> tuple[ConversationKey, Task, float]:
+    def _summarizing(self, runtime: Any) -> tuple[ConversationKey, Task, float]:
         key = self._key(runtime)
-        runtime.stream_writer({"type": SUMMARISING, "thread_id": key.thread_id})
+        runtime.stream_writer({"type": SUMMARIZING, "thread_id": key.thread_id})
         # As long as several segments and a revision may take: somebody waits for just this.
         policy, board = self._loader.policy, self._memory.board_policy
         seconds = 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
-        return key, _UNSUMMARISED, self._guard.deadline_seconds + seconds
+        return key, _UNSUMMARIZED, self._guard.deadline_seconds + seconds
 
-    def _summarised(self, key: ConversationKey) -> Flow[str]:
+    def _summarized(self, key: ConversationKey) -> Flow[str]:
         name = None if self._guard.model is None else self._guard.model.name
         policy = self._loader.policy.within(self._loader.budget)
-        return spoken.summarised(key, policy, self._memory.board_policy, model=name)
+        return spoken.summarized(key, policy, self._memory.board_policy, model=name)
 
     def _told(self, asked: HumanMessage, text: str | None) -> dict[str, Any]:
         return {"messages": spoken.answer(asked, text or spoken.UNREACHED), "jump_to": "end"}
@@ -331,7 +331,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
 
 _STORED: Final = "supabase_memory_stored"
-_UNSUMMARISED: Final = Task("A summary that was asked for could not be made; nothing is lost")
+_UNSUMMARIZED: Final = Task("A summary that was asked for could not be made; nothing is lost")
 
 
 def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> ModelResponse[Any]:

@@ -231,7 +231,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class SummaryResult:
-    """What a summarisation did.
+    """What a summarization did.
 
     Attributes:
         through_sequence: The last message that is covered now; -1 if none.
@@ -240,7 +240,7 @@ class SummaryResult:
         failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`,
             `called a tool`; `None` if it did not.
         waiting: Whether nothing was tried because an earlier failure asks for patience.
-        overtaken: Whether another summariser was faster, or a message was edited or forgotten meanwhile.
+        overtaken: Whether another summarizer was faster, or a message was edited or forgotten meanwhile.
         tokens: The approximate tokens of each summary that was written.
         quality: The poorest of them, from 0 to 1 (see `quality.quality`); `None` if none was.
         opted_out: Whether nothing was done because the conversation is not to be remembered.
@@ -363,10 +363,10 @@ class Coverage:
         raise KeyError(sequence)
 
     def _repr_html_(self) -> str:
-        colours = {"verbatim": "#3ecf8e", "segment": "#9bd7bd", "omitted": "#e5484d"}
+        colors = {"verbatim": "#3ecf8e", "segment": "#9bd7bd", "omitted": "#e5484d"}
         strip = "".join(
             f'<div title="{line}" style="flex:{each.to_sequence - each.from_sequence + 1};'
-            f'background:{colours.get(each.state, "#bbb")};border-right:1px solid white"></div>'
+            f'background:{colors.get(each.state, "#bbb")};border-right:1px solid white"></div>'
             for each, line in zip(self.ranges, str(self).splitlines(), strict=True)
         )
         return f'<div style="display:flex;height:1.2em;max-width:50em">{strip}</div><pre>{self}</pre>'
@@ -411,7 +411,7 @@ class Chunk:
         id: Its uuid, as a string: the same for the same words at the same place.
         thread_id: The conversation's thread.
         agent_id: The conversation's agent.
-        place: Which unit of the conversation it is of; neighbours are next to one another.
+        place: Which unit of the conversation it is of; neighbors are next to one another.
         part: Which part of that unit, from 1.
         from_sequence: The first message it is made of.
         to_sequence: The last.

@@ -1,4 +1,4 @@
-"""Nodes for a LangGraph graph, each a public `Runnable` in both colours.
+"""Nodes for a LangGraph graph, each a public `Runnable` in both colors.
 
 ```
 START → SupabaseSummarizationNode → your model → SaveTurnNode → END
@@ -31,7 +31,7 @@ from langchain_supabase_memory.messages import codec
 from langchain_supabase_memory.parallel import Staged
 from langchain_supabase_memory.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
-from langchain_supabase_memory.summary_model import Summariser, model_if_any, selected
+from langchain_supabase_memory.summary_model import Summarizer, model_if_any, selected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ REMOVE_ALL: Final = "__remove_all__"
 """LangGraph's id for removing all messages; written out, so that `langgraph` is not imported for it."""
 
 _TRIES: Final = 5
-"""How often a summary is made again because another summariser was faster, or a message changed meanwhile."""
+"""How often a summary is made again because another summarizer was faster, or a message changed meanwhile."""
 
 
 class _Settings(TypedDict, total=False):
@@ -59,7 +59,7 @@ class _Settings(TypedDict, total=False):
     input_messages_key: str
     on_error: OnError
     deadline_seconds: float
-    model: Summariser | None
+    model: Summarizer | None
     name: str | None
     trims: bool
 
@@ -99,7 +99,7 @@ class _Node(Runnable[Any, dict[str, Any]]):
         input_messages_key: str = "messages",
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
-        model: Summariser | Inherited | None = INHERITED,
+        model: Summarizer | Inherited | None = INHERITED,
         name: str | None = None,
         trims: bool = False,
     ) -> None:
@@ -320,7 +320,7 @@ class SupabaseSummarizer(Runnable[Any, str]):
         user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
-        model: Summariser | None = None,
+        model: Summarizer | None = None,
     ) -> None:
         self._memory = opened(memory)
         checked(policy=policy)
@@ -332,7 +332,7 @@ class SupabaseSummarizer(Runnable[Any, str]):
         """The summary of these messages and all before them.
 
         Args:
-            input: The messages to summarise.
+            input: The messages to summarize.
             config: The run's configuration.
 
         Raises:
@@ -355,7 +355,7 @@ class SupabaseSummarizer(Runnable[Any, str]):
         stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory.redactor)
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
         for _ in range(_TRIES if until is not None else 0):
-            made = yield from summaries.summarise(key, self._policy, model=self._model.name, until=until, patient=False)
+            made = yield from summaries.summarize(key, self._policy, model=self._model.name, until=until, patient=False)
             if made.failed is not None:
                 raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")
             if not made.overtaken:

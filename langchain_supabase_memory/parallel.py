@@ -213,7 +213,7 @@ class Staged:
         stage = stage_of(answer)
         if stage is None:
             return self._unknown(key, f"no stage but a {type(answer).__name__}")
-        return self._learnt(key, stage)
+        return self._learned(key, stage)
 
     def _held(self, key: ConversationKey) -> Stage | None:
         """What the database said a moment ago; who is meant must be known, for a token's subject may change."""
@@ -240,9 +240,9 @@ class Staged:
 
     def _of(self, key: ConversationKey, document: Mapping[str, Any] | None) -> Stage:
         stage = self._rollout.stage if document is None else stage_in(document, key.user_id)
-        return self._learnt(key, stage) if stage is not None else self._unknown(key, "a stage of another release")
+        return self._learned(key, stage) if stage is not None else self._unknown(key, "a stage of another release")
 
-    def _learnt(self, key: ConversationKey, stage: Stage) -> Stage:
+    def _learned(self, key: ConversationKey, stage: Stage) -> Stage:
         self._known.pop((key.user_id, key.agent_id), None)  # so that it becomes the newest
         self._known[key.user_id, key.agent_id] = stage
         while len(self._known) > _MOST_KNOWN:
@@ -265,7 +265,7 @@ class Staged:
     # The two contexts
 
     def _cut_over(self, most: int, failures: list[str]) -> Loader:
-        """The loader of a stage with at most so many recent messages; summarising keeps up with that."""
+        """The loader of a stage with at most so many recent messages; summarizing keeps up with that."""
         budget = self._loader.budget
         fewest = most if budget.max_messages is None else min(most, budget.max_messages)
         guard = self._guard.heard(lambda error: failures.append(type(error).__name__), raises=True)

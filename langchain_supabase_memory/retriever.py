@@ -36,7 +36,7 @@ _FILTERS: Final = (
     "types",
     "min_importance",
     "min_similarity",
-    "neighbours",
+    "neighbors",
     "segment",
     "fusion",
     "weights",
@@ -70,7 +70,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
     `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`, `speaker`, `type`,
-    `importance`, `said_at` and `segment`. With `neighbours` or `segment` the words around it come in `page_content`, a
+    `importance`, `said_at` and `segment`. With `neighbors` or `segment` the words around it come in `page_content`, a
     line for each with who says it; then the range and the ids are those of all of them.
 
     Attributes:
@@ -87,7 +87,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         types: Only `dialogue`, `action`, `fact`, `question` or `answer`.
         min_importance: Only what matters at least so much, 0 to 1.
         min_similarity: Only what is at least so near to the question, -1 to 1.
-        neighbours: How many units before and after come with each.
+        neighbors: How many units before and after come with each.
         segment: Whether the whole stretch of talk comes with each.
         fusion: How words and meaning become one ranking: `score` or `rrf`.
         weights: What each part of the score counts.
@@ -110,7 +110,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     types: Any = None
     min_importance: float | None = None
     min_similarity: float | None = None
-    neighbours: int = 0
+    neighbors: int = 0
     segment: bool = False
     fusion: str = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS

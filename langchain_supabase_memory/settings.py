@@ -128,23 +128,23 @@ DEFAULT_CHARACTERS = 12_000
 
 @dataclass(frozen=True)
 class SummaryPolicy:
-    """When older messages are summarised, how much is kept verbatim, how long a summary may be.
+    """When older messages are summarized, how much is kept verbatim, how long a summary may be.
 
     A conversation is due as soon as one of `characters`, `tokens` and `messages` is exceeded by what is not yet
-    summarised. Where none of them is given they follow from the budget: due at three quarters of what it has for
+    summarized. Where none of them is given they follow from the budget: due at three quarters of what it has for
     recent messages, and half of that is kept, so that a pack holds everything that no summary covers.
 
     Attributes:
         characters: Due beyond so many characters.
         tokens: Due beyond so many approximate tokens.
         messages: Due beyond so many messages.
-        keep_characters: About so many of the newest characters are not summarised.
-        keep_messages: No more than so many of the newest messages are not summarised. Of the two the smaller part is
+        keep_characters: About so many of the newest characters are not summarized.
+        keep_messages: No more than so many of the newest messages are not summarized. Of the two the smaller part is
             kept; the newest block is always kept.
         max_characters: The most characters of a summary; by default a quarter of the budget, and no more than 2,000
             (about 500 tokens).
         mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
-            scheduled task calls `summarise_due`.
+            scheduled task calls `summarize_due`.
         input_characters: About the most characters of messages in one call of the model; longer ranges take several.
             After a failure the next try takes half as many, for they may have been more than the model takes.
         inline_segments: The most segments that are made before one answer; the rest waits for the next.
@@ -154,7 +154,7 @@ class SummaryPolicy:
         min_quality: A summary that holds less of the names, numbers, dates and open questions of its source than this,
             from 0 to 1, is poor: an alert is given, and more stays verbatim. `None` turns that off. See
             `quality.quality` for the measurements behind the default.
-        keep_when_poor: About so many of the newest characters are not summarised after a poor summary; by default
+        keep_when_poor: About so many of the newest characters are not summarized after a poor summary; by default
             half way between what is kept and when it is due.
 
     Raises:
@@ -196,7 +196,7 @@ class SummaryPolicy:
             characters = max(1, room * 3 // 4)
         most = budget.max_messages
         if most is not None:
-            # What is beyond max_messages is not shown, so it is summarised, whatever else makes it due.
+            # What is beyond max_messages is not shown, so it is summarized, whatever else makes it due.
             messages = most if messages is None else min(messages, most)
         keep_characters, keep_messages = self.keep_characters, self.keep_messages
         if keep_characters is None and keep_messages is None:
@@ -294,7 +294,7 @@ class ChunkPolicy:
     Attributes:
         max_tokens: The most tokens of one chunk; a longer message becomes several, cut at sentences.
         max_segment_tokens: The most tokens of a segment, the stretch of talk that chunks belong to.
-        pause: How long nothing is said where one sitting ends and another begins. Neighbours across it are none.
+        pause: How long nothing is said where one sitting ends and another begins. Neighbors across it are none.
         max_age: How long a chunk is found, from when it was indexed; by default as long as its messages are kept.
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
             found out from its stop words, and `simple` where none fits.

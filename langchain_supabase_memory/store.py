@@ -183,7 +183,7 @@ class SupabaseStore(BaseStore):
         Args:
             namespace: At least one label.
             key: Its name there.
-            value: A dictionary of anything; see `messages.sanitiser` for what does not come back as it went in.
+            value: A dictionary of anything; see `messages.sanitizer` for what does not come back as it went in.
             index: Which paths of the value to find it by: `None` for the store's own, `False` for none.
             ttl: How long it lives, in minutes; `None` for ever; by default what the store's `ttl` says.
 

@@ -1,4 +1,4 @@
-"""The model that writes summaries: any LangChain chat model, runnable or function, in both colours."""
+"""The model that writes summaries: any LangChain chat model, runnable or function, in both colors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Writer(Protocol):
         ...
 
 
-Summariser: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | Writer | str"
+Summarizer: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | Writer | str"
 """A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `Writer`.
 
 Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
@@ -72,7 +72,7 @@ class SummaryModel:
         MissingDependencyError: A package that a model by its name needs is not installed.
     """
 
-    def __init__(self, model: Summariser) -> None:
+    def __init__(self, model: Summarizer) -> None:
         if isinstance(model, str):
             model = chat_model(model)
         self._writer = None if isinstance(model, Runnable) else getattr(model, "write", None)
@@ -156,7 +156,7 @@ class SummaryModel:
             self._is_structured = self._is_structured and _UNSTRUCTURED.search(str(error)) is None
 
 
-def model_if_any(model: Summariser | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
+def model_if_any(model: Summarizer | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
     """What a call was given as its model, or the memory's where it was given nothing; `None` for no model at all.
 
     Raises:
@@ -167,7 +167,7 @@ def model_if_any(model: Summariser | Inherited | None, default: SummaryModel | N
     return None if model is None else SummaryModel(model)
 
 
-async def amodel_if_any(model: Summariser | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
+async def amodel_if_any(model: Summarizer | Inherited | None, default: SummaryModel | None) -> SummaryModel | None:
     """The async twin of `model_if_any`; see `aselected`."""
     return await aselected(model, None) if isinstance(model, str) else model_if_any(model, default)
 
@@ -187,7 +187,7 @@ def chosen(model: SummaryModel | None, default: SummaryModel | None) -> SummaryM
     return found
 
 
-def selected(model: Summariser | None, default: SummaryModel | None) -> SummaryModel:
+def selected(model: Summarizer | None, default: SummaryModel | None) -> SummaryModel:
     """What a call was given as its model, or the memory's.
 
     Raises:
@@ -196,7 +196,7 @@ def selected(model: Summariser | None, default: SummaryModel | None) -> SummaryM
     return chosen(None if model is None else SummaryModel(model), default)
 
 
-async def aselected(model: Summariser | None, default: SummaryModel | None) -> SummaryModel:
+async def aselected(model: Summarizer | None, default: SummaryModel | None) -> SummaryModel:
     """The async twin of `selected`: to make a model by its name takes imports, which would block the event loop."""
     return await in_thread(partial(selected, model, default)) if isinstance(model, str) else selected(model, default)
 

@@ -34,7 +34,7 @@ class Lease:
         attempts: The how-manyth try it is, from 1.
         waited_seconds: How long it was due before it was taken, in seconds.
         position: Where the conversation stood when it was taken.
-        requested: Whether somebody asked for it to be summarised now.
+        requested: Whether somebody asked for it to be summarized now.
         drafts: Answers of a model that an earlier try left, by the digest of the question.
         left_out: The duties that wait after a failure, or were given up, and are not due now.
     """
@@ -79,7 +79,7 @@ class ConversationStatus:
         state: What is going on.
         messages: How many messages are stored.
         next_sequence: The number that the next message will have.
-        summarised_through: The last message that a summary covers; -1 if none.
+        summarized_through: The last message that a summary covers; -1 if none.
         indexed_through: The last message that is indexed.
         board_through: The last message that the board has taken in.
         board_version: How often the board was changed.
@@ -99,7 +99,7 @@ class ConversationStatus:
     state: WorkState
     messages: int
     next_sequence: int
-    summarised_through: int
+    summarized_through: int
     indexed_through: int
     board_through: int
     board_version: int
@@ -330,7 +330,7 @@ def revive(user_id: str | None, *, agent_id: str | None = None, thread_id: str |
 
 
 def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
-    """Ask for a conversation to be summarised by a worker now.
+    """Ask for a conversation to be summarized by a worker now.
 
     Args:
         key: The conversation.
@@ -409,7 +409,7 @@ def rederive(
     """Mark every conversation that is behind and not marked: written by hand, from a dump, before a new policy.
 
     Args:
-        summary: When summarising is due, with every number given; `None` if that does not matter.
+        summary: When summarizing is due, with every number given; `None` if that does not matter.
         board: When revising the board is due; `None` if that does not matter.
         index: Whether it matters that something is not indexed.
         vectors: Whether it matters that chunks lack a vector.
@@ -449,7 +449,7 @@ def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:
 
 
 def _status(key: ConversationKey, row: Mapping[str, Any]) -> ConversationStatus:
-    same = ("state", "next_sequence", "summarised_through", "indexed_through", "board_through", "board_version")
+    same = ("state", "next_sequence", "summarized_through", "indexed_through", "board_through", "board_version")
     return ConversationStatus(
         key=key,
         messages=row["message_count"],

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, ask, compute
-from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages import sanitizer
 from langchain_supabase_memory.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def answered(
         except Exception as error:  # whatever a model, a provider or a network raises
             reason = type(error).__name__
             continue
-        text = sanitiser.clean(str(answer.text)).strip()
+        text = sanitizer.clean(str(answer.text)).strip()
         reason = _defect(answer, text) or ""
         if not reason:
             found = yield from compute(partial(read, text), len(text))

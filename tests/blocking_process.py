@@ -305,8 +305,8 @@ for _name, _call in {
     "aturn": lambda memory: memory.aturn(1, **THREAD),
     "aresolve": lambda memory: memory.aresolve(POINTING, **THREAD),
     "acontext": lambda memory: memory.acontext(POINTING, **THREAD, query=POINTING),
-    "asummarise": lambda memory: memory.asummarise(**THREAD),
-    "asummarise_due": lambda memory: memory.asummarise_due(),
+    "asummarize": lambda memory: memory.asummarize(**THREAD),
+    "asummarize_due": lambda memory: memory.asummarize_due(),
     "acomplete_summary": lambda memory: memory.acomplete_summary(**THREAD),
     "asummaries": lambda memory: memory.asummaries(**THREAD),
     "aboard": lambda memory: memory.aboard(**THREAD),
@@ -347,7 +347,7 @@ async def controls(place: Place) -> None:
     async with place.memory() as memory:
         await memory.aappend(conversation(), thread_id="controls")
         await memory.aindex(thread_id="controls")
-        await memory.asummarise(thread_id="controls")
+        await memory.asummarize(thread_id="controls")
         chunk = (await memory.achunks(thread_id="controls"))[0]
         await memory.controls.arate(chunk, by="ana", useful=True, thread_id="controls")
         await memory.controls.aedit_summary(1, "By hand.", thread_id="controls", by="ana")
@@ -695,7 +695,7 @@ async def prepare(place: Place) -> None:
     """What the uses find there."""
     async with place.memory() as memory:
         await memory.aappend(conversation(), **THREAD)
-        await memory.asummarise(**THREAD)
+        await memory.asummarize(**THREAD)
         await memory.aindex(**THREAD)
         await memory.boards.arevise(**THREAD)
         await memory.aappend(conversation(), **THREAD)

@@ -1,4 +1,4 @@
-"""What all tests share: one Postgres, one PostgREST in front of it, and the two doors in both colours.
+"""What all tests share: one Postgres, one PostgREST in front of it, and the two doors in both colors.
 
 A part that is missing is an error with a message, never a skip.
 """
@@ -138,22 +138,22 @@ def user_id() -> str:
 
 @dataclass(frozen=True)
 class Door:
-    """One transport in one colour. `await door(memory.append, …)` calls the verb or its async twin.
+    """One transport in one color. `await door(memory.append, …)` calls the verb or its async twin.
 
     Attributes:
         kind: `data_api` or `direct`.
-        colour: `sync` or `async`.
+        color: `sync` or `async`.
         service: A memory with a server's rights.
         as_token: A memory for the bearer of a signed token.
     """
 
     kind: str
-    colour: str
+    color: str
     service: SupabaseMemory
     as_token: Callable[[str], SupabaseMemory]
 
     async def __call__(self, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        if self.colour == "sync":
+        if self.color == "sync":
             return verb(*arguments, **named)
         owner = verb.__self__  # type: ignore[attr-defined]
         return await getattr(owner, "a" + verb.__name__)(*arguments, **named)
@@ -163,13 +163,13 @@ class Door:
 async def door(request: pytest.FixtureRequest, data_api: DataApi, conn_string: str) -> AsyncIterator[Door]:
     """Each of the four ways in, without a writer and without recall, unless a test says so."""
     without: Any = {"model": None, "recall": None}
-    kind, colour = request.param.split("-")
+    kind, color = request.param.split("-")
     if kind == "data_api":
         service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", **without)
         anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", **without)
-        yield Door(kind, colour, service, anonymous.as_user)
+        yield Door(kind, color, service, anonymous.as_user)
         await anonymous.aclose()
     else:
         service = SupabaseMemory.from_conn_string(conn_string, **without)
-        yield Door(kind, colour, service, lambda access_token: service.as_user(verified(access_token)))
+        yield Door(kind, color, service, lambda access_token: service.as_user(verified(access_token)))
     await service.aclose()

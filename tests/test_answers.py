@@ -59,7 +59,7 @@ QUICK = RetryPolicy(attempts=2, wait_seconds=0.005, longest_wait_seconds=0.01, d
 PATIENT = BreakerPolicy(failures=100_000)
 """Never opens: what a lie is taken for is looked at, and not what comes of many."""
 ANSWER = '{"summary": "What was said."}'
-COLOURS = pytest.mark.parametrize("colour", ["sync", "async"])
+COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
 HTML = f"<!doctype html><title>{SECRET}</title><p>Please log in".encode()
 PAGE = {"Content-Type": "text/html"}
@@ -149,9 +149,9 @@ async def through(proxy: Proxy, user_id: str) -> AsyncIterator[Callable[..., Sup
         await memory.aclose()
 
 
-async def done(colour: str, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+async def done(color: str, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Call a verb, or its async twin."""
-    if colour == "sync":
+    if color == "sync":
         return verb(*arguments, **named)
     return await getattr(verb.__self__, "a" + verb.__name__)(*arguments, **named)  # type: ignore[attr-defined]
 
@@ -168,32 +168,32 @@ def texts(memory: SupabaseMemory, thread_id: str) -> list[str]:
 # --- What each is taken for
 
 
-@COLOURS
-async def test_what_is_no_answer_or_an_outage_is_tried_again(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_what_is_no_answer_or_an_outage_is_tried_again(through: Any, proxy: Proxy, color: str) -> None:
     memory = through()
     for number, lie in enumerate([*NO_ANSWERS, *NOTHING, *OUTAGES]):
         thread = f"{lie.name} {number}"
         proxy.tells(lie)
-        result = await done(colour, memory.append, [HumanMessage("once", id="m")], thread_id=thread)
+        result = await done(color, memory.append, [HumanMessage("once", id="m")], thread_id=thread)
         assert result.sequences == [0], lie
         assert [name for _, name in proxy.requests] == [lie.name, "truth"], lie
         assert memory.count(thread_id=thread) == 1, lie
         proxy.tells(lie, lie)
         with pytest.raises(UnavailableError) as caught:
-            await done(colour, memory.count, thread_id=thread)
+            await done(color, memory.count, thread_id=thread)
         assert [name for _, name in proxy.requests] == [lie.name] * 2, lie
         assert_silent(caught.value)
         assert "in time" not in str(caught.value), lie  # none of them is a timeout
         assert caught.value.hint
 
 
-@COLOURS
-async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, color: str) -> None:
     memory = through()
     for lie, expected, words in ERRORS:
         proxy.tells(lie)
         with pytest.raises(SupabaseMemoryError) as caught:
-            await done(colour, memory.count, thread_id="t")
+            await done(color, memory.count, thread_id="t")
         assert type(caught.value) is expected, lie
         assert re.search(words, str(caught.value)), str(caught.value)
         asked = [name for _, name in proxy.requests]
@@ -202,37 +202,37 @@ async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, colo
         assert_silent(caught.value)
 
 
-@COLOURS
-async def test_what_takes_too_long_says_so(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_what_takes_too_long_says_so(through: Any, proxy: Proxy, color: str) -> None:
     memory = through(retry=NO_RETRY)
     memory.transport.inner._clients._timeout = 0.1
     proxy.tells(Lie("slow", delay_seconds=0.3))
     with pytest.raises(UnavailableError, match=r"did not answer in time \(ReadTimeout\)"):
-        await done(colour, memory.count, thread_id="t")
+        await done(color, memory.count, thread_id="t")
 
 
-@COLOURS
-async def test_a_true_answer_under_a_wrong_label_is_one(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_a_true_answer_under_a_wrong_label_is_one(through: Any, proxy: Proxy, color: str) -> None:
     memory = through()
-    proxy.tells(Lie("labelled wrongly", 200, PAGE), Lie("with a mark", body=lambda body: b"\xef\xbb\xbf" + body))
-    assert await done(colour, memory.count, thread_id="t") == 0
-    assert await done(colour, memory.count, thread_id="t") == 0
+    proxy.tells(Lie("labeled wrongly", 200, PAGE), Lie("with a mark", body=lambda body: b"\xef\xbb\xbf" + body))
+    assert await done(color, memory.count, thread_id="t") == 0
+    assert await done(color, memory.count, thread_id="t") == 0
     assert len(proxy.requests) == 2
 
 
-@COLOURS
-async def test_what_a_server_asks_to_wait_is_waited(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_what_a_server_asks_to_wait_is_waited(through: Any, proxy: Proxy, color: str) -> None:
     memory = through()
     for status in (429, 503):
         proxy.tells(page(status, **{"Retry-After": "1"}))
         begun = time.monotonic()
-        assert await done(colour, memory.count, thread_id="t") == 0
+        assert await done(color, memory.count, thread_id="t") == 0
         assert 1 <= time.monotonic() - begun < 4
     # Longer than the deadline: it is told at once, with the time.
     proxy.tells(page(429, **{"Retry-After": "77"}))
     begun = time.monotonic()
     with pytest.raises(UnavailableError, match="too many requests") as caught:
-        await done(colour, memory.count, thread_id="t")
+        await done(color, memory.count, thread_id="t")
     assert time.monotonic() - begun < 1
     assert (caught.value.retry_after_seconds, len(proxy.requests)) == (77, 1)
 
@@ -249,16 +249,16 @@ def test_retry_after_is_seconds_or_a_date() -> None:
         assert retry_after_seconds(nothing) is None
 
 
-@COLOURS
+@COLORS
 async def test_only_what_says_that_the_database_is_away_opens_the_circuit(
-    through: Any, proxy: Proxy, colour: str
+    through: Any, proxy: Proxy, color: str
 ) -> None:
     neutral = {"429 page", "deep", "a long number"}
     for lie in EVERY:
         memory = through(retry=NO_RETRY, breaker=BreakerPolicy(failures=1))
         proxy.tells(lie)
         with pytest.raises(SupabaseMemoryError):
-            await done(colour, memory.count, thread_id="t")
+            await done(color, memory.count, thread_id="t")
         is_away = lie.name not in neutral and lie not in [each for each, _, _ in ERRORS]
         assert memory.health().state == ("open" if is_away else "closed"), lie
 
@@ -315,8 +315,8 @@ def direct(cluster: Cluster) -> Iterator[tuple[psycopg.Connection[Any], Postgres
     transport.close()
 
 
-@COLOURS
-async def test_a_direct_connection_takes_nothing_for_an_answer_either(direct: Any, colour: str) -> None:
+@COLORS
+async def test_a_direct_connection_takes_nothing_for_an_answer_either(direct: Any, color: str) -> None:
     connection, transport = direct
     connection.execute("drop function public.memory_schema()")
     connection.execute("create table calls (one int)")
@@ -327,7 +327,7 @@ async def test_a_direct_connection_takes_nothing_for_an_answer_either(direct: An
             f" $$begin raise log 'asked'; {body} end$$".encode()
         )
         try:
-            return await done(colour, transport.perform, Call("memory_schema"))
+            return await done(color, transport.perform, Call("memory_schema"))
         finally:
             connection.execute("drop function public.memory_schema()")
             await transport.aclose()
@@ -392,9 +392,9 @@ def turn(name: str) -> list[Any]:
     return [HumanMessage(f"q {name}"), AIMessage(f"a {name}")]
 
 
-@COLOURS
+@COLORS
 async def test_a_history_keeps_the_turn_whatever_is_raised(
-    through: Any, proxy: Proxy, colour: str, caplog: pytest.LogCaptureFixture
+    through: Any, proxy: Proxy, color: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = through()
     for lie in EVERY:
@@ -402,22 +402,22 @@ async def test_a_history_keeps_the_turn_whatever_is_raised(
         history = SupabaseChatMessageHistory(name, memory)
         proxy.always(lie)
         try:
-            await done(colour, history.add_messages, turn("1"))
+            await done(color, history.add_messages, turn("1"))
         except InvalidInputError:
             assert name == "23514"
         assert history.pending == 2, lie
         assert history.last_error is not None
         proxy.truthful()
-        await done(colour, history.add_messages, turn("2"))
+        await done(color, history.add_messages, turn("2"))
         assert history.pending == 0, lie
         assert history.last_error is None, lie
         assert texts(memory, name) == ["q 1", "a 1", "q 2", "a 2"], lie
     assert SECRET not in caplog.text
 
 
-@COLOURS
+@COLORS
 async def test_a_history_keeps_the_turn_when_what_fails_is_not_ours(
-    through: Any, colour: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    through: Any, color: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a mistake of ours would be, in whatever becomes of an answer."""
     memory = through()
@@ -432,10 +432,10 @@ async def test_a_history_keeps_the_turn_when_what_fails_is_not_ours(
         with monkeypatch.context() as patch:
             patch.setattr(transport, "_perform_once", fails)
             patch.setattr(transport, "_aperform_once", fails)
-            await done(colour, history.add_messages, turn("1"))
+            await done(color, history.add_messages, turn("1"))
             assert type(error).__name__ in str(history.last_error)
             with pytest.raises(SupabaseMemoryError) as caught:
-                await done(colour, raising.add_messages, turn("2"))
+                await done(color, raising.add_messages, turn("2"))
             assert_silent(caught.value)
             assert [message.text for message in history.messages] == ["q 1", "a 1", "q 2", "a 2"]
         assert history.pending == 4
@@ -444,32 +444,32 @@ async def test_a_history_keeps_the_turn_when_what_fails_is_not_ours(
     assert SECRET not in caplog.text
 
 
-@COLOURS
+@COLORS
 async def test_a_history_is_cleared_when_the_database_has_forgotten_and_not_before(
-    through: Any, proxy: Proxy, colour: str
+    through: Any, proxy: Proxy, color: str
 ) -> None:
     memory = through()
     history = SupabaseChatMessageHistory("s", memory)
-    await done(colour, history.add_messages, turn("1"))
+    await done(color, history.add_messages, turn("1"))
     proxy.always(page(503))
-    await done(colour, history.add_messages, turn("2"))
+    await done(color, history.add_messages, turn("2"))
     assert history.pending == 2
     with pytest.raises(UnavailableError):
-        await done(colour, history.clear)
+        await done(color, history.clear)
     assert history.pending == 2, "nothing was forgotten, so nothing may be lost"
     proxy.truthful()
     assert memory.flush() == 0
     assert texts(memory, "s") == ["q 1", "a 1", "q 2", "a 2"]
     proxy.always(page(503))
-    await done(colour, history.add_messages, turn("3"))
+    await done(color, history.add_messages, turn("3"))
     proxy.truthful()
-    await done(colour, history.clear)
+    await done(color, history.clear)
     assert (history.pending, memory.flush(), texts(memory, "s")) == (0, 0, [])
 
 
-@COLOURS
+@COLORS
 async def test_what_is_refused_for_good_holds_nothing_else_back(
-    through: Any, conn_string: str, user_id: str, colour: str
+    through: Any, conn_string: str, user_id: str, color: str
 ) -> None:
     """A message that the database will never take waits, while the others of its conversation and all others pass."""
     memory = through()
@@ -482,31 +482,31 @@ async def test_what_is_refused_for_good_holds_nothing_else_back(
         try:
             history = SupabaseChatMessageHistory("s", memory)
             with pytest.raises(InvalidInputError, match=name):
-                await done(colour, history.add_messages, [HumanMessage("refused"), AIMessage("a 1")])
+                await done(color, history.add_messages, [HumanMessage("refused"), AIMessage("a 1")])
             assert history.pending == 2
-            await done(colour, history.add_messages, turn("2"))
+            await done(color, history.add_messages, turn("2"))
             assert history.pending == 1
             assert texts(memory, "s") == ["a 1", "q 2", "a 2"]
             other = memory.key("another")
             memory.outbox.keep(other, [HumanMessage("waits", id="w")])
             with pytest.raises(InvalidInputError, match=name):
-                await done(colour, memory.flush)
+                await done(color, memory.flush)
             assert (len(memory.outbox), texts(memory, "another")) == (1, ["waits"])
         finally:
             connection.execute(f"alter table memory.conversation_messages drop constraint {name}".encode())
-    assert await done(colour, memory.flush) == 0
+    assert await done(color, memory.flush) == 0
     assert texts(memory, "s") == ["a 1", "q 2", "a 2", "refused"]
 
 
-@COLOURS
-async def test_what_waits_and_is_too_large_at_once_goes_one_by_one(through: Any, proxy: Proxy, colour: str) -> None:
+@COLORS
+async def test_what_waits_and_is_too_large_at_once_goes_one_by_one(through: Any, proxy: Proxy, color: str) -> None:
     memory = through()
     history = SupabaseChatMessageHistory("s", memory)
     proxy.always(page(503))
     for number in range(4):
-        await done(colour, history.add_messages, turn(str(number)))
+        await done(color, history.add_messages, turn(str(number)))
     proxy.tells(page(413))
-    await done(colour, history.add_messages, turn("4"))
+    await done(color, history.add_messages, turn("4"))
     assert history.pending == 0
     assert texts(memory, "s") == [f"{who} {number}" for number in range(5) for who in "qa"]
 
@@ -541,12 +541,12 @@ def graph(memory: SupabaseMemory) -> Any:
 WAYS: dict[str, Callable[[SupabaseMemory], Any]] = {"history": with_history, "agent": agent, "nodes": graph}
 
 
-async def said(colour: str, way: str, runnable: Any, thread: str, text: str) -> None:
+async def said(color: str, way: str, runnable: Any, thread: str, text: str) -> None:
     """Say something; the answer comes, whatever the memory does."""
     message = [HumanMessage(text)]
     given = message if way == "history" else {"messages": message}
     config = {"configurable": {"session_id": thread, "thread_id": thread}}
-    result = runnable.invoke(given, config) if colour == "sync" else await runnable.ainvoke(given, config)
+    result = runnable.invoke(given, config) if color == "sync" else await runnable.ainvoke(given, config)
     answer = result if way == "history" else result["messages"][-1]
     assert answer.text == f"heard {text}"
 
@@ -555,10 +555,10 @@ def both(numbers: Sequence[str]) -> list[str]:
     return [text for number in numbers for text in (number, f"heard {number}")]
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_answer_comes_and_its_turn_is_stored_once(
-    through: Any, proxy: Proxy, colour: str, way: str, caplog: pytest.LogCaptureFixture
+    through: Any, proxy: Proxy, color: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = through()
     runnable = WAYS[way](memory)
@@ -566,35 +566,35 @@ async def test_an_answer_comes_and_its_turn_is_stored_once(
         if lie.name == "23514" and way != "history":
             continue  # an InvalidInputError is raised there: a mistake of the caller's
         proxy.truthful()
-        await said(colour, way, runnable, lie.name, "1")
+        await said(color, way, runnable, lie.name, "1")
         proxy.always(lie)
-        await said(colour, way, runnable, lie.name, "2")
+        await said(color, way, runnable, lie.name, "2")
         assert len(memory.outbox) > 0, lie
         proxy.truthful()
-        await said(colour, way, runnable, lie.name, "3")
+        await said(color, way, runnable, lie.name, "3")
         assert memory.flush() == 0
         assert texts(memory, lie.name) == both(["1", "2", "3"]), lie
     assert SECRET not in caplog.text
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("way", WAYS)
 async def test_at_random_nothing_is_lost_doubled_or_reordered(
-    through: Any, proxy: Proxy, colour: str, way: str, fuzz: int
+    through: Any, proxy: Proxy, color: str, way: str, fuzz: int
 ) -> None:
-    chance = random.Random(f"{colour} {way}")
+    chance = random.Random(f"{color} {way}")
     among = [lie for lie in EVERY if lie.name != "23514"]
     for run in range(2 * fuzz):
         memory = through(breaker=BreakerPolicy(failures=3, wait_seconds=0.001, longest_wait_seconds=0.01))
         runnable = WAYS[way](memory)
-        thread = f"{way} {colour} {run}"
+        thread = f"{way} {color} {run}"
         proxy.truthful()
         memory.count(thread_id=thread)  # from here on no failure is taken for a mistake in the set-up
         for number in range(12):
             proxy.tells(*chance.choices(among, k=chance.randrange(6)))
             if chance.random() < 0.2:
                 proxy.always(chance.choice(among), chance.choice([None, WRITES]))
-            await said(colour, way, runnable, thread, str(number))
+            await said(color, way, runnable, thread, str(number))
         proxy.truthful()
         time.sleep(0.02)  # until the circuit lets a call pass
         assert memory.flush() == 0
@@ -642,7 +642,7 @@ async def test_a_worker_goes_on_and_leaves_nothing_undone(apart: Proxy, caplog: 
         worker.stop()
         await working
     states = await memory.astatus()
-    assert [each.summarised_through for each in states] == [7] * 4
+    assert [each.summarized_through for each in states] == [7] * 4
     assert [each.board_through for each in states] == [8] * 4
     assert SECRET not in caplog.text
     await memory.aclose()

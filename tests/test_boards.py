@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import BoardPolicy, ConversationKey, ExtractiveSummariser, Retention, SupabaseMemory
+from langchain_supabase_memory import BoardPolicy, ConversationKey, ExtractiveSummarizer, Retention, SupabaseMemory
 from langchain_supabase_memory.boards.answer import SCHEMA
 from langchain_supabase_memory.boards.board import Board, BoardItem, edit
 from langchain_supabase_memory.boards.reading import Folding, document, revision
@@ -412,7 +412,7 @@ def test_only_what_was_recalled_asks_nobody(memory: SupabaseMemory) -> None:
     ids=["Tagalog", "German"],
 )
 def test_the_extractive_writer_keeps_the_language(memory: SupabaseMemory, texts: list[str]) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummariser())
+    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, *texts)
     assert quoting.boards.revise(**WHERE).failed is None
     board = quoting.board(**WHERE)
@@ -726,7 +726,7 @@ def full(memory: SupabaseMemory) -> None:
     memory.boards.edit_summary(f"I say {CANARY}", by="ana", **WHERE)
     memory.boards.edit_summary(f"I say again {CANARY}", by="ana", **WHERE)
     assert repeating.complete_summary(**WHERE).failed is None
-    assert repeating.summarise(**WHERE).failed is None
+    assert repeating.summarize(**WHERE).failed is None
 
 
 @pytest.mark.parametrize("way", ["message", "conversation", "user", "expired message", "everything expired"])
@@ -816,7 +816,7 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
 
 
 def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummariser())
+    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, "My name is Ada Lovelace.", "I live in Riga.", "I work at Brill.", "Please call Maria tomorrow.")
     quoting.boards.revise(**WHERE)
     items = quoting.board(**WHERE).items
@@ -913,7 +913,7 @@ def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, w
         noted = [fact(text, int(at), text) for at, text in said]
         return json.dumps({"summary": " ".join(text for _, text in said), "facts": noted})
 
-    model: Any = ExtractiveSummariser() if writer == "extractive" else repeating
+    model: Any = ExtractiveSummarizer() if writer == "extractive" else repeating
     them = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
     said = [f"My name is Ada Lovelace. {SEATS} Call me at noon.", "Our budget is 3,500 euros.", "I live in Riga."]
     say(them, *said)
@@ -1016,7 +1016,7 @@ def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
 def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(8)])
     memory.boards.revise(**WHERE)
-    memory.summarise(**WHERE, model=lambda _: "The rolling one.")
+    memory.summarize(**WHERE, model=lambda _: "The rolling one.")
     memory.read(**WHERE, retention=Retention(max_messages=3))
     memory.boards.regenerate(by="ana", **WHERE)
     assert facts(memory.board(**WHERE)) == [f"fact {n}" for n in range(8)]

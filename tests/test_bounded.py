@@ -43,17 +43,17 @@ update memory.conversation_messages m
 """
 """Five hundred turns of ten messages."""
 
-SUMMARISE = """
+SUMMARIZE = """
 insert into memory.conversation_summaries (
   user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
   characters_through, tokens_through)
 select c.user_id, c.id, n, n * 12 - 12, n * 12 - 1, '{}', nullif(n - 1, 0), 'A summary.', 10, 3, m.cumulative_characters,
        n * 12
 from memory.conversations c, generate_series(1, 400) n, memory.conversation_messages m
-where c.thread_id = 'summarised'
+where c.thread_id = 'summarized'
   and m.user_id = c.user_id and m.conversation_id = c.id and m.sequence = n * 12 - 1;
 update memory.conversations c
-   set summarised_through = s.to_sequence, summarised_characters = s.characters_through, summarised_tokens = 4800
+   set summarized_through = s.to_sequence, summarized_characters = s.characters_through, summarized_tokens = 4800
   from memory.conversation_summaries s
  where s.user_id = c.user_id and s.conversation_id = c.id and s.number = 400
 """
@@ -89,11 +89,11 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
         memory.append([HumanMessage(f"message {n}", id=f"m{n}") for n in range(5000)], thread_id="long")
         for n in range(200):
             memory.append([HumanMessage("short")], thread_id=f"short-{n}")
-    copies = {"summarised": "user", "unasked": "assistant", "answered": "user", "answered too": "user"}
+    copies = {"summarized": "user", "unasked": "assistant", "answered": "user", "answered too": "user"}
     for thread_id, role in copies.items():
         planner.execute(COPY.format(name=thread_id, role=role), database=name)
     planner.execute(ANSWER, database=name)
-    planner.execute(SUMMARISE, database=name)
+    planner.execute(SUMMARIZE, database=name)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
@@ -131,8 +131,8 @@ def test_an_append_touches_a_handful_of_rows(connection: psycopg.Connection) -> 
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
-def test_an_append_to_what_is_summarised_touches_a_handful_of_rows(connection: psycopg.Connection) -> None:
-    append = "select public.memory_append('summarised', %s, 'u')"
+def test_an_append_to_what_is_summarized_touches_a_handful_of_rows(connection: psycopg.Connection) -> None:
+    append = "select public.memory_append('summarized', %s, 'u')"
     assert most_touched(connection, append, [messages("new-{n}-a", "new-{n}-b")]) <= 10
 
 
@@ -172,7 +172,7 @@ def test_forgetting_the_newest_message_touches_a_handful_of_rows(connection: psy
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
-@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+@pytest.mark.parametrize("thread_id", ["long", "summarized"])
 def test_a_context_touches_what_the_budget_shows(connection: psycopg.Connection, thread_id: str) -> None:
     read = "select public.memory_context(%s, 'u', p_characters => 1200)"
     assert most_touched(connection, read, [thread_id]) <= 700
@@ -185,21 +185,21 @@ def test_a_context_in_which_nobody_asked_does_not_read_all_of_it(connection: psy
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
-@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+@pytest.mark.parametrize("thread_id", ["long", "summarized"])
 @pytest.mark.parametrize(
     "keep",
     ["p_keep_characters => 600", "p_keep_messages => 50", "p_until => 4999"],
     ids=["characters", "messages", "all"],
 )
-def test_what_is_to_be_summarised_touches_a_piece(connection: psycopg.Connection, thread_id: str, keep: str) -> None:
+def test_what_is_to_be_summarized_touches_a_piece(connection: psycopg.Connection, thread_id: str, keep: str) -> None:
     read = f"select public.memory_pending(%s, 'u', p_characters => 1200, {keep})"
     assert most_touched(connection, read, [thread_id]) <= 2000
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
 def test_a_commit_touches_what_it_covers(connection: psycopg.Connection) -> None:
-    commit = """select public.memory_commit_summary('summarised', c.id, %s::bigint, 0, %s::bigint, %s::json, 'New', 1,
-      p_user_id => 'u') from memory.conversations c where c.thread_id = 'summarised'"""
+    commit = """select public.memory_commit_summary('summarized', c.id, %s::bigint, 0, %s::bigint, %s::json, 'New', 1,
+      p_user_id => 'u') from memory.conversations c where c.thread_id = 'summarized'"""
 
     def arguments(number: int) -> list[Any]:
         first = 4800 + 10 * number
@@ -252,7 +252,7 @@ def test_an_append_with_a_limit_touches_what_the_limit_keeps_in_questions_and_an
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
-@pytest.mark.parametrize("thread_id", ["long", "summarised"])
+@pytest.mark.parametrize("thread_id", ["long", "summarized"])
 def test_where_everything_is_young_a_read_with_an_age_touches_what_it_returns(
     connection: psycopg.Connection, thread_id: str
 ) -> None:

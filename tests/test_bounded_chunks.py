@@ -125,7 +125,7 @@ def test_recall_touches_its_own_conversation(connection: psycopg.Connection) -> 
             "vectors": [{"names": [], "vector": [1, 0, 0]}],
             "model": "words",
             "limit": 10,
-            "neighbours": 1,
+            "neighbors": 1,
         }
     )
     recall = "select public.memory_recall(%s::json, 'short', 'default', 'u')"

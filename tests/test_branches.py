@@ -26,7 +26,7 @@ from langgraph.types import Command, RetryPolicy
 
 from langchain_supabase_memory import (
     ContextBudget,
-    ExtractiveSummariser,
+    ExtractiveSummarizer,
     LoadContextNode,
     Retention,
     SaveTurnNode,
@@ -250,7 +250,7 @@ async def test_an_answer_is_made_anew(memory: SupabaseMemory, way: str) -> None:
 
 async def test_a_signed_in_user_forks_what_is_theirs_by_every_door(door: Door, user_id: str) -> None:
     theirs = door.as_token(token("authenticated", sub=user_id))
-    subject = Subject(theirs, f"middleware-{door.colour}")
+    subject = Subject(theirs, f"middleware-{door.color}")
     await subject.talks("one", "two")
     there = subject.graph.get_state(config()).config
     await subject("other", subject.checkpoint(0))
@@ -317,8 +317,8 @@ async def test_what_a_summary_stands_for_stays(memory: SupabaseMemory, way: str)
     assert memory.coverage(thread_id="t").of(11).state == "superseded"
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_what_our_node_trims_stays(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_what_our_node_trims_stays(memory: SupabaseMemory, color: str) -> None:
     def model(state: Any) -> Any:
         return {"messages": [AIMessage(f"re {state['messages'][-1].text}")]}
 
@@ -332,7 +332,7 @@ async def test_what_our_node_trims_stays(memory: SupabaseMemory, colour: str) ->
     graph: Any = builder.compile(checkpointer=InMemorySaver())
     for number in range(12):
         given = asks(f"q{number} " + "word " * 30)
-        graph.invoke(given, config()) if colour == "sync" else await graph.ainvoke(given, config())
+        graph.invoke(given, config()) if color == "sync" else await graph.ainvoke(given, config())
     assert len(graph.get_state(config()).values["messages"]) < 20
     assert memory.count(thread_id="t") == 24
     assert not [each for each in memory.coverage(thread_id="t").ranges if each.state == "superseded"]
@@ -423,9 +423,9 @@ async def test_an_interrupt_and_its_resumption(memory: SupabaseMemory, way: str)
 # --- Retries
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("kept", [True, False], ids=["checkpointer", "none"])
-async def test_an_agent_that_is_retried_leaves_no_first_try(memory: SupabaseMemory, colour: str, kept: bool) -> None:
+async def test_an_agent_that_is_retried_leaves_no_first_try(memory: SupabaseMemory, color: str, kept: bool) -> None:
     numbers = iter(range(100))
 
     def script(given: list[BaseMessage]) -> AIMessage | str:
@@ -446,9 +446,7 @@ async def test_an_agent_that_is_retried_leaves_no_first_try(memory: SupabaseMemo
     state: list[BaseMessage] = []
     for text in ("go", "on"):
         given = {"messages": [*([] if kept else state), HumanMessage(text)]}
-        state = (graph.invoke(given, config()) if colour == "sync" else await graph.ainvoke(given, config()))[
-            "messages"
-        ]
+        state = (graph.invoke(given, config()) if color == "sync" else await graph.ainvoke(given, config()))["messages"]
         assert [each.message for each in memory.read(thread_id="t")] == state
         assert texts(content.said(memory.context(thread_id="t").messages)) == texts(state)
         assert memory.coverage(thread_id="t").complete
@@ -547,7 +545,7 @@ async def test_a_forgotten_conversation_is_not_brought_back_by_the_state(memory:
 
 
 async def test_what_was_made_from_a_branch_goes_and_comes_with_it(memory: SupabaseMemory) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummariser())
+    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     policy = SummaryPolicy(keep_messages=2, input_characters=4000)
     subject = Subject(memory, "middleware-sync")
     await subject.talks(
@@ -565,7 +563,7 @@ async def test_what_was_made_from_a_branch_goes_and_comes_with_it(memory: Supaba
         }
 
     def made() -> dict[str, str]:
-        quoting.summarise(thread_id="t", policy=policy)
+        quoting.summarize(thread_id="t", policy=policy)
         quoting.boards.revise(thread_id="t")
         memory.index(thread_id="t")
         assert memory.coverage(thread_id="t").complete
@@ -704,8 +702,8 @@ class Story:
         before = [each.config for each in self.subject.graph.get_state_history(config()) if "model" in each.next]
         await self.subject(None, self.rng.choice(before))
 
-    async def summarise(self) -> None:
-        self.memory.summarise(thread_id="t", model=lambda _: "Something.", policy=SummaryPolicy(keep_messages=2))
+    async def summarize(self) -> None:
+        self.memory.summarize(thread_id="t", model=lambda _: "Something.", policy=SummaryPolicy(keep_messages=2))
         self.memory.index(thread_id="t")
 
     async def wipe(self) -> None:
@@ -714,7 +712,7 @@ class Story:
         await self.ask()
 
     async def step(self) -> None:
-        does = [self.ask, self.ask, self.fork, self.fork, self.remove, self.edit, self.anew, self.summarise, self.wipe]
+        does = [self.ask, self.ask, self.fork, self.fork, self.remove, self.edit, self.anew, self.summarize, self.wipe]
         if not self.number:
             await self.ask()
         await self.rng.choice(does)()

@@ -328,8 +328,8 @@ def test_health_says_what_waits(transport: BreakingTransport) -> None:
     assert health.waiting == 1
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_server_that_goes_away_and_comes_back(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_server_that_goes_away_and_comes_back(color: str) -> None:
     cluster = Cluster()
     cluster.start()
     try:
@@ -341,7 +341,7 @@ async def test_a_server_that_goes_away_and_comes_back(colour: str) -> None:
         memory.transport.breaker = Breaker(POLICY, clock)
 
         async def count() -> int:
-            found: int = await memory.acount(thread_id="t") if colour == "async" else memory.count(thread_id="t")
+            found: int = await memory.acount(thread_id="t") if color == "async" else memory.count(thread_id="t")
             return found
 
         memory.append([HumanMessage("before")], thread_id="t")

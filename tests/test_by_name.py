@@ -134,9 +134,9 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiApi]:
     served.stop()
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 async def test_a_call_may_name_one_and_the_event_loop_goes_on(
-    conn_string: str, user_id: str, api: OpenAiApi, colour: str, monkeypatch: pytest.MonkeyPatch
+    conn_string: str, user_id: str, api: OpenAiApi, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[bool] = []
     make = by_name.chat_model
@@ -149,14 +149,14 @@ async def test_a_call_may_name_one_and_the_event_loop_goes_on(
     policy = SummaryPolicy(messages=2, keep_messages=1, min_quality=None)
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.append([HumanMessage(f"My kiln fires at cone 6, as I said {n} times") for n in range(6)], thread_id="t")
-        if colour == "sync":
-            done = memory.summarise(thread_id="t", policy=policy, model=MODEL)
+        if color == "sync":
+            done = memory.summarize(thread_id="t", policy=policy, model=MODEL)
         else:
-            done = await memory.asummarise(thread_id="t", policy=policy, model=MODEL)
+            done = await memory.asummarize(thread_id="t", policy=policy, model=MODEL)
             memory.append([HumanMessage(f"And again {n}") for n in range(6)], thread_id="t")
             assert await memory.acontext("?", thread_id="t", policy=policy, model=MODEL)
         assert done.failed is None
         assert memory.summaries(thread_id="t")[0].content == "Maya fires at cone 6."
     assert api.requests
-    assert all(is_main == (colour == "sync") for is_main in threads)
+    assert all(is_main == (color == "sync") for is_main in threads)
     assert threads

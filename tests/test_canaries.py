@@ -66,7 +66,7 @@ def fence_of(message: BaseMessage) -> ElementTree.Element:
 
 def test_a_summary_stays_in_its_fence(memory: SupabaseMemory, attack: str) -> None:
     memory.append([HumanMessage(f"{number} " + "word " * 100) for number in range(20)], thread_id="t")
-    memory.summarise(thread_id="t", model=lambda _: attack)
+    memory.summarize(thread_id="t", model=lambda _: attack)
     pack = memory.context(thread_id="t", budget=ContextBudget(characters=4000))
     head = fence_of(pack.messages[0])
     assert [child.tag for child in head][:1] == ["summary"]
@@ -103,7 +103,7 @@ def test_what_was_said_cannot_pose_as_another_speaker(memory: SupabaseMemory, at
     ]  # fmt: skip
 
 
-def test_what_is_summarised_goes_in_escaped_and_as_data(attack: str) -> None:
+def test_what_is_summarized_goes_in_escaped_and_as_data(attack: str) -> None:
     messages: list[BaseMessage] = [
         HumanMessage(attack, name=attack),
         SystemMessage(attack),
@@ -147,7 +147,7 @@ def test_stored_words_have_no_authority(memory: SupabaseMemory, attack: str, kin
 
 def test_what_nobody_said_is_not_taken_in(memory: SupabaseMemory) -> None:
     memory.append([HumanMessage("w " * 400) for _ in range(20)], thread_id="t")
-    memory.summarise(thread_id="t", model=lambda _: "the summary")
+    memory.summarize(thread_id="t", model=lambda _: "the summary")
     pack = memory.context("next", thread_id="t", budget=ContextBudget(characters=2000))
     stock = HumanMessage("Here is a summary of the conversation", additional_kwargs={"lc_source": "summarization"})
     before = memory.count(thread_id="t")

@@ -124,9 +124,9 @@ def test_nothing_runs_out_of_the_card() -> None:
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", text) for text in kept)
 
 
-def luminance(colour: tuple[float, ...]) -> float:
-    """How bright a colour is, as WCAG 2 has it."""
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in colour]
+def luminance(color: tuple[float, ...]) -> float:
+    """How bright a color is, as WCAG 2 has it."""
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in color]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

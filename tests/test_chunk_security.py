@@ -33,7 +33,7 @@ async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
         assert await door(stranger.index_due, **where) == {}
         assert await door(stranger.chunks, thread_id="t", **where) == []
         assert await door(stranger.reembed, thread_id="t", drop=True, **where) == 0
-        for scope in ({}, {"thread_id": "t"}, {"thread_id": "t", "neighbours": 5}, {"exact_below": 0}):
+        for scope in ({}, {"thread_id": "t"}, {"thread_id": "t", "neighbors": 5}, {"exact_below": 0}):
             found = await door(stranger.recall, "canary", **scope, **where)
             assert (found.chunks, found.searched) == ([], 0)
         assert await door(stranger.forget_expired, **where) == Receipt()

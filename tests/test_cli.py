@@ -23,7 +23,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import tool
 from rich.console import Console
 
-from langchain_supabase_memory import ChunkPolicy, ExtractiveSummariser, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.cli.commands import _models, commands
 from langchain_supabase_memory.demo import seen, transcript
 from langchain_supabase_memory.demo.model import OfflineQuotingModel
@@ -236,7 +236,7 @@ def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) ->
     console, embedder = Console(record=True, width=200), DeterministicFakeEmbedding(size=1536)
     folder, asked = tmp_path / "postgres", ["Who is called [Bituin]?", "Who else?"]
     show(
-        console, folder, OfflineQuotingModel(), ExtractiveSummariser(), path=path, questions=asked, embeddings=embedder
+        console, folder, OfflineQuotingModel(), ExtractiveSummarizer(), path=path, questions=asked, embeddings=embedder
     )
     output = console.export_text()
     assert "recalled by words, and by meaning with DeterministicFakeEmbedding" in output
@@ -353,8 +353,8 @@ def test_a_worker_of_an_application(
     conn_string: str, user_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "my_memory.py").write_text(
-        "from langchain_supabase_memory import ExtractiveSummariser, SupabaseMemory, Worker\n"
-        f"memory = SupabaseMemory.from_conn_string({conn_string!r}, model=ExtractiveSummariser())\n"
+        "from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory, Worker\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r}, model=ExtractiveSummarizer())\n"
         "def made(): return Worker(memory)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -364,7 +364,7 @@ def test_old_summaries_of_every_level_go(memory: SupabaseMemory) -> None:
 
 def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) -> None:
     say(memory, 60)
-    rolling = memory.summarise(**WHERE, model=Counting(), policy=SUMMARY)
+    rolling = memory.summarize(**WHERE, model=Counting(), policy=SUMMARY)
     before = memory.summaries(**WHERE)
     assert before
     make(memory, Counting())
@@ -373,7 +373,7 @@ def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) 
     tops = sound(memory, 59)
     # A rolling summary that failed has to wait, whatever becomes of the complete one.
     say(memory, 60, 60)
-    failing = memory.summarise(**WHERE, model=Counting(fail_at=1), policy=SUMMARY)
+    failing = memory.summarize(**WHERE, model=Counting(fail_at=1), policy=SUMMARY)
     assert failing.failed
     assert failing.through_sequence == rolling.through_sequence
     assert make(memory, Counting()).failed is None
@@ -383,7 +383,7 @@ def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) 
         Call("memory_pending", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_until": 99})
     )
     assert pending["waiting"]
-    assert memory.summarise(**WHERE, model=Counting(), policy=SUMMARY).failed is None
+    assert memory.summarize(**WHERE, model=Counting(), policy=SUMMARY).failed is None
     assert sound(memory, 119)[0][: len(tops[0]) - 1] == tops[0][:-1]
 
 
@@ -409,12 +409,12 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
     within = {"policy": policy, "model": summary}
     poorly = SupabaseMemory(memory.transport, user_id=memory.user_id, budget=budget, **within)  # type: ignore[arg-type]
     poorly.append(talk(0, 20), **WHERE)
-    assert poorly.summarise(**WHERE).failed is None
+    assert poorly.summarize(**WHERE).failed is None
     quality = poorly.summaries(**WHERE)[-1].quality
     assert quality is not None
     assert (quality < 0.15) is poor
     poorly.append(talk(20, 50), **WHERE)
-    through = poorly.summarise(**WHERE).through_sequence
+    through = poorly.summarize(**WHERE).through_sequence
     stored = poorly.read(**WHERE, columns=["characters"])
     kept = sum(each.characters or 0 for each in stored if each.sequence > through)
     assert (kept > 2000) is poor
@@ -427,6 +427,6 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
 def test_a_poor_summary_never_keeps_less(memory: SupabaseMemory) -> None:
     say(memory, 40)
     policy = SummaryPolicy(keep_messages=10, keep_when_poor=20, max_characters=100, min_quality=1.0)
-    memory.summarise(**WHERE, model=lambda _: "Nothing.", policy=policy)
+    memory.summarize(**WHERE, model=lambda _: "Nothing.", policy=policy)
     say(memory, 20, 40)
-    assert memory.summarise(**WHERE, model=lambda _: "Nothing.", policy=policy).through_sequence == 49
+    assert memory.summarize(**WHERE, model=lambda _: "Nothing.", policy=policy).through_sequence == 49

@@ -85,7 +85,7 @@ async def test_the_summary_comes_first_and_the_rest_verbatim(door: Door, user_id
     where = {"thread_id": "t", "user_id": user_id}
     history = turns(60, words=30)
     await door(door.service.append, history, **where)
-    done = await door(door.service.summarise, **where, model=lambda _: "They asked and answered.")
+    done = await door(door.service.summarize, **where, model=lambda _: "They asked and answered.")
     assert done.failed is None
     pack = await door(door.service.context, **where)
     assert "They asked and answered." in str(pack.messages[0].content)
@@ -249,6 +249,6 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
         with pytest.raises(InvalidInputError, match="LangChain messages"):
             memory.context(3, thread_id="t")  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
-            memory.summarise(thread_id="t")
+            memory.summarize(thread_id="t")
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
-            memory.summarise_due()
+            memory.summarize_due()

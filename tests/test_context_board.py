@@ -20,7 +20,7 @@ from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.flow import Call, Flow, call
-from langchain_supabase_memory.graph import EVENT, SUMMARISING
+from langchain_supabase_memory.graph import EVENT, SUMMARIZING
 from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.models import ConversationKey
 from langchain_supabase_memory.recall.lines import MESSAGE_ID as RECALLED
@@ -108,7 +108,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(door: 
     service = door.service
     await door(service.append, talk(), **where)
     flow = writing(ConversationKey("t", user_id, "default"), ITEMS, notes="Answer shortly.")
-    await (service.arun(flow) if door.colour == "async" else _awaited(service.run(flow)))
+    await (service.arun(flow) if door.color == "async" else _awaited(service.run(flow)))
     made: list[str] = []
     inner = service.transport
 
@@ -304,7 +304,7 @@ def _lost(pack: ContextPack) -> bool:
     return bool(pack.clipped) or any(why in (BEYOND, TOO_MANY) for *_, why in pack.omitted)
 
 
-@pytest.mark.parametrize("summarised", [False, True])
+@pytest.mark.parametrize("summarized", [False, True])
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     characters=st.integers(60, 14_000),
@@ -317,7 +317,7 @@ def _lost(pack: ContextPack) -> bool:
 )
 def test_a_pack_is_within_its_budget_valid_and_accounts_for_every_message(
     memory: SupabaseMemory,
-    summarised: bool,
+    summarized: bool,
     characters: int,
     share: float,
     recalled: float,
@@ -334,9 +334,9 @@ def test_a_pack_is_within_its_budget_valid_and_accounts_for_every_message(
         ]
         memory.append(said, thread_id="t")
         memory.index(thread_id="t")
-        if summarised:
+        if summarized:
             policy = SummaryPolicy(keep_messages=10, characters=10, input_characters=2_000)
-            memory.summarise(thread_id="t", policy=policy, model=says("They spoke of turns and of weather."))
+            memory.summarize(thread_id="t", policy=policy, model=says("They spoke of turns and of weather."))
         long = [new("fact", f"A fact {'that goes on and on ' * (n % 20)}{n}", n) for n in range(40)]
         write(memory, [*ITEMS, *long, *(new("fact", text, n) for n, text in enumerate(NASTY))], notes="Briefly. " * 9)
         memory.boards.edit_summary("\n".join(NASTY) * 3, thread_id="t", by="maya")
@@ -418,7 +418,7 @@ def test_the_beginning_stays_the_same_while_the_board_changes(memory: SupabaseMe
     memory.append(talk(100), thread_id="t")
     named: dict[str, Any] = {"thread_id": "t", "budget": ContextBudget(characters=12_000), "policy": BACKGROUND}
     model = says("They spoke of the weather at some length, and of turns, many of them.")
-    memory.summarise(thread_id="t", policy=SummaryPolicy(keep_characters=1_500), model=model)
+    memory.summarize(thread_id="t", policy=SummaryPolicy(keep_characters=1_500), model=model)
     before: list[BaseMessage] = []
     for n in range(8):
         write(memory, [new("fact", f"Fact {n}, of the weather", 200 + 2 * (n - 1) if n else 3)])
@@ -431,8 +431,8 @@ def test_the_beginning_stays_the_same_while_the_board_changes(memory: SupabaseMe
         memory.append(talk(1, start=100 + n), thread_id="t")
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_what_was_read_from_another_branch_of_a_graph_is_not_shown(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_what_was_read_from_another_branch_of_a_graph_is_not_shown(memory: SupabaseMemory, color: str) -> None:
     middleware = SupabaseMemoryMiddleware(memory, budget=ContextBudget(characters=1_500, board=0.5), policy=BACKGROUND)
     model = says("word " * 60)
     graph = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
@@ -440,7 +440,7 @@ async def test_what_was_read_from_another_branch_of_a_graph_is_not_shown(memory:
 
     async def ask(*messages: Any) -> Any:
         given: Any = {"messages": list(messages)}
-        return graph.invoke(given, config) if colour == "sync" else await graph.ainvoke(given, config)
+        return graph.invoke(given, config) if color == "sync" else await graph.ainvoke(given, config)
 
     for n in range(6):
         state = await ask(HumanMessage(f"question {n} " + "and " * 20, id=f"q{n}"))
@@ -463,39 +463,39 @@ async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(door: Door,
         where = {"thread_id": "t", "user_id": owner}
         await door(door.service.append, talk(), **where)
         flow = writing(ConversationKey("t", owner, "default"), [new("fact", f"Of {owner}")])
-        await (door.service.arun(flow) if door.colour == "async" else _awaited(door.service.run(flow)))
+        await (door.service.arun(flow) if door.color == "async" else _awaited(door.service.run(flow)))
         await door(door.service.boards.add, "fact", f"Own of {owner}", by="maya", **where)
     bearer = door.as_token(token(user_id=user_id))
     pack = await door(bearer.context, "And?", thread_id="t", budget=MIDDLE, policy=BACKGROUND)
     assert [each.text for each in pack.board.items] == [f"Own of {user_id}", f"Of {user_id}"]
     assert pack.work == "due"
     claim = work.claim("w", limit=9, lease_seconds=60, settle_seconds=0, user_id=user_id)
-    leases = await (door.service.arun(claim) if door.colour == "async" else _awaited(door.service.run(claim)))
+    leases = await (door.service.arun(claim) if door.color == "async" else _awaited(door.service.run(claim)))
     assert (await door(bearer.context, thread_id="t", policy=BACKGROUND)).work == "running"
     theirs = door.as_token(token(user_id=other))
     assert (await door(theirs.context, thread_id="t", policy=BACKGROUND)).work == "due"
     finish = work.finish(leases[0])
-    await (door.service.arun(finish) if door.colour == "async" else _awaited(door.service.run(finish)))
+    await (door.service.arun(finish) if door.color == "async" else _awaited(door.service.run(finish)))
     assert (await door(bearer.context, thread_id="t", policy=BACKGROUND)).work is None
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_an_event_says_who_summarises(memory: SupabaseMemory, user_id: str, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_an_event_says_who_summarizes(memory: SupabaseMemory, user_id: str, color: str) -> None:
     async def events(text: str, **named: Any) -> list[Any]:
         middleware = SupabaseMemoryMiddleware(memory, budget=ContextBudget(characters=3_000), **named)
         graph = create_agent(says("Yes."), middleware=[middleware])
         given: Any = {"messages": [HumanMessage(text)]}
         config: Any = {"configurable": {"thread_id": "t"}}
-        if colour == "sync":
+        if color == "sync":
             found = list(graph.stream(given, config, stream_mode="custom"))
         else:
             found = [each async for each in graph.astream(given, config, stream_mode="custom")]
-        assert [each for each in found if each["type"] not in (SUMMARISING, EVENT)] == []
-        return [each for each in found if each["type"] == SUMMARISING]
+        assert [each for each in found if each["type"] not in (SUMMARIZING, EVENT)] == []
+        return [each for each in found if each["type"] == SUMMARIZING]
 
     model = says("They spoke of the weather in many turns.")
-    about = {"type": SUMMARISING, "thread_id": "t"}
-    assert await events("Hello", policy=BACKGROUND) == [], "nothing is to be summarised"
+    about = {"type": SUMMARIZING, "thread_id": "t"}
+    assert await events("Hello", policy=BACKGROUND) == [], "nothing is to be summarized"
     memory.append(talk(), thread_id="t")
     # In the background it waits for a worker, and nothing is done here.
     assert await events("And?", policy=BACKGROUND, model=model) == [{**about, "by": "worker", "state": "due"}]

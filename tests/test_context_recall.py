@@ -310,8 +310,8 @@ def look_up(word: str = "") -> str:
     return f"meaning of {word}"
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemory, color: str) -> None:
     memory.append(talk(40, FACTS), thread_id="t")
     chat = says(calls("look_up", word="x"), "It is 7391.")
     middleware = SupabaseMemoryMiddleware(memory, budget=SMALL, recall="conversation")
@@ -319,7 +319,7 @@ async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemo
     settings_: Any = {"configurable": {"thread_id": "t"}}
     asked: Any = {"messages": [HumanMessage("What is the code of my locker?")]}
     events = []
-    if colour == "sync":
+    if color == "sync":
         for event in agent.stream(asked, settings_, stream_mode="custom"):
             events.append(event)
     else:

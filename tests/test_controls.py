@@ -32,7 +32,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError, UnavailableError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.graph import SUMMARISING
+from langchain_supabase_memory.graph import SUMMARIZING
 from langchain_supabase_memory.prompts import avoiding, summary_prompt
 from tests.chat_models import ScriptedModel, says
 from tests.conftest import Door
@@ -103,7 +103,7 @@ def talk(*words: str, about: int = 12) -> list[BaseMessage]:
 def derive(memory: SupabaseMemory, thread_id: str = "t") -> None:
     """Everything that can be made of a conversation."""
     assert memory.index(thread_id=thread_id).failed is None
-    assert memory.summarise(thread_id=thread_id).failed is None
+    assert memory.summarize(thread_id=thread_id).failed is None
     assert memory.complete_summary(thread_id=thread_id).failed is None
     assert memory.boards.revise(thread_id=thread_id).failed is None
 
@@ -134,7 +134,7 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
 ) -> None:
     memory.append(talk(f"My secret is {canary}."), thread_id="t")
-    memory.append(talk("The neighbour's tea is green."), thread_id="other")
+    memory.append(talk("The neighbor's tea is green."), thread_id="other")
     for thread_id in ("t", "other"):
         derive(memory, thread_id)
     memory.controls.edit_summary(1, f"The secret is {canary}.", thread_id="t", by=BY)
@@ -158,11 +158,11 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     # Nothing makes it anew, and each says why.
     memory.append([HumanMessage(f"Once more: {canary}.", id="again")], thread_id="t")
     assert memory.index(thread_id="t").opted_out
-    assert memory.summarise(thread_id="t").opted_out
+    assert memory.summarize(thread_id="t").opted_out
     assert memory.boards.revise(thread_id="t").opted_out
     assert memory.complete_summary(thread_id="t").summary is None
     key = memory.key("t")
-    assert key not in memory.summarise_due(policy=SummaryPolicy(messages=1))
+    assert key not in memory.summarize_due(policy=SummaryPolicy(messages=1))
     assert key not in memory.index_due()
     assert memory.boards.regenerate(thread_id="t", by=BY).opted_out
     with pytest.raises(InvalidInputError):
@@ -197,7 +197,7 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
     assert not memory.controls.opt_in(thread_id="t", by="ben")
     assert memory.controls.opt_outs() == []
     assert memory.key("t") in memory.index_due()
-    assert memory.key("t") in memory.summarise_due()
+    assert memory.key("t") in memory.summarize_due()
     assert [(each.id, each.content) for each in memory.chunks(thread_id="t")] == before
     derive(memory)
     assert "wheel squeaks" in derived(memory)
@@ -210,7 +210,7 @@ def test_a_conversation_can_be_opted_out_before_its_first_word(memory: SupabaseM
     assert memory.controls.opt_out(thread_id="t", by=BY)
     memory.append(talk(), thread_id="t")
     assert memory.index(thread_id="t").opted_out
-    assert memory.summarise(thread_id="t").opted_out
+    assert memory.summarize(thread_id="t").opted_out
 
 
 def test_a_model_that_thinks_while_it_is_opted_out_thinks_for_nothing(
@@ -222,7 +222,7 @@ def test_a_model_that_thinks_while_it_is_opted_out_thinks_for_nothing(
         memory.controls.opt_out(thread_id="t", by=BY)
         return parrot(prompt)
 
-    assert memory.summarise(thread_id="t", model=opting).overtaken
+    assert memory.summarize(thread_id="t", model=opting).overtaken
     memory.controls.opt_in(thread_id="t", by=BY)
     assert memory.complete_summary(thread_id="t", model=opting).overtaken or not memory.board(thread_id="t").items
     memory.controls.opt_in(thread_id="t", by=BY)
@@ -249,7 +249,7 @@ def test_a_topic_that_comes_while_a_model_thinks_is_heeded(
         memory.controls.opt_out(topic=canary, by=BY)
         return parrot(prompt)
 
-    assert memory.summarise(thread_id="t", model=opting).overtaken
+    assert memory.summarize(thread_id="t", model=opting).overtaken
     derive(memory)
     after = dump(cluster, own, without="conversation_messages")
     assert [line for line in after.splitlines() if canary in line and BY not in line] == []
@@ -300,7 +300,7 @@ def test_a_topic_is_nowhere_whatever_the_writer_does(
     derive(memory, "early")
     derive(memory, "late")
     memory.append([HumanMessage(f"They DIVORCED; {canary}.", id="late")], thread_id="late")
-    memory.summarise(thread_id="late", policy=SummaryPolicy(keep_messages=1, input_characters=400), model=watched)
+    memory.summarize(thread_id="late", policy=SummaryPolicy(keep_messages=1, input_characters=400), model=watched)
     derive(memory, "late")
     for thread_id in ("early", "late"):
         words = derived(memory, thread_id)
@@ -379,7 +379,7 @@ def test_a_person_cannot_write_it_on_a_board_either(memory: SupabaseMemory) -> N
 def test_what_cannot_be_written_anew_loses_its_sentences(memory: SupabaseMemory) -> None:
     """Segments of messages that have expired, and those that a person wrote."""
     memory.append(talk("My rent is 900. My sister is Zoe."), thread_id="t")
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     number = memory.summaries(thread_id="t")[-1].number
     memory.controls.edit_summary(number, "Her rent is 900. Her sister is Zoe. Rents rise.", thread_id="t", by=BY)
     memory.read(thread_id="t", retention=Retention(max_messages=3))
@@ -413,7 +413,7 @@ def test_topics_reach_a_prompt_as_data() -> None:
     assert "</topic></do_not_record>System" not in str(told[1].content)
     assert re.search(r"<topic>\s*health\s*</topic>", str(told[1].content))
     assert str(told[1].content).endswith(str(prompt[1].content))
-    custom = avoiding([HumanMessage("Summarise.")], ["health"])
+    custom = avoiding([HumanMessage("Summarize.")], ["health"])
     assert "health" in str(custom[-1].content)
 
 
@@ -630,7 +630,7 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
         seen.append(str(prompt[-1].content))
         return parrot(prompt)
 
-    result = memory.summarise(thread_id="t", model=watched)
+    result = memory.summarize(thread_id="t", model=watched)
     assert result.failed is None
     assert "the rest is hearsay" in seen[0]
     assert "number 1 " not in seen[0], "not what it stood on before"
@@ -644,9 +644,9 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
 
 def test_an_edit_survives_regeneration_unless_all_is_wanted(memory: SupabaseMemory) -> None:
     memory.append(talk(about=14), thread_id="t")
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     memory.controls.edit_summary(2, "By hand.", thread_id="t", by=BY)
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     ids = [each.id for each in memory.summaries(thread_id="t")]
     result = memory.controls.regenerate_summaries(thread_id="t", by="ben")
     assert result.segments[0] == 3
@@ -662,7 +662,7 @@ def test_an_edit_survives_regeneration_unless_all_is_wanted(memory: SupabaseMemo
     count = len(memory.summaries(thread_id="t"))
     assert memory.controls.delete_summary(count - 1, thread_id="t", by=BY) == 2
     assert len(memory.summaries(thread_id="t")) == count - 2
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     assert memory.coverage(thread_id="t").complete
     for number in (0, 99):
         with pytest.raises(NotFoundError):
@@ -678,7 +678,7 @@ def test_an_edit_survives_regeneration_unless_all_is_wanted(memory: SupabaseMemo
 
 def test_regeneration_keeps_what_cannot_be_written_anew(memory: SupabaseMemory) -> None:
     memory.append(talk(about=14), thread_id="t")
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     memory.read(thread_id="t", retention=Retention(max_messages=12))
     before = memory.summaries(thread_id="t")
     first = memory.read(thread_id="t")[0].sequence
@@ -693,17 +693,17 @@ def test_regeneration_keeps_what_cannot_be_written_anew(memory: SupabaseMemory) 
 
 def test_a_summary_under_way_does_not_overwrite_an_edit(memory: SupabaseMemory) -> None:
     memory.append(talk(about=14), thread_id="t")
-    memory.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=16, input_characters=400))
+    memory.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=16, input_characters=400))
     assert memory.summaries(thread_id="t")
 
     def editing(prompt: Sequence[BaseMessage]) -> str:
         memory.controls.edit_summary(1, "By hand, meanwhile.", thread_id="t", by=BY)
         return parrot(prompt)
 
-    assert memory.summarise(thread_id="t", model=editing).overtaken
+    assert memory.summarize(thread_id="t", model=editing).overtaken
     assert [each.content for each in memory.summaries(thread_id="t")] == ["By hand, meanwhile."]
     # Nor where it is the newest, so that the position stays what it was.
-    assert memory.summarise(thread_id="t", model=editing).overtaken
+    assert memory.summarize(thread_id="t", model=editing).overtaken
     assert len(memory.summaries(thread_id="t")) == 1
 
 
@@ -712,7 +712,7 @@ def test_the_words_before_an_edit_go_with_what_they_came_from(
     memory: SupabaseMemory, cluster: Cluster, own: str, canary: str, forget: str
 ) -> None:
     memory.append(talk(f"My secret is {canary}."), thread_id="t")
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     number = next(each.number for each in memory.summaries(thread_id="t") if canary in each.content)
     memory.controls.edit_summary(number, "Nothing of note.", thread_id="t", by=BY)
     memory.controls.opt_out(topic="something else", by=BY)
@@ -810,7 +810,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture(params=["sync", "async"])
 def ask(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Runs an agent in one colour, and returns its last state and what it streamed."""
+    """Runs an agent in one color, and returns its last state and what it streamed."""
 
     async def ask(graph: Any, messages: Sequence[BaseMessage], thread_id: str = "t") -> tuple[Any, list[Any]]:
         given: Any = {"messages": list(messages)}
@@ -848,7 +848,7 @@ async def test_summarize_is_answered_by_the_memory(memory: SupabaseMemory, ask: 
     assert "- Who pays?" in answer.text
     assert "Sweep" not in answer.text
     assert "porcelain" in answer.text
-    assert {"type": SUMMARISING, "thread_id": "t"} in events
+    assert {"type": SUMMARIZING, "thread_id": "t"} in events
     stored = [str(each.message and each.message.text) for each in memory.read(thread_id="t")]
     assert stored[-1] == "We go on."
     assert len(stored) == before + 1
@@ -910,7 +910,7 @@ async def test_a_command_that_fails_says_so_and_loses_nothing(
     assert "no model" in state["messages"][-1].text
     assert "- Order cobalt." in state["messages"][-1].text
     state, _ = await ask(agent(memory, says("no"), model=parrot), [HumanMessage("/summarize")], "empty")
-    assert "nothing to summarise" in state["messages"][-1].text.lower()
+    assert "nothing to summarize" in state["messages"][-1].text.lower()
     assert memory.count(thread_id="empty") == 0
     memory.controls.opt_out(thread_id="t", by=BY)
     state, _ = await ask(agent(memory, says("no"), model=parrot), [HumanMessage("/summarize")])

@@ -252,7 +252,7 @@ async def test_fifty_writers_at_once_lose_double_and_reorder_nothing(door: Door,
     batches = [[HumanMessage(f"{writer}-{n}", id=f"{writer}-{n}") for n in range(4)] for writer in range(25)]
     writes = [
         asyncio.to_thread(door.service.append, batch, **where)  # type: ignore[arg-type]
-        if door.colour == "sync"
+        if door.color == "sync"
         else door.service.aappend(batch, **where)  # type: ignore[arg-type]
         for batch in batches * 2  # every batch by two writers, as a retry would
     ]

@@ -92,19 +92,19 @@ class Story:
         if number not in self.gone:
             self.memory.append([HumanMessage("word " * self.rng.randrange(40), id=self.ids[number])], thread_id="t")
 
-    def summarise(self) -> None:
-        self.memory.summarise(thread_id="t")
+    def summarize(self) -> None:
+        self.memory.summarize(thread_id="t")
 
     def fail(self) -> None:
-        self.memory.summarise(thread_id="t", model=failing)
+        self.memory.summarize(thread_id="t", model=failing)
 
     def step(self) -> None:
         does = [
             self.append,
             self.append,
             self.append,
-            self.summarise,
-            self.summarise,
+            self.summarize,
+            self.summarize,
             self.fail,
             self.forget,
             self.edit,
@@ -163,7 +163,7 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
     assert before.of(0) == CoveredRange(0, 6, "omitted", None, BEYOND)
     assert not before.complete
 
-    await door(door.service.summarise, **where, policy=policy, model=summary)
+    await door(door.service.summarize, **where, policy=policy, model=summary)
     after = await door(door.service.coverage, **where, budget=budget)
     assert [each.state for each in flat(after, 60)] == [
         *["segment"] * 7,
@@ -205,7 +205,7 @@ async def test_what_could_not_be_stored_yet_is_no_part_of_it(door: Door, user_id
 def covered(direct: SupabaseMemory) -> list[tuple[int, int]]:
     """Sixty messages, of which fifty are in five segments of ten."""
     direct.append([HumanMessage("x" * 90, id=f"m{number}") for number in range(60)], thread_id="t")
-    direct.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    direct.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
     segments = [(each.from_sequence, each.to_sequence) for each in direct.summaries(thread_id="t")]
     assert segments == [(0, 9), (10, 19), (20, 29), (30, 39), (40, 49)]
     coverage = direct.coverage(thread_id="t")
@@ -222,7 +222,7 @@ GAPS: list[tuple[str, int, list[tuple[int, int]]]] = [
     ("delete from memory.conversation_summaries where user_id = %(user)s", 0, [(0, 49)]),
     (f"update memory.conversation_summaries set from_sequence = 22 {OF}", 3, [(20, 21)]),
     (f"update memory.conversation_summaries set to_sequence = 25 {OF}", 3, [(26, 29)]),
-    ("update memory.conversations set summarised_through = 54 where user_id = %(user)s", 0, [(50, 54)]),
+    ("update memory.conversations set summarized_through = 54 where user_id = %(user)s", 0, [(50, 54)]),
     (f"update memory.conversation_summaries set message_ids = array_remove(message_ids, 'm14') {OF}", 2, [(14, 14)]),
     (f"update memory.conversation_summaries set message_ids = '{{}}' {OF}", 5, [(40, 49)]),
     # A range that is longer than what the model was shown.

@@ -44,35 +44,35 @@ class Own(Embeddings):
         return (await self.aembed_documents([text]))[0]
 
 
-def asked(model: EmbeddingModel, embed: Embed, colour: str) -> list[list[float]]:
-    return model.answer(embed) if colour == "sync" else asyncio.run(model.aanswer(embed))
+def asked(model: EmbeddingModel, embed: Embed, color: str) -> list[list[float]]:
+    return model.answer(embed) if color == "sync" else asyncio.run(model.aanswer(embed))
 
 
-def scripted(script: Callable[[list[str]], Any], colour: str) -> Any:
-    return Own(script) if colour == "own async" else ScriptedEmbedder(script)
+def scripted(script: Callable[[list[str]], Any], color: str) -> Any:
+    return Own(script) if color == "own async" else ScriptedEmbedder(script)
 
 
-COLOURS = pytest.mark.parametrize("colour", ["sync", "async", "own async"])
+COLORS = pytest.mark.parametrize("color", ["sync", "async", "own async"])
 
 
-@COLOURS
-def test_batches_and_long_texts(colour: str) -> None:
-    inner = scripted(lambda texts: [ONE for _ in texts], colour)
+@COLORS
+def test_batches_and_long_texts(color: str) -> None:
+    inner = scripted(lambda texts: [ONE for _ in texts], color)
     model = EmbeddingModel(inner, batch=2, characters=7)
-    assert asked(model, Embed(TEXTS), colour) == [ONE] * 5
+    assert asked(model, Embed(TEXTS), color) == [ONE] * 5
     assert inner.calls == [["canary "] * 2, ["canary "] * 2, ["canary "]]
-    assert asked(model, Embed([]), colour) == []
+    assert asked(model, Embed([]), color) == []
 
 
-@COLOURS
-def test_vectors_come_at_length_one(colour: str) -> None:
-    model = EmbeddingModel(scripted(lambda texts: [[3, 4] for _ in texts], colour))
-    assert asked(model, Embed(["a"]), colour) == [ONE]
-    assert asked(model, Embed(["a", "b"], is_query=True), colour) == [ONE, ONE]
+@COLORS
+def test_vectors_come_at_length_one(color: str) -> None:
+    model = EmbeddingModel(scripted(lambda texts: [[3, 4] for _ in texts], color))
+    assert asked(model, Embed(["a"]), color) == [ONE]
+    assert asked(model, Embed(["a", "b"], is_query=True), color) == [ONE, ONE]
 
 
-@COLOURS
-def test_it_is_tried_again(colour: str) -> None:
+@COLORS
+def test_it_is_tried_again(color: str) -> None:
     tries: list[int] = []
 
     def script(texts: list[str]) -> Any:
@@ -81,8 +81,8 @@ def test_it_is_tried_again(colour: str) -> None:
             raise ConnectionError(str(texts))
         return [ONE for _ in texts]
 
-    model = EmbeddingModel(scripted(script, colour), attempts=3, wait_seconds=0)
-    assert asked(model, Embed(["a"]), colour) == [ONE]
+    model = EmbeddingModel(scripted(script, color), attempts=3, wait_seconds=0)
+    assert asked(model, Embed(["a"]), color) == [ONE]
     assert len(tries) == 3
 
 
@@ -104,29 +104,29 @@ BAD: dict[str, Callable[[list[str]], Any]] = {
 }
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("bad", list(BAD))
-def test_what_is_no_vector_is_a_clear_error_without_content(bad: str, colour: str) -> None:
-    model = EmbeddingModel(scripted(BAD[bad], colour), batch=2, attempts=1)
+def test_what_is_no_vector_is_a_clear_error_without_content(bad: str, color: str) -> None:
+    model = EmbeddingModel(scripted(BAD[bad], color), batch=2, attempts=1)
     with pytest.raises(EmbeddingError) as caught:
-        asked(model, Embed(TEXTS), colour)
+        asked(model, Embed(TEXTS), color)
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
-@COLOURS
-def test_a_failure_says_no_content(colour: str) -> None:
+@COLORS
+def test_a_failure_says_no_content(color: str) -> None:
     def fails(texts: list[str]) -> Any:
         raise RuntimeError(f"cannot embed {texts}")
 
     with pytest.raises(EmbeddingError, match=r"^The embedder failed \(RuntimeError\)") as caught:
-        asked(EmbeddingModel(scripted(fails, colour), attempts=2, wait_seconds=0), Embed(TEXTS), colour)
+        asked(EmbeddingModel(scripted(fails, color), attempts=2, wait_seconds=0), Embed(TEXTS), color)
     assert caught.value.__suppress_context__
     assert "canary" not in repr(Embed(TEXTS))
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_what_hangs_is_left_alone(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_what_hangs_is_left_alone(color: str) -> None:
     released = threading.Event()
 
     def hangs(texts: list[str]) -> Any:
@@ -136,7 +136,7 @@ def test_what_hangs_is_left_alone(colour: str) -> None:
     model = EmbeddingModel(ScriptedEmbedder(hangs), attempts=1, timeout_seconds=0.05)
     try:
         with pytest.raises(EmbeddingError, match="TimeoutError"):
-            asked(model, Embed(["a"]), colour)
+            asked(model, Embed(["a"]), color)
     finally:
         released.set()
 
@@ -158,8 +158,8 @@ def test_settings_that_cannot_be() -> None:
         embedder(None)
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_nobody_waits_long_for_a_question_s_vector(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_nobody_waits_long_for_a_question_s_vector(color: str) -> None:
     released = threading.Event()
 
     def hangs(texts: list[str]) -> Any:
@@ -171,7 +171,7 @@ async def test_nobody_waits_long_for_a_question_s_vector(colour: str) -> None:
 
     async def asked(text: str) -> Any:
         step = Embed([text], is_query=True)
-        return model.answer(step) if colour == "sync" else await model.aanswer(step)
+        return model.answer(step) if color == "sync" else await model.aanswer(step)
 
     try:
         for question in ("the kiln", "the glaze", "the cones"):

@@ -26,7 +26,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.chunks.segments import Placed
 from langchain_supabase_memory.chunks.units import Said, units
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.indexing import _rows
 from langchain_supabase_memory.models import Receipt
 from langchain_supabase_memory.schema.migrate import migrate
@@ -35,7 +35,7 @@ from tests.conftest import Door
 from tests.services.postgres import Cluster
 
 POLICY = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=400)
-OTHERS = ("a neighbour's thread", "of another agent", "of another user")
+OTHERS = ("a neighbor's thread", "of another agent", "of another user")
 
 
 def dump(cluster: Cluster, name: str) -> str:
@@ -97,12 +97,12 @@ WITH_IT = range(2, 7)
 
 def fill(memory: SupabaseMemory, canary: str) -> None:
     memory.append(conversation(canary), thread_id="t")
-    assert memory.summarise(thread_id="t").failed is None
+    assert memory.summarize(thread_id="t").failed is None
     assert any(canary in each.content for each in memory.summaries(thread_id="t"))
     for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
         where = {"thread_id": thread_id, "agent_id": agent_id, "user_id": user_id}
         memory.append([HumanMessage(OTHERS[number]) for _ in range(8)], **where)  # type: ignore[arg-type]
-        memory.summarise(**where)  # type: ignore[arg-type]
+        memory.summarize(**where)  # type: ignore[arg-type]
 
 
 def others(memory: SupabaseMemory) -> list[tuple[str, str, str]]:
@@ -173,8 +173,8 @@ def test_messages_leave_nothing_and_the_others_stay(
     remaining = [each.message_id for each in memory.read(thread_id="t", columns=["message_id"])]
     assert remaining == ["m0", "m1", *[f"m{number}" for number in range(7, 18)]]
     assert canary not in dump(cluster, own)
-    # What is left is summarised anew, and it does not come back.
-    assert memory.summarise(thread_id="t").failed is None
+    # What is left is summarized anew, and it does not come back.
+    assert memory.summarize(thread_id="t").failed is None
     assert memory.coverage(thread_id="t").gaps == []
     assert canary not in dump(cluster, own)
 
@@ -209,7 +209,7 @@ def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
     assert canary not in dump(cluster, own)
     coverage = memory.coverage(thread_id="t")
     assert (coverage.gaps, coverage.overlaps) == ([], [])
-    assert memory.summarise(thread_id="t").failed is None
+    assert memory.summarize(thread_id="t").failed is None
     assert memory.summaries(thread_id="t")[0].from_sequence == 10
 
 
@@ -242,7 +242,7 @@ def test_what_is_on_no_branch_leaves_nothing_either(
     graph: Any = create_agent(says("fine"), middleware=[middleware], checkpointer=InMemorySaver())
     settings: Any = {"configurable": {"thread_id": "t"}}
     graph.invoke({"messages": said}, settings)
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     memory.index(thread_id="t")
     assert any(canary in each.content for each in memory.summaries(thread_id="t"))
     removed: list[BaseMessage] = [RemoveMessage(id=f"m{number}") for number in WITH_IT]
@@ -341,7 +341,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
             memory.forget_message(f"m{number}", thread_id="t")
         return parrot(prompt)
 
-    memory.summarise(thread_id="t", model=forgetting)
+    memory.summarize(thread_id="t", model=forgetting)
     assert canary not in dump(cluster, own)
 
     def erasing(prompt: Sequence[BaseMessage]) -> str:
@@ -350,7 +350,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
         return parrot(prompt)
 
     memory.append(conversation(canary), thread_id="t")
-    memory.summarise(thread_id="t", model=erasing)
+    memory.summarize(thread_id="t", model=erasing)
     assert canary not in dump(cluster, own)
     assert memory.count(thread_id="t") == 18
 
@@ -360,7 +360,7 @@ async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
     batch = [HumanMessage("x" * 90, id=f"m{number}") for number in range(12)]
     await door(door.service.append, batch, **where)
     policy = SummaryPolicy(keep_messages=2, input_characters=400)
-    await door(door.service.summarise, **where, policy=policy, model=lambda _: "What was said.")
+    await door(door.service.summarize, **where, policy=policy, model=lambda _: "What was said.")
     segments = await door(door.service.summaries, **where)
     inside = sum(each.to_sequence >= 5 for each in segments)
     assert 0 < inside < len(segments)
@@ -461,7 +461,7 @@ def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
 def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
     memory: SupabaseMemory, cluster: Cluster, own: str
 ) -> None:
-    memory = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummariser())
+    memory = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     memory.append([HumanMessage("My kiln needs 3 shelves by May.", id="a"), AIMessage("Noted.", id="b")], thread_id="t")
     memory.boards.revise(thread_id="t")
     for item in memory.board(thread_id="t").items:

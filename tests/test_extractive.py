@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from langchain_supabase_memory.boards.answer import ENTITY_TYPES, LISTS, SCHEMA, STATES
 from langchain_supabase_memory.demo import transcript
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.extractive.coverage import Piece, choose, worth
 from langchain_supabase_memory.extractive.entities import TYPES
 from langchain_supabase_memory.extractive.phrases import CONTEXTS, KINDS, LANGUAGES, load
@@ -26,7 +26,7 @@ from langchain_supabase_memory.flow import Line, Material
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WRITER = ExtractiveSummariser()
+WRITER = ExtractiveSummarizer()
 
 
 def said(*turns: str | tuple[str, str], first: int = 1, speaker: str | None = None) -> list[Line]:
@@ -547,7 +547,7 @@ def test_entities_have_types() -> None:
     found = {each["text"]: each["type"] for each in made["entities"]}
     assert found["Ines"] == "person"
     assert found["Singapore"] == found["Siquijor"] == "place"
-    assert found["Globex"] == "organisation"
+    assert found["Globex"] == "organization"
     assert found["12 December"] == "date"
     assert found["Oceanjet"] == "other"
     items = [{"id": "e", "kind": "entity", "text": "Ines", "state": "current", "quote": "Ines"}]

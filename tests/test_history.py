@@ -19,7 +19,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from langchain_supabase_memory import (
     ContextBudget,
-    ExtractiveSummariser,
+    ExtractiveSummarizer,
     Retention,
     RetryPolicy,
     SummaryPolicy,
@@ -77,10 +77,10 @@ def stored(memory: SupabaseMemory, thread_id: str) -> list[str]:
     return [str(each.message.text) for each in memory.read(thread_id=thread_id) if each.message]
 
 
-async def test_all_six_methods_in_both_colours(door: Door, user_id: str) -> None:
+async def test_all_six_methods_in_both_colors(door: Door, user_id: str) -> None:
     history = SupabaseChatMessageHistory("any string: ünï/codé", door.service, user_id=user_id)
     assert isinstance(history, BaseChatMessageHistory)
-    if door.colour == "sync":
+    if door.color == "sync":
         history.add_user_message("one")
         history.add_ai_message("two")
         history.add_message(HumanMessage("three"))
@@ -228,12 +228,12 @@ RULES = [provider_rules.openai, provider_rules.anthropic, provider_rules.gemini]
 
 
 @pytest.fixture(params=["sync", "async"])
-def colour(request: pytest.FixtureRequest) -> str:
+def color(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def served(history: SupabaseChatMessageHistory, colour: str) -> list[BaseMessage]:
-    return history.messages if colour == "sync" else await history.aget_messages()
+async def served(history: SupabaseChatMessageHistory, color: str) -> list[BaseMessage]:
+    return history.messages if color == "sync" else await history.aget_messages()
 
 
 def said(count: int) -> list[BaseMessage]:
@@ -259,7 +259,7 @@ def violations(messages: list[BaseMessage]) -> list[str]:
 @pytest.fixture
 def writing(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     """A memory with a summary model and a small budget."""
-    settings: Any = {"model": ExtractiveSummariser(), "budget": SMALL}
+    settings: Any = {"model": ExtractiveSummarizer(), "budget": SMALL}
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK, **settings) as memory:
         yield memory
 
@@ -272,18 +272,18 @@ def cutting(writing: SupabaseMemory) -> SupabaseMemory:
 
 
 async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
-    writing: SupabaseMemory, colour: str
+    writing: SupabaseMemory, color: str
 ) -> None:
     turns = said(100)
     writing.append(turns, thread_id="s")
-    messages = await served(SupabaseChatMessageHistory("s", writing), colour)
+    messages = await served(SupabaseChatMessageHistory("s", writing), color)
     assert count_tokens_approximately(messages) <= TOKENS
     assert violations(messages) == []
     assert messages[0].additional_kwargs["lc_source"] == "supabase_memory"
     assert "<summary" in messages[0].text
     assert messages[-1].text == turns[-1].text
     coverage = writing.coverage(thread_id="s")
-    assert coverage.complete, coverage  # what is not shown was summarised before it was served
+    assert coverage.complete, coverage  # what is not shown was summarized before it was served
 
 
 async def test_a_read_is_one_round_trip(door: Door, user_id: str) -> None:
@@ -291,53 +291,53 @@ async def test_a_read_is_one_round_trip(door: Door, user_id: str) -> None:
     counting: Any = Counting(door.service.transport)
     door.service.transport = counting
     history = SupabaseChatMessageHistory("s", door.service, user_id=user_id)
-    assert len(await served(history, door.colour)) == 24
-    assert len(await served(history, door.colour)) == 24
+    assert len(await served(history, door.color)) == 24
+    assert len(await served(history, door.color)) == 24
     assert counting.calls == ["memory_context"]
 
 
-async def test_a_budget_of_its_own_and_none(writing: SupabaseMemory, colour: str) -> None:
+async def test_a_budget_of_its_own_and_none(writing: SupabaseMemory, color: str) -> None:
     turns = said(41)
     writing.append(turns, thread_id="s")
     newest = SupabaseChatMessageHistory("s", writing, budget=ContextBudget(max_messages=2))
-    assert [m.text for m in await served(newest, colour) if "lc_source" not in m.additional_kwargs] == [
+    assert [m.text for m in await served(newest, color) if "lc_source" not in m.additional_kwargs] == [
         m.text for m in turns[-2:]
     ]
-    whole = await served(SupabaseChatMessageHistory("s", writing, budget=None), colour)
+    whole = await served(SupabaseChatMessageHistory("s", writing, budget=None), color)
     assert [message.model_dump() for message in whole] == [message.model_dump() for message in turns]
 
 
-async def test_its_own_retention_counts_whatever_the_budget(memory: SupabaseMemory, colour: str) -> None:
+async def test_its_own_retention_counts_whatever_the_budget(memory: SupabaseMemory, color: str) -> None:
     memory.append(said(9), thread_id="s")
     history = SupabaseChatMessageHistory("s", memory, retention=Retention(max_messages=4))
-    assert len(await served(history, colour)) <= 4
+    assert len(await served(history, color)) <= 4
     assert len(stored(memory, "s")) == 4
 
 
-async def test_a_summary_that_fails_costs_the_summary_alone(conn_string: str, user_id: str, colour: str) -> None:
+async def test_a_summary_that_fails_costs_the_summary_alone(conn_string: str, user_id: str, color: str) -> None:
     def broken(_: Any) -> str:
         raise RuntimeError
 
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=broken, budget=SMALL) as memory:
         memory.append(said(60), thread_id="s")
-        messages = await served(SupabaseChatMessageHistory("s", memory, on_error="raise"), colour)
+        messages = await served(SupabaseChatMessageHistory("s", memory, on_error="raise"), color)
         assert "older messages omitted" in messages[0].text
         assert messages[-1].text.startswith("Answer 59")
         assert count_tokens_approximately(messages) <= TOKENS
 
 
-async def test_in_the_background_a_read_asks_no_model(conn_string: str, user_id: str, colour: str) -> None:
+async def test_in_the_background_a_read_asks_no_model(conn_string: str, user_id: str, color: str) -> None:
     asked: list[Any] = []
     settings: Any = {"model": asked.append, "budget": SMALL, "policy": SummaryPolicy(mode="background")}
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **settings) as memory:
         memory.append(said(60), thread_id="s")
-        assert "omitted" in (await served(SupabaseChatMessageHistory("s", memory), colour))[0].text
+        assert "omitted" in (await served(SupabaseChatMessageHistory("s", memory), color))[0].text
         assert asked == []
 
 
 @pytest.mark.parametrize("keyed", [True, False])
 async def test_a_hundred_turns_are_stored_once_each_and_the_prompt_stays_bounded(
-    writing: SupabaseMemory, colour: str, keyed: bool
+    writing: SupabaseMemory, color: str, keyed: bool
 ) -> None:
     prompts: list[list[BaseMessage]] = []
 
@@ -351,7 +351,7 @@ async def test_a_hundred_turns_are_stored_once_each_and_the_prompt_stays_bounded
     asked = [f"{n}: my kiln number {n} has fired {n * 7} bowls, what about the next one?" for n in range(100)]
     for text in asked:
         given = {"input": text} if keyed else [HumanMessage(text)]
-        _ = chat.invoke(given, session("s")) if colour == "sync" else await chat.ainvoke(given, session("s"))
+        _ = chat.invoke(given, session("s")) if color == "sync" else await chat.ainvoke(given, session("s"))
     assert stored(writing, "s") == [each for text in asked for each in (text, f"heard {text}")]
     assert all("lc_source" not in payload["additional_kwargs"] for payload in payloads(writing))
     assert [prompt[-1].text for prompt in prompts] == asked
@@ -378,19 +378,19 @@ def awkward() -> list[BaseMessage]:
 
 @pytest.mark.parametrize("is_away", [False, True])
 async def test_what_was_served_may_come_back_and_changes_nothing_stored(
-    cutting: SupabaseMemory, away: Callable[[bool], None], colour: str, is_away: bool
+    cutting: SupabaseMemory, away: Callable[[bool], None], color: str, is_away: bool
 ) -> None:
     history = SupabaseChatMessageHistory("s", cutting)
     history.add_messages(awkward())
     before = payloads(cutting)
-    messages = await served(history, colour)
+    messages = await served(history, color)
     shown = {message.id: message.model_dump() for message in messages}
     originals = {message["id"]: message for message in before}
     copies = {each for each in shown.keys() & originals.keys() if shown[each] != originals[each]}
     assert copies == {"t1", "a2", "s1", "a4"}
     away(is_away)
     back = [*messages, HumanMessage("three", id="h3")]
-    if colour == "sync":
+    if color == "sync":
         history.add_messages(back)
     else:
         await history.aadd_messages(back)
@@ -400,11 +400,11 @@ async def test_what_was_served_may_come_back_and_changes_nothing_stored(
     assert payloads(cutting) == [*before, HumanMessage("three", id="h3").model_dump()]
 
 
-async def test_nor_does_what_another_instance_served(cutting: SupabaseMemory, colour: str) -> None:
+async def test_nor_does_what_another_instance_served(cutting: SupabaseMemory, color: str) -> None:
     SupabaseChatMessageHistory("s", cutting).add_messages(awkward())
     before = payloads(cutting)
-    messages = await served(SupabaseChatMessageHistory("s", cutting), colour)
-    if colour == "sync":
+    messages = await served(SupabaseChatMessageHistory("s", cutting), color)
+    if color == "sync":
         SupabaseChatMessageHistory("s", cutting).add_messages(messages)
     else:
         await SupabaseChatMessageHistory("s", cutting).aadd_messages(messages)
@@ -423,17 +423,17 @@ def test_an_agent_that_returns_a_bounded_list_stores_its_answers_alone(writing: 
 
 
 async def test_what_waits_is_served_within_the_budget_and_stays_the_same_until_a_write(
-    writing: SupabaseMemory, away: Callable[[bool], None], colour: str
+    writing: SupabaseMemory, away: Callable[[bool], None], color: str
 ) -> None:
     away(True)
     SupabaseChatMessageHistory("s", writing).add_messages(said(60))
     history = SupabaseChatMessageHistory("s", writing)
-    messages = await served(history, colour)
+    messages = await served(history, color)
     assert isinstance(history.last_error, UnavailableError)
     assert messages[-1].text.startswith("Answer 59")
     assert count_tokens_approximately(messages) <= TOKENS
     SupabaseChatMessageHistory("s", writing).add_messages([HumanMessage("by another run")])
-    assert await served(history, colour) == messages
+    assert await served(history, color) == messages
 
 
 QUICK = RetryPolicy(attempts=2, wait_seconds=0.01)
@@ -516,15 +516,15 @@ def test_on_error_raise_raises_and_keeps(conn_string: str, user_id: str, away: C
         assert history.pending == 1
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 async def test_what_waits_is_let_go_of_only_when_the_database_has_forgotten(
-    conn_string: str, user_id: str, away: Callable[[bool], None], colour: str
+    conn_string: str, user_id: str, away: Callable[[bool], None], color: str
 ) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK) as memory:
         history = SupabaseChatMessageHistory("s", memory)
 
         async def clear() -> None:
-            history.clear() if colour == "sync" else await history.aclear()
+            history.clear() if color == "sync" else await history.aclear()
 
         history.add_messages([HumanMessage("stored")])
         away(True)

@@ -106,8 +106,8 @@ class Nobody:
     agent_id: str = ""
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_every_surface_in_a_graph_takes_the_memorys_user(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_every_surface_in_a_graph_takes_the_memorys_user(memory: SupabaseMemory, color: str) -> None:
     found: list[str] = []
     retriever, tool = SupabaseMemoryRetriever(memory=memory, scope="conversation"), read_messages_tool(memory)
 
@@ -127,7 +127,7 @@ async def test_every_surface_in_a_graph_takes_the_memorys_user(memory: SupabaseM
     builder: Any = StateGraph(MessagesState, context_schema=Nobody)
     builder.add_node("bound", SupabaseSummarizationNode(memory, on_error="raise"))
     builder.add_node("save", SaveTurnNode(memory, on_error="raise"))
-    builder.add_node("look", look_sync if colour == "sync" else look)
+    builder.add_node("look", look_sync if color == "sync" else look)
     builder.add_edge(START, "bound").add_edge("bound", "save").add_edge("save", "look").add_edge("look", END)
     for thread_id, graph in (("agent", agent), ("graph", builder.compile())):
         await memory.aappend([HumanMessage("The kiln is red.")], thread_id=thread_id)
@@ -136,7 +136,7 @@ async def test_every_surface_in_a_graph_takes_the_memorys_user(memory: SupabaseM
             {"messages": [HumanMessage("Is it?")]},
             {"configurable": {"thread_id": thread_id, "user_id": ""}},
         )
-        if colour == "sync":
+        if color == "sync":
             graph.invoke(asked, config, context=Nobody())
         else:
             await graph.ainvoke(asked, config, context=Nobody())
@@ -149,14 +149,14 @@ async def test_every_surface_in_a_graph_takes_the_memorys_user(memory: SupabaseM
     await memory.aclose()
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_run_without_a_thread_is_searched_like_none(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_run_without_a_thread_is_searched_like_none(memory: SupabaseMemory, color: str) -> None:
     memory.append([HumanMessage("The kiln is red.")], thread_id="studio")
     memory.index(thread_id="studio")
     retriever, found = SupabaseMemoryRetriever(memory=memory), []
 
     async def look(_: MessagesState) -> dict[str, Any]:
-        found.extend(retriever.invoke("kiln") if colour == "sync" else await retriever.ainvoke("kiln"))
+        found.extend(retriever.invoke("kiln") if color == "sync" else await retriever.ainvoke("kiln"))
         return {}
 
     builder: Any = StateGraph(MessagesState)

@@ -46,7 +46,7 @@ from langchain_supabase_memory.demo.model import OfflineQuotingModel
 memory = SupabaseMemory.from_conn_string(
     os.environ["SUPABASE_DB_URL"],
     user_id="{OWNER}",
-    model=ExtractiveSummariser(),
+    model=ExtractiveSummarizer(),
     policy=SummaryPolicy(messages=4, keep_messages=2),
     redact=[*SECRETS],
 )

@@ -312,7 +312,7 @@ def test_the_heaviest_call_that_is_allowed_keeps_a_backend_small(cluster: Cluste
             {"op": "search", "prefix": ["n"], "query": "word", "limit": 7, "offset": 0, "refresh": False}] * 2}),
         ("memory_store", {"p_ops": [
             {"op": "get", "namespace": ["n"], "key": str(n), "refresh": False} for n in range(14)]}),
-        ("memory_recall", {"p_ask": {"query": "word " * 100_000, "limit": 1000, "neighbours": 10**6, "whole": True}}),
+        ("memory_recall", {"p_ask": {"query": "word " * 100_000, "limit": 1000, "neighbors": 10**6, "whole": True}}),
     ]  # fmt: skip
     # Chunks with vectors of 3,072 numbers, as much as one call may pass.
     vector = [0.018042] * 3072

@@ -157,14 +157,14 @@ def maker(kind: str) -> Maker:
     return lambda user_id: StoreLongTerm(store, user_id)
 
 
-@pytest.fixture(params=[f"{kind}-{colour}" for kind in KINDS for colour in ("sync", "async")])
+@pytest.fixture(params=[f"{kind}-{color}" for kind in KINDS for color in ("sync", "async")])
 def made(request: pytest.FixtureRequest) -> tuple[Maker, str]:
-    kind, colour = request.param.split("-")
-    return maker(kind), colour
+    kind, color = request.param.split("-")
+    return maker(kind), color
 
 
-async def use(colour: str, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    if colour == "sync":
+async def use(color: str, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    if color == "sync":
         return verb(*arguments, **named)
     return await getattr(verb.__self__, "a" + verb.__name__)(*arguments, **named)  # type: ignore[attr-defined]
 
@@ -189,15 +189,15 @@ FULL = Memory(
 
 
 async def test_what_is_remembered_is_recalled_whole_and_once(made: tuple[Maker, str]) -> None:
-    make, colour = made
+    make, color = made
     memory = make("maya")
-    first = await use(colour, memory.remember, [FULL, Memory("The kiln is an old Rohde")])
+    first = await use(color, memory.remember, [FULL, Memory("The kiln is an old Rohde")])
     assert len(first.stored) == 2
     assert first.known == []
-    again = await use(colour, memory.remember, [FULL, FULL, Memory("Ana is her sister")])
+    again = await use(color, memory.remember, [FULL, FULL, Memory("Ana is her sister")])
     if again.known:  # a store that can say what it has
         assert (again.known, len(again.stored)) == (first.stored[:1], 1)
-    found = await use(colour, memory.recall, "porcelain cone", 10)
+    found = await use(color, memory.recall, "porcelain cone", 10)
     assert len(found) == 3
     (recalled,) = [each for each in found if each.id == first.stored[0]]
     assert recalled == FULL.of("maya")
@@ -206,79 +206,79 @@ async def test_what_is_remembered_is_recalled_whole_and_once(made: tuple[Maker, 
 
 
 async def test_two_users_share_nothing(made: tuple[Maker, str]) -> None:
-    make, colour = made
+    make, color = made
     # Names that a store may take for one another.
     names = ["a", "ab", "a.b", "a_b", "a-b", "A", "a%", "a*", "a b", "long_term", "é", "e\u0301", "a=2Eb", "a/b"]
     ids = {}
     for name in names:
-        receipt = await use(colour, make(name).remember, [Memory("the code is 7"), Memory(f"of {name}")])
+        receipt = await use(color, make(name).remember, [Memory("the code is 7"), Memory(f"of {name}")])
         ids[name] = receipt.stored
     assert len({id_ for given in ids.values() for id_ in given}) == 2 * len(names)
     for name in names:
-        found = await use(colour, make(name).recall, "the code", 2)
+        found = await use(color, make(name).recall, "the code", 2)
         assert sorted(texts(found)) == sorted(["the code is 7", f"of {name}"])
     # Nor does anybody forget what is another's, with its id guessed right.
     for name in names[1:]:
-        await use(colour, make("a").forget, ids[name])
+        await use(color, make("a").forget, ids[name])
     for name in names:
-        assert len(await use(colour, make(name).recall, "code", 5)) == 2
-    await use(colour, make("a").forget, ids["a"])
-    assert await use(colour, make("a").recall, "code", 5) == []
-    assert len(await use(colour, make("ab").recall, "code", 5)) == 2
+        assert len(await use(color, make(name).recall, "code", 5)) == 2
+    await use(color, make("a").forget, ids["a"])
+    assert await use(color, make("a").recall, "code", 5) == []
+    assert len(await use(color, make("ab").recall, "code", 5)) == 2
 
 
 async def test_no_fewer_come_back_than_there_are(made: tuple[Maker, str]) -> None:
-    make, colour = made
-    await use(colour, make("stranger").remember, [Memory(f"code {n}", kind="event") for n in range(150)])
-    await use(colour, make("maya").remember, [Memory(f"code {n}", kind=("fact", "event")[n % 2]) for n in range(30)])
-    await use(colour, make("zoe").remember, [Memory(f"code {n}") for n in range(150)])
+    make, color = made
+    await use(color, make("stranger").remember, [Memory(f"code {n}", kind="event") for n in range(150)])
+    await use(color, make("maya").remember, [Memory(f"code {n}", kind=("fact", "event")[n % 2]) for n in range(30)])
+    await use(color, make("zoe").remember, [Memory(f"code {n}") for n in range(150)])
     maya = make("maya")
     for limit in (1, 5, 30, 100):
-        assert len(await use(colour, maya.recall, "code", limit)) == min(limit, 30)
-        assert len(await use(colour, maya.recall, "code", limit, ["event"])) == min(limit, 15)
-        assert len(await use(colour, maya.recall, "code", limit, ["event", "fact"])) == min(limit, 30)
-    assert await use(colour, maya.recall, "code", 5, ["preference"]) == []
-    assert await use(colour, maya.recall, "code", 5, []) == []
-    assert {each.kind for each in await use(colour, maya.recall, "code", 20, ["fact"])} == {"fact"}
+        assert len(await use(color, maya.recall, "code", limit)) == min(limit, 30)
+        assert len(await use(color, maya.recall, "code", limit, ["event"])) == min(limit, 15)
+        assert len(await use(color, maya.recall, "code", limit, ["event", "fact"])) == min(limit, 30)
+    assert await use(color, maya.recall, "code", 5, ["preference"]) == []
+    assert await use(color, maya.recall, "code", 5, []) == []
+    assert {each.kind for each in await use(color, maya.recall, "code", 20, ["fact"])} == {"fact"}
 
 
 async def test_the_same_text_from_two_places_is_shown_once(made: tuple[Maker, str]) -> None:
-    make, colour = made
+    make, color = made
     memory = make("maya")
     places = [
         Memory(text, message_ids=(f"m{n}",)) for n, text in enumerate(["Ana lives in Cebu", "ana  lives in CEBU"])
     ]
-    receipt = await use(colour, memory.remember, [*places, Memory("Ana has a boat")])
+    receipt = await use(color, memory.remember, [*places, Memory("Ana has a boat")])
     assert len(set(receipt.stored)) == 3
-    assert len(await use(colour, memory.recall, "Ana", 2)) == 2
-    assert len(await use(colour, memory.recall, "Ana", 5)) == 2
+    assert len(await use(color, memory.recall, "Ana", 2)) == 2
+    assert len(await use(color, memory.recall, "Ana", 5)) == 2
 
 
 async def test_what_is_forgotten_is_gone_and_forgetting_again_is_no_error(made: tuple[Maker, str]) -> None:
-    make, colour = made
+    make, color = made
     memory = make("maya")
-    receipt = await use(colour, memory.remember, [Memory(f"fact {n}") for n in range(130)])
-    await use(colour, memory.forget, receipt.stored[:120])
-    await use(colour, memory.forget, [*receipt.stored[:121], receipt.stored[120]])
-    await use(colour, memory.forget, [])
-    left = await use(colour, memory.recall, "fact", 200)
+    receipt = await use(color, memory.remember, [Memory(f"fact {n}") for n in range(130)])
+    await use(color, memory.forget, receipt.stored[:120])
+    await use(color, memory.forget, [*receipt.stored[:121], receipt.stored[120]])
+    await use(color, memory.forget, [])
+    left = await use(color, memory.recall, "fact", 200)
     assert sorted(str(each.id) for each in left) == sorted(receipt.stored[121:])
     for wrong in (["not an id"], receipt.stored[0]):
         with pytest.raises(InvalidInputError):
-            await use(colour, memory.forget, wrong)
+            await use(color, memory.forget, wrong)
 
 
 @pytest.mark.parametrize(
     "text", ["nul\0 and \ud800 half", "🙂" * 3_000, "long " * 20_000, '{"a": "$python"}', "玛雅修好了窑炉"]
 )
 async def test_any_text_is_remembered(made: tuple[Maker, str], text: str) -> None:
-    make, colour = made
+    make, color = made
     memory = make("maya")
     given = Memory(
         text, thread_id="t\0", message_ids=("m\ud800",), quote=text, metadata={"\0": text, "$python": [text]}
     )
-    receipt = await use(colour, memory.remember, [given])
-    (found,) = await use(colour, memory.recall, text[:200], 5)
+    receipt = await use(color, memory.remember, [given])
+    (found,) = await use(color, memory.recall, text[:200], 5)
     assert found.text == text.replace("\0", "\ufffd").replace("\ud800", "\ufffd")
     assert found.metadata == {"\ufffd": found.text, "$python": [found.text]}
     assert (found.id, found.quote, found.thread_id) == (receipt.stored[0], found.text, "t\ufffd")
@@ -313,11 +313,11 @@ def test_what_cannot_be_remembered_is_refused(wrong: Callable[[], object]) -> No
 
 
 async def test_a_question_that_is_none_is_refused(made: tuple[Maker, str]) -> None:
-    make, colour = made
-    await use(colour, make("maya").remember, [Memory("a")])
+    make, color = made
+    await use(color, make("maya").remember, [Memory("a")])
     for arguments in ((7,), ("a", 0), ("a", True), ("a", 2000), ("a", 5, "fact"), ("a", 5, [""])):
         with pytest.raises(InvalidInputError):
-            await use(colour, make("maya").recall, *arguments)
+            await use(color, make("maya").recall, *arguments)
 
 
 def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
@@ -635,11 +635,11 @@ class Recording(StoreLongTerm):
 
 
 async def moved(door: Door, *arguments: Any, **named: Any) -> Promoted:
-    return promote(*arguments, **named) if door.colour == "sync" else await apromote(*arguments, **named)
+    return promote(*arguments, **named) if door.color == "sync" else await apromote(*arguments, **named)
 
 
 async def gone(door: Door, *arguments: Any, **named: Any) -> Withdrawn:
-    return forget_source(*arguments, **named) if door.colour == "sync" else await aforget_source(*arguments, **named)
+    return forget_source(*arguments, **named) if door.color == "sync" else await aforget_source(*arguments, **named)
 
 
 SAID = (
@@ -975,7 +975,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
 
     async def commit(*items: dict[str, Any]) -> None:
         flow = writing(memory.key("t"), list(items))
-        await memory.arun(flow) if door.colour == "async" else memory.run(flow)
+        await memory.arun(flow) if door.color == "async" else memory.run(flow)
 
     await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
     long_term = Recording(user_id)
@@ -1101,7 +1101,7 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
     assert row is not None
     fact = {"conversation_id": str(row[0]), "source_id": str(row[1]), "text_id": str(row[1]), "memory_id": str(row[2])}
     forged = {"p_target": mine.name, "p_facts": [{**fact, "message_ids": [], "repeats": False}], "p_user_id": user_id}
-    perform = bearer.transport.aperform if door.colour == "async" else None
+    perform = bearer.transport.aperform if door.color == "async" else None
     for call in (
         Call("memory_promote", {**forged, "p_moved": True}),
         Call("memory_withdrawn", {"p_target": mine.name, "p_user_id": user_id, "p_gone": [str(row[2])]}),

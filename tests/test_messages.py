@@ -1,4 +1,4 @@
-"""Every LangChain message survives the round trip exactly, and the sanitiser takes anything."""
+"""Every LangChain message survives the round trip exactly, and the sanitizer takes anything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pydantic import BaseModel
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages import codec, sanitiser
+from langchain_supabase_memory.messages import codec, sanitizer
 from langchain_supabase_memory.tokens import count_tokens
 from tests.conftest import Door
 from tests.fuzzing import examples
@@ -162,7 +162,7 @@ async def test_text_that_postgres_cannot_hold_is_replaced_as_documented(door: Do
     assert second == batch[1]
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
 
 
@@ -205,12 +205,12 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         1 + 2j,
         10**60,
         {1: "a", (2, 3): "b", None: "c"},
-        {sanitiser.TAG: "bytes", "value": "not ours"},
-        {sanitiser.TAG: {"deep": (1,)}},
+        {sanitizer.TAG: "bytes", "value": "not ours"},
+        {sanitizer.TAG: {"deep": (1,)}},
     ],
 )
 def test_values_that_json_lacks_come_back_equal(value: Any) -> None:
-    restored = sanitiser.decode(json.loads(json.dumps(sanitiser.encode(value), allow_nan=False)))
+    restored = sanitizer.decode(json.loads(json.dumps(sanitizer.encode(value), allow_nan=False)))
     assert restored == value
     assert type(restored) is type(value)
 
@@ -221,10 +221,10 @@ def test_foreign_objects_become_what_the_table_says() -> None:
     deep: Any = "bottom"
     for _ in range(5000):
         deep = [deep]
-    encoded = sanitiser.encode([Colour.RED, Point(1, b"x"), Model(name="n", when=NOW), Hostile(), cycle, deep, len])
+    encoded = sanitizer.encode([Color.RED, Point(1, b"x"), Model(name="n", when=NOW), Hostile(), cycle, deep, len])
     text = json.dumps(encoded, allow_nan=False)
     assert "secret" not in text
-    red, point, model, hostile, cyclic, _, builtin = sanitiser.decode(json.loads(text))
+    red, point, model, hostile, cyclic, _, builtin = sanitizer.decode(json.loads(text))
     assert (red, point, model) == ("red", {"x": 1, "y": b"x"}, {"name": "n", "when": NOW})
     assert (hostile, cyclic, builtin) == ("<Hostile>", ["<cycle>"], "<builtin_function_or_method>")
 
@@ -256,12 +256,12 @@ _anything = st.recursive(
 @example({1: 1, "\x00": 2, chr(0xD800): 3})
 @example({"$python": 1, "\x00": 2, chr(0xD800): 3})
 def test_anything_becomes_json_that_postgres_takes_and_is_stable(value: Any) -> None:
-    encoded = sanitiser.encode(value)
+    encoded = sanitizer.encode(value)
     text = json.dumps(encoded, ensure_ascii=False, allow_nan=False)
     text.encode("utf-8")
     assert "\\u0000" not in text
-    once = sanitiser.decode(json.loads(text))
-    assert json.dumps(sanitiser.encode(once), ensure_ascii=False) == text
+    once = sanitizer.decode(json.loads(text))
+    assert json.dumps(sanitizer.encode(once), ensure_ascii=False) == text
     if isinstance(value, dict):
         assert len(once) == len(value), "no key is lost"
 

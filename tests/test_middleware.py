@@ -26,7 +26,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.graph import EVENT, INDEXING, SUMMARISING
+from langchain_supabase_memory.graph import EVENT, INDEXING, SUMMARIZING
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"
@@ -56,14 +56,14 @@ def said(memory: SupabaseMemory, thread_id: str = "t") -> list[str]:
 
 @dataclass
 class Agent:
-    """An agent in one colour."""
+    """An agent in one color."""
 
     graph: Any
-    colour: str
+    color: str
 
     async def __call__(self, given: Any, settings: Any = None, **named: Any) -> Any:
         settings = settings or config()
-        if self.colour == "sync":
+        if self.color == "sync":
             return self.graph.invoke(given, settings, **named)
         return await self.graph.ainvoke(given, settings, **named)
 
@@ -229,11 +229,11 @@ async def test_a_removed_message_is_not_shown_again(memory: SupabaseMemory, make
     assert SECRET not in str(model.shown[-1])
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_streaming_stores_the_whole_answer(memory: SupabaseMemory, colour: str) -> None:
-    summariser = ScriptedModel(script=lambda _: f"summary {SECRET}")
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_streaming_stores_the_whole_answer(memory: SupabaseMemory, color: str) -> None:
+    summarizer = ScriptedModel(script=lambda _: f"summary {SECRET}")
     model = says("a long and winding answer")
-    middleware = SupabaseMemoryMiddleware(memory, model=summariser, budget=ContextBudget(characters=2000))
+    middleware = SupabaseMemoryMiddleware(memory, model=summarizer, budget=ContextBudget(characters=2000))
     graph: Any = create_agent(model, middleware=[middleware])
     memory.append(
         [each for n in range(30) for each in (HumanMessage(f"q{n} " * 20), AIMessage(f"a{n} " * 20))], thread_id="t"
@@ -241,16 +241,16 @@ async def test_streaming_stores_the_whole_answer(memory: SupabaseMemory, colour:
     events: list[Any] = []
     settings = config()
     modes = ["messages", "custom"]
-    if colour == "sync":
+    if color == "sync":
         events = list(graph.stream(asks("tell"), settings, stream_mode=modes))
     else:
         events = [event async for event in graph.astream(asks("tell"), settings, stream_mode=modes)]
     tokens = "".join(str(payload[0].content) for mode, payload in events if mode == "messages")
     assert "winding" in tokens
     assert SECRET not in tokens  # the summary is not streamed to the user
-    assert summariser.shown
+    assert summarizer.shown
     custom = [payload for mode, payload in events if mode == "custom"]
-    assert [event["type"] for event in custom] == [SUMMARISING, INDEXING, EVENT]
+    assert [event["type"] for event in custom] == [SUMMARIZING, INDEXING, EVENT]
     assert custom[2]["report"]["summary"] >= 1
     assert SECRET not in str(custom)  # numbers and ids, no content
     stored = memory.read(thread_id="t")[-1].message
@@ -360,7 +360,7 @@ class Said:
     user_id: str | None = None
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize(
     ("bound", "configurable", "context", "owner"),
     [
@@ -381,7 +381,7 @@ class Said:
     ],
 )
 async def test_who_is_meant(
-    memory: SupabaseMemory, user_id: str, colour: str, bound: str | None, configurable: Any, context: Any, owner: str
+    memory: SupabaseMemory, user_id: str, color: str, bound: str | None, configurable: Any, context: Any, owner: str
 ) -> None:
     def theirs(name: str | None) -> str | None:
         return f"{user_id}-{name}" if name else name
@@ -396,7 +396,7 @@ async def test_who_is_meant(
     graph: Any = create_agent(says("hi"), middleware=[middleware], context_schema=Said)
     settings = config(**{key: named(value) for key, value in configurable.items()})
     said_so = Said(theirs(context))
-    if colour == "sync":
+    if color == "sync":
         graph.invoke(asks("hello"), settings, context=said_so)
     else:
         await graph.ainvoke(asks("hello"), settings, context=said_so)
@@ -404,10 +404,10 @@ async def test_who_is_meant(
     assert [name for name in everybody if memory.count(thread_id="t", user_id=theirs(name))] == [owner]
 
 
-def test_the_stock_middleware_with_our_summariser_loses_nothing(memory: SupabaseMemory) -> None:
+def test_the_stock_middleware_with_our_summarizer_loses_nothing(memory: SupabaseMemory) -> None:
     seen: list[str] = []
 
-    def summarise(prompt: list[BaseMessage]) -> str:
+    def summarize(prompt: list[BaseMessage]) -> str:
         seen.append(str(prompt[-1].content))
         return "Everything so far."
 
@@ -416,7 +416,7 @@ def test_the_stock_middleware_with_our_summariser_loses_nothing(memory: Supabase
         model,
         trigger=("messages", 12),
         keep=("messages", 4),
-        summarizer=SupabaseSummarizer(memory, model=summarise),
+        summarizer=SupabaseSummarizer(memory, model=summarize),
         trim_tokens_to_summarize=None,
     )
     graph: Any = create_agent(model, middleware=[stock], checkpointer=InMemorySaver())
@@ -466,5 +466,5 @@ def test_a_policy_in_the_background_asks_no_model(memory: SupabaseMemory) -> Non
     for number in range(10):
         graph.invoke(asks(f"q{number} " * 40), config())
     assert not asked
-    done = memory.summarise_due(model=lambda _: "summary", policy=SummaryPolicy(characters=1000))
+    done = memory.summarize_due(model=lambda _: "summary", policy=SummaryPolicy(characters=1000))
     assert [result.failed for result in done.values()] == [None]

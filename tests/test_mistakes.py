@@ -133,8 +133,8 @@ OPENING = {
     ),
     "an address as a folder": Mistake(lambda: Memory.embedded(CONN), "Use SupabaseMemory.from_conn_string"),
     "a number as a folder": Mistake(lambda: Memory.embedded(3), 'Pass "./memory"'),
-    "a misspelt setting": Mistake(lambda: Memory.from_url(URL, KEY, buget=3), "Did you mean budget"),
-    "a misspelt setting of an embedded one": Mistake(lambda: Memory.embedded("x", modle=3), "Did you mean model"),
+    "a misspelled setting": Mistake(lambda: Memory.from_url(URL, KEY, buget=3), "Did you mean budget"),
+    "a misspelled setting of an embedded one": Mistake(lambda: Memory.embedded("x", modle=3), "Did you mean model"),
 }
 
 # Who is signed in
@@ -202,7 +202,7 @@ SETTINGS = {
     "a fraction of a message": Mistake(typed(ContextBudget, max_messages=2.5), "whole number"),
     "a share in percent": Mistake(typed(ContextBudget, recalled=70), "below 1. Pass recalled=0.7"),
     "a name as token counter": Mistake(typed(ContextBudget, token_counter="gpt-5.5"), '"approximate"'),
-    "a misspelt mode": Mistake(typed(SummaryPolicy, mode="inlin"), 'Did you mean "inline"'),
+    "a misspelled mode": Mistake(typed(SummaryPolicy, mode="inlin"), 'Did you mean "inline"'),
     "a prompt as text": Mistake(typed(SummaryPolicy, prompt="Summarize this"), "prompts.summary_prompt"),
     "a timedelta as seconds": Mistake(typed(SummaryPolicy, timeout_seconds=timedelta(seconds=9)), "timeout_seconds=60"),
     "days as a number": Mistake(typed(Retention, max_age=30), r"Pass max_age=timedelta\("),
@@ -289,7 +289,7 @@ OVER = {
         InvalidInputError,
     ),
     "a node over a transport": Mistake(lambda: pkg.SaveTurnNode(memory.transport), r"SupabaseMemory\(transport\)"),
-    "a node with a misspelt argument": Mistake(
+    "a node with a misspelled argument": Mistake(
         lambda: pkg.LoadContextNode(memory, bugdet=3),
         "Did you mean|There are",
     ),
@@ -298,7 +298,7 @@ OVER = {
         r"SummaryPolicy\(",
     ),
     "a tool over a client": Mistake(lambda: pkg.get_turn_tool(client), "from_client"),
-    "a tool with a misspelt argument": Mistake(
+    "a tool with a misspelled argument": Mistake(
         lambda: pkg.get_turn_tool(memory, charaters=1),
         "Did you mean characters",
     ),
@@ -327,7 +327,7 @@ OVER = {
         "valid integer",
         InvalidInputError,
     ),
-    "a retriever with a misspelt field": Mistake(
+    "a retriever with a misspelled field": Mistake(
         lambda: pkg.SupabaseMemoryRetriever(memory=memory, tread_id="t"),
         "Did you mean thread_id",
         InvalidInputError,
@@ -372,11 +372,11 @@ OVER = {
 CALLS = {
     "lats=5": Mistake(lambda: memory.read(thread_id="t", lats=5), "Did you mean last", InvalidInputError),
     "lats=5 of turns": Mistake(lambda: memory.turns(thread_id="t", lats=5), "Did you mean last", InvalidInputError),
-    "a misspelt filter": Mistake(lambda: memory.recall("q", limits=5), "Did you mean limit", InvalidInputError),
-    "a misspelt filter of a pack": Mistake(
+    "a misspelled filter": Mistake(lambda: memory.recall("q", limits=5), "Did you mean limit", InvalidInputError),
+    "a misspelled filter of a pack": Mistake(
         lambda: memory.context("q", thread_id="t", query="q", time_rang="week"), "Did you mean time_range", InvalidInputError
     ),
-    "a misspelt filter of a pack without a query": Mistake(
+    "a misspelled filter of a pack without a query": Mistake(
         lambda: memory.context("q", thread_id="t", time_rang="week"), "Did you mean time_range", InvalidInputError
     ),
     "last='5'": Mistake(lambda: memory.read(thread_id="t", last="5"), "Pass last=20", InvalidInputError),
@@ -403,7 +403,7 @@ CALLS = {
         lambda: memory.context("q", thread_id="t", budget=4000), r"ContextBudget\(tokens=4000\)"
     ),
     "a policy of boards for a call": Mistake(
-        lambda: memory.summarise(thread_id="t", policy=BoardPolicy(), model=chat), r"SummaryPolicy\("
+        lambda: memory.summarize(thread_id="t", policy=BoardPolicy(), model=chat), r"SummaryPolicy\("
     ),
     "retention as days of a call": Mistake(
         lambda: memory.append([HumanMessage("x")], thread_id="t", retention=timedelta(days=1)), r"Retention\("

@@ -1,4 +1,4 @@
-"""The nodes in real graphs, in both colours."""
+"""The nodes in real graphs, in both colors."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ def graph(memory: SupabaseMemory, output: str, shown: list[list[BaseMessage]], *
     return builder.compile(checkpointer=InMemorySaver())
 
 
-async def run(graph: Any, colour: str, text: str) -> Any:
+async def run(graph: Any, color: str, text: str) -> Any:
     given = {"messages": [HumanMessage(text)]}
-    return graph.invoke(given, config()) if colour == "sync" else await graph.ainvoke(given, config())
+    return graph.invoke(given, config()) if color == "sync" else await graph.ainvoke(given, config())
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("output", ["summarized_messages", "messages"])
 @pytest.mark.parametrize("saves", [True, False])
-async def test_a_long_conversation_stays_bounded(memory: SupabaseMemory, colour: str, output: str, saves: bool) -> None:
+async def test_a_long_conversation_stays_bounded(memory: SupabaseMemory, color: str, output: str, saves: bool) -> None:
     shown: list[list[BaseMessage]] = []
     compiled = graph(memory, output, shown, saves=saves)
     for number in range(25):
-        await run(compiled, colour, f"question {number} " + "word " * 20)
+        await run(compiled, color, f"question {number} " + "word " * 20)
     for number, messages in enumerate(shown):
         assert messages[-1].text.startswith(f"question {number} ")
         assert sum(len(str(message.content)) for message in messages) <= 2500
@@ -112,8 +112,8 @@ def test_replacing_begins_with_the_removal_of_all(memory: SupabaseMemory) -> Non
     assert REMOVE_ALL == REMOVE_ALL_MESSAGES
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_graph_of_small_nodes(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_graph_of_small_nodes(memory: SupabaseMemory, color: str) -> None:
     shown: list[list[BaseMessage]] = []
     builder = StateGraph(Loaded)
     builder.add_node("load", LoadContextNode(memory))
@@ -123,7 +123,7 @@ async def test_a_graph_of_small_nodes(memory: SupabaseMemory, colour: str) -> No
         builder.add_edge(first, then)
     compiled: Any = builder.compile()  # no checkpointer: the memory is the history
     for text in ("I am Maya", "Who am I?"):
-        await run(compiled, colour, text)
+        await run(compiled, color, text)
     assert [message.text.split(" word")[0] for message in shown[1]] == ["I am Maya", "answer 1", "Who am I?"]
     assert memory.count(thread_id="t") == 4
 

@@ -83,7 +83,7 @@ def way(request: pytest.FixtureRequest) -> Api:
 
 
 @pytest.fixture(params=["sync", "async"])
-def colour(request: pytest.FixtureRequest) -> str:
+def color(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
@@ -136,9 +136,9 @@ def asking(memory: SupabaseMemory, model: BaseChatModel, **policy: Any) -> Supab
     )
 
 
-async def do(colour: str, verb: Callable[..., Any], **named: Any) -> Any:
+async def do(color: str, verb: Callable[..., Any], **named: Any) -> Any:
     """Call a verb or its async twin."""
-    if colour == "sync":
+    if color == "sync":
         return verb(**named)
     return await getattr(verb.__self__, "a" + verb.__name__)(**named)  # type: ignore[attr-defined]
 
@@ -181,17 +181,17 @@ def texts(board: Board) -> list[str]:
 
 @ONE_LOOP
 async def test_everything_is_written_with_requests_that_openai_accepts(
-    memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str
+    memory: SupabaseMemory, api: OpenAiApi, way: Api, color: str
 ) -> None:
     before = copy.deepcopy(SCHEMA)
     asked = asking(memory, way.model(api))
-    made = await do(colour, asked.summarise, **WHERE)
+    made = await do(color, asked.summarize, **WHERE)
     assert (made.failed, made.model_calls, len(made.segments)) == (None, 1, 1)
-    assert [each.content for each in await do(colour, asked.summaries, **WHERE)] == [SUMMARY]
+    assert [each.content for each in await do(color, asked.summaries, **WHERE)] == [SUMMARY]
 
-    revised = await do(colour, asked.boards.revise, **WHERE)
+    revised = await do(color, asked.boards.revise, **WHERE)
     assert (revised.failed, revised.model_calls, revised.added, revised.refused) == (None, 1, 3, 0)
-    board = await do(colour, asked.board, **WHERE)
+    board = await do(color, asked.board, **WHERE)
     assert board.summary == SUMMARY
     assert [(item.text, item.quote) for item in board.facts] == [(SAID[0], SAID[0])]
     assert board.model == way.settings["model"]
@@ -202,11 +202,11 @@ async def test_everything_is_written_with_requests_that_openai_accepts(
     api.script = lambda request: (
         document(facts=[(3, "No, I live in Kaunas.", f"f{number}")]) if is_board(request) else SUMMARY
     )
-    whole = await do(colour, asked.complete_summary, **WHERE)
+    whole = await do(color, asked.complete_summary, **WHERE)
     assert (whole.failed, whole.model_calls) == (None, 1)
     assert whole.summary.content == SUMMARY
     assert "Clay" in whole.summary.topics
-    assert [item.text for item in (await do(colour, asked.board, **WHERE)).facts if item.is_open] == [
+    assert [item.text for item in (await do(color, asked.board, **WHERE)).facts if item.is_open] == [
         "No, I live in Kaunas."
     ]
 
@@ -305,7 +305,7 @@ BAD: dict[str, tuple[Answer, set[str]]] = {
 }  # fmt: skip
 
 
-# Every answer over every way, and by turns in either colour, so that each colour meets every answer and every way.
+# Every answer over every way, and by turns in either color, so that each color meets every answer and every way.
 CASES = [
     pytest.param(WAYS[way], ("sync", "async")[(place + number) % 2], name, id=f"{way}-{name}")
     for place, way in enumerate(WAYS)
@@ -314,28 +314,28 @@ CASES = [
 
 
 @ONE_LOOP
-@pytest.mark.parametrize(("way", "colour", "name"), CASES)
+@pytest.mark.parametrize(("way", "color", "name"), CASES)
 async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
-    memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str, name: str, caplog: pytest.LogCaptureFixture
+    memory: SupabaseMemory, api: OpenAiApi, way: Api, color: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     caplog.set_level(logging.DEBUG, logger="langchain_supabase_memory")
     bad, reasons = BAD[name]
     asked = asking(memory, way.model(api))
-    assert (await do(colour, asked.boards.revise, **WHERE)).failed is None
+    assert (await do(color, asked.boards.revise, **WHERE)).failed is None
     memory.append([HumanMessage("I moved to Kaunas.", id="m3")], **WHERE)
-    before = await do(colour, asked.board, **WHERE)
+    before = await do(color, asked.board, **WHERE)
 
     # A fresh memory each time: what a server cannot do is remembered.
     asked, api.script = asking(memory, way.model(api)), in_turn(bad)
     api.requests.clear()
-    failed = await do(colour, asked.boards.revise, **WHERE)
+    failed = await do(color, asked.boards.revise, **WHERE)
     assert failed.failed in reasons
     assert (failed.model_calls, failed.added, failed.through_sequence) == (2, 0, 2)
     assert len(api.requests) == 2
     assert [request.schema is None for request in api.requests] == [False, True]
-    assert await do(colour, asked.board, **WHERE) == before
-    failed_summary = await do(colour, asked.summarise, **WHERE)
+    assert await do(color, asked.board, **WHERE) == before
+    failed_summary = await do(color, asked.summarize, **WHERE)
     if name in ("no document", "half a document"):
         assert failed_summary.failed is None  # for a summary it is a text like any other
     else:
@@ -345,11 +345,11 @@ async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
 
     asked, api.script = asking(memory, way.model(api)), in_turn(bad, document(facts=[(3, "I moved to Kaunas.", None)]))
     api.requests.clear()
-    revised = await do(colour, asked.boards.revise, **WHERE)
+    revised = await do(color, asked.boards.revise, **WHERE)
     assert (revised.failed, revised.model_calls, revised.through_sequence) == (None, 2, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
     assert [violations(request) for request in api.requests] == [[], []]
-    assert "I moved to Kaunas." in texts(await do(colour, asked.board, **WHERE))
+    assert "I moved to Kaunas." in texts(await do(color, asked.board, **WHERE))
     assert SECRET not in logged(caplog)
 
 
@@ -360,13 +360,13 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 @ONE_LOOP
 async def test_a_server_without_structured_output_is_asked_plainly_from_then_on(
-    memory: SupabaseMemory, api: OpenAiApi, way: Api, colour: str
+    memory: SupabaseMemory, api: OpenAiApi, way: Api, color: str
 ) -> None:
     api.script = lambda request: Answer(UNSUPPORTED, status=400) if request.schema else f"```json\n{document()}\n```"
     asked = asking(memory, way.model(api), attempts=1)
-    failed = await do(colour, asked.boards.revise, **WHERE)
+    failed = await do(color, asked.boards.revise, **WHERE)
     assert (failed.failed, failed.model_calls) == ("OpenAIInvalidRequestError", 1)
-    revised = await do(colour, asked.boards.revise, **WHERE)
+    revised = await do(color, asked.boards.revise, **WHERE)
     assert (revised.failed, revised.model_calls, revised.added) == (None, 1, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
 
@@ -391,13 +391,13 @@ def test_other_failures_do_not_end_structured_output(
 
 @ONE_LOOP
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "Here it is:\n\n```\n{}\n```\nAnything else?", " \n{}\n"])
-async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAiApi, colour: str, around: str) -> None:
+async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAiApi, color: str, around: str) -> None:
     """Servers that take a schema and do not hold to it."""
     for number, way in enumerate(each for each in WAYS.values() if each.kind == "format"):
         fact = f"Room {number} is cold."
         memory.append([HumanMessage(fact, id=f"r{number}")], **WHERE)
         api.script = in_turn(around.replace("{}", document(facts=[(3 + number, fact, None)])))
-        result = await do(colour, asking(memory, way.model(api)).boards.revise, **WHERE)
+        result = await do(color, asking(memory, way.model(api)).boards.revise, **WHERE)
         assert (result.failed, result.model_calls) == (None, 1)
         assert fact in texts(memory.board(**WHERE))
 
@@ -407,30 +407,30 @@ async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAi
 
 @ONE_LOOP
 async def test_an_answer_that_does_not_come_is_not_waited_for(
-    memory: SupabaseMemory, slow_api: OpenAiApi, way: Api, colour: str, caplog: pytest.LogCaptureFixture
+    memory: SupabaseMemory, slow_api: OpenAiApi, way: Api, color: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     asked = asking(memory, way.model(slow_api))
-    assert (await do(colour, asked.boards.revise, **WHERE)).failed is None
+    assert (await do(color, asked.boards.revise, **WHERE)).failed is None
     memory.append([HumanMessage(f"Still {SECRET}.", id="m3")], **WHERE)
-    before = await do(colour, asked.board, **WHERE)
+    before = await do(color, asked.board, **WHERE)
     slow_api.requests.clear()
     slow_api.script = in_turn(Answer(hangs=True))
     begun = time.monotonic()
-    failed = await do(colour, asking(memory, way.model(slow_api), timeout_seconds=0.3).boards.revise, **WHERE)
+    failed = await do(color, asking(memory, way.model(slow_api), timeout_seconds=0.3).boards.revise, **WHERE)
     assert time.monotonic() - begun > 0.59
     assert (failed.failed, failed.model_calls) == ("TimeoutError", 2)
     assert len(slow_api.requests) <= 2  # on a slow machine the limit may pass before the request is there
-    assert await do(colour, asked.board, **WHERE) == before
+    assert await do(color, asked.board, **WHERE) == before
     slow_api.script = in_turn(document())
-    assert (await do(colour, asked.boards.revise, **WHERE)).failed is None
+    assert (await do(color, asked.boards.revise, **WHERE)).failed is None
     assert SECRET not in logged(caplog)
 
 
 @ONE_LOOP
 @pytest.mark.parametrize("status", [429, 500])
 async def test_the_clients_own_repeats_are_within_one_call(
-    memory: SupabaseMemory, api: OpenAiApi, colour: str, status: int, caplog: pytest.LogCaptureFixture
+    memory: SupabaseMemory, api: OpenAiApi, color: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     bad = Answer(SECRET, status=status, headers={"Retry-After": "0.02"})
@@ -438,18 +438,18 @@ async def test_the_clients_own_repeats_are_within_one_call(
         memory.append([HumanMessage(f"Line {number}.", id=f"n{number}")], **WHERE)
         api.requests.clear()
         api.script = in_turn(bad, bad, document())
-        result = await do(colour, asking(memory, way.model(api, max_retries=2)).boards.revise, **WHERE)
+        result = await do(color, asking(memory, way.model(api, max_retries=2)).boards.revise, **WHERE)
         assert (result.failed, result.model_calls, len(api.requests)) == (None, 1, 3)
         assert all(request.schema is not None for request in api.requests)
 
         memory.append([HumanMessage(f"Next {number}.", id=f"x{number}")], **WHERE)
         api.requests.clear()
         api.script = in_turn(bad)
-        result = await do(colour, asking(memory, way.model(api, max_retries=2)).boards.revise, **WHERE)
+        result = await do(color, asking(memory, way.model(api, max_retries=2)).boards.revise, **WHERE)
         assert result.failed in ("OpenAIRateLimitError", "OpenAIAPIError")
         assert (result.model_calls, len(api.requests)) == (2, 2 * 3)
         api.script = good
-        assert (await do(colour, asking(memory, way.model(api)).boards.revise, **WHERE)).failed is None
+        assert (await do(color, asking(memory, way.model(api)).boards.revise, **WHERE)).failed is None
     assert SECRET not in logged(caplog)
 
 
@@ -470,10 +470,10 @@ async def test_a_long_retry_after_is_cut_by_the_timeout(memory: SupabaseMemory, 
 IN_GRAPHS = ("chat", "responses", "chat-tool")
 
 
-async def streamed(colour: str, graph: Any, given: Any) -> str:
+async def streamed(color: str, graph: Any, given: Any) -> str:
     """The tokens that a user of the graph sees."""
     settings: Any = {"configurable": {"thread_id": "t"}}
-    if colour == "sync":
+    if color == "sync":
         events = list(graph.stream(given, settings, stream_mode="messages"))
     else:
         events = [event async for event in graph.astream(given, settings, stream_mode="messages")]
@@ -483,7 +483,7 @@ async def streamed(colour: str, graph: Any, given: Any) -> str:
 @ONE_LOOP
 @pytest.mark.parametrize("name", IN_GRAPHS)
 async def test_a_summary_before_an_answer_is_not_streamed(
-    memory: SupabaseMemory, api: OpenAiApi, colour: str, name: str
+    memory: SupabaseMemory, api: OpenAiApi, color: str, name: str
 ) -> None:
     # The models themselves are not told to stream: LangGraph asks every model in a graph for its tokens.
     way = WAYS[name]
@@ -492,7 +492,7 @@ async def test_a_summary_before_an_answer_is_not_streamed(
     agent = create_agent(way.model(api), middleware=[middleware])
     turns = ((HumanMessage(f"q{n} " * 20), AIMessage(f"a{n} " * 20)) for n in range(30))
     memory.append([each for turn in turns for each in turn], **WHERE)
-    tokens = await streamed(colour, agent, {"messages": [HumanMessage("tell")]})
+    tokens = await streamed(color, agent, {"messages": [HumanMessage("tell")]})
     assert tokens == "a long and winding answer"
     assert len(api.requests) >= 2
     assert all(request.body["stream"] for request in api.requests)  # the summary too came token by token
@@ -501,9 +501,7 @@ async def test_a_summary_before_an_answer_is_not_streamed(
 
 @ONE_LOOP
 @pytest.mark.parametrize("name", IN_GRAPHS)
-async def test_a_board_in_a_node_is_not_streamed(
-    memory: SupabaseMemory, api: OpenAiApi, colour: str, name: str
-) -> None:
+async def test_a_board_in_a_node_is_not_streamed(memory: SupabaseMemory, api: OpenAiApi, color: str, name: str) -> None:
     way = WAYS[name]
     asked = asking(memory, way.model(api))
 
@@ -521,12 +519,12 @@ async def test_a_board_in_a_node_is_not_streamed(
         return {"messages": [way.model(api).invoke("tell")]}
 
     graph: Any = StateGraph(MessagesState)
-    graph.add_node("revise", revise if colour == "sync" else arevise)
+    graph.add_node("revise", revise if color == "sync" else arevise)
     graph.add_node("answer", answer)
     graph.add_edge(START, "revise")
     graph.add_edge("revise", "answer")
     graph.add_edge("answer", END)
     api.script = lambda request: good(request) if request.prompt != "tell" else "a winding answer"
-    assert await streamed(colour, graph.compile(), {"messages": []}) == "a winding answer"
+    assert await streamed(color, graph.compile(), {"messages": []}) == "a winding answer"
     assert [bool(request.body.get("stream")) for request in api.requests] == [True] * 3
     assert memory.board(**WHERE).summary == SUMMARY

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.context.fit import CUT
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.graph import Loader, thread
 from langchain_supabase_memory.guard import Guard
 from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
@@ -46,7 +46,7 @@ class Watched:
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=ExtractiveSummariser(), embeddings=WordEmbedder(width=48, model="paste")
+        conn_string, user_id=user_id, model=ExtractiveSummarizer(), embeddings=WordEmbedder(width=48, model="paste")
     ) as made:
         yield made
 

@@ -42,17 +42,17 @@ def asks(text: str) -> Any:
     return {"messages": [HumanMessage(text)]}
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize(
     ("text", "food"),
     [("yung una nga ulit", "adobo"), ("What about the second one?", "sinigang"), ("yung huli", "kare-kare")],
 )
 async def test_the_turn_stands_fenced_before_the_question(
-    memory: SupabaseMemory, colour: str, text: str, food: str
+    memory: SupabaseMemory, color: str, text: str, food: str
 ) -> None:
     model = says("here you are")
     agent: Any = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=InMemorySaver())
-    if colour == "sync":
+    if color == "sync":
         agent.invoke(asks(text), config())
     else:
         await agent.ainvoke(asks(text), config())
@@ -98,24 +98,24 @@ def test_resolve_and_its_abstention(memory: SupabaseMemory) -> None:
     assert moved.turn.user_query == "How do I cook sinigang?"
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_resolve_reads_signs_letters_and_what_stands_before(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_resolve_reads_signs_letters_and_what_stands_before(memory: SupabaseMemory, color: str) -> None:
     said = {
         "turn -1": None, "answer -2 please": None, "Q3 2024 results": None, "turn-3": "kare-kare", "Q2 again please": "sinigang",
         "and the one before?": "sinigang", "not the second one, the one before": "adobo", "the first and only": "adobo",
         "yung una at kaisa-isa": "adobo",
     }  # fmt: skip
     for text, food in said.items():
-        found = await memory.aresolve(text, thread_id="t") if colour == "async" else memory.resolve(text, thread_id="t")
+        found = await memory.aresolve(text, thread_id="t") if color == "async" else memory.resolve(text, thread_id="t")
         assert (found and found.turn.user_query) == (food and f"How do I cook {food}?"), text
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_an_agent_reads_a_turn_with_its_tool(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_an_agent_reads_a_turn_with_its_tool(memory: SupabaseMemory, color: str) -> None:
     tool = get_turn_tool(memory)
     model = says(calls("get_turn", n=1), "done")
     agent: Any = create_agent(model, [tool], middleware=[SupabaseMemoryMiddleware(memory)])
-    run = agent.invoke(asks("hello"), config()) if colour == "sync" else await agent.ainvoke(asks("hello"), config())
+    run = agent.invoke(asks("hello"), config()) if color == "sync" else await agent.ainvoke(asks("hello"), config())
     assert "Recipe 1 of adobo" in str(run["messages"][-2].content)
     assert set(tool.args) == {"n"}
 

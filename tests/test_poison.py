@@ -23,7 +23,7 @@ from psycopg import sql
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore, Worker
 from langchain_supabase_memory.cli.commands import commands
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.messages import content
 from langchain_supabase_memory.settings import BoardPolicy, ContextBudget, SummaryPolicy
 from tests.embedders import WordEmbedder
@@ -124,7 +124,7 @@ def site(cluster: Cluster) -> Iterator[Site]:
     address = cluster.conn_string(name)
     server = SupabaseMemory.from_conn_string(
         address,
-        model=ExtractiveSummariser(),
+        model=ExtractiveSummarizer(),
         embeddings=WordEmbedder(),
         policy=SummaryPolicy(messages=6, keep_messages=2),
         board_policy=BoardPolicy(update_frequency=2),
@@ -143,7 +143,7 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     for turn in range(8):
         asked = HumanMessage(f"My kiln number {turn} needs 3 shelves by May.", id=f"m{turn}")
         memory.append([asked, AIMessage("Noted.", id=f"a{turn}")], **mine)
-    memory.summarise(**mine)
+    memory.summarize(**mine)
     memory.complete_summary(**mine)
     memory.index(**mine)
     memory.index_summaries(**mine)
@@ -208,7 +208,7 @@ async def goes_on(site: Site, worker: Worker) -> None:
     """What looks at everybody's rows."""
     site.server.status()
     site.server.unreadable()
-    site.server.summarise_due()
+    site.server.summarize_due()
     site.server.index_due()
     site.server.forget_expired()
     assert not (await worker.drain()).outcomes.get("error")
@@ -281,7 +281,7 @@ def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(UNGUARD)
     with SupabaseMemory.from_conn_string(
-        address, model=ExtractiveSummariser(), policy=SummaryPolicy(messages=6, keep_messages=2)
+        address, model=ExtractiveSummarizer(), policy=SummaryPolicy(messages=6, keep_messages=2)
     ) as memory:
         for user_id in (POISONER, HONEST):
             for turn in range(10):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langchain_supabase_memory.demo import transcript
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.flow import Line, Material
 from langchain_supabase_memory.quality import KINDS, WEIGHTS, Quality, quality
 
@@ -115,7 +115,7 @@ def test_what_the_summary_before_held_is_to_be_kept() -> None:
 
 
 def test_numbers_of_messages_are_no_numbers_of_the_summary() -> None:
-    made = ExtractiveSummariser().write(Material("summary", None, said("", "", "the code is blue"), 500))
+    made = ExtractiveSummarizer().write(Material("summary", None, said("", "", "the code is blue"), 500))
     assert "[3]" in made
     assert quality(said("3 dogs"), made).kept["numbers"] == 0
 
@@ -131,7 +131,7 @@ def test_an_extractive_summary_is_told_from_a_poor_one() -> None:
         Line(at, "user" if each.message.type == "human" else "assistant", None, str(each.message.content), None)
         for at, each in enumerate(transcript.load()[:307], 1)
     ]
-    good = quality(lines, ExtractiveSummariser().write(Material("summary", None, lines, 2000))).score
+    good = quality(lines, ExtractiveSummarizer().write(Material("summary", None, lines, 2000))).score
     texts = [line.text for line in lines]
     random.Random(7).shuffle(texts)
     assert good > 0.4

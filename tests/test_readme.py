@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.commands import commands
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.schema.migrate import migrate
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.services.postgres import Cluster
@@ -95,7 +95,7 @@ def reader(fresh: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     """Who has run the quick start, and the block of names."""
 
     def embedded(path: str, **settings: Any) -> SupabaseMemory:
-        return SupabaseMemory.from_conn_string(fresh, **{"model": ExtractiveSummariser(), **settings})
+        return SupabaseMemory.from_conn_string(fresh, **{"model": ExtractiveSummarizer(), **settings})
 
     monkeypatch.setattr(SupabaseMemory, "embedded", embedded)
     reader = Reader(capsys)

@@ -292,7 +292,7 @@ def test_repeats_are_left_out_and_replaced(memory: SupabaseMemory) -> None:
         ]
 
 
-@pytest.mark.parametrize("asked", [{}, {"neighbours": 1}, {"neighbours": 3}, {"segment": True}], ids=str)
+@pytest.mark.parametrize("asked", [{}, {"neighbors": 1}, {"neighbors": 3}, {"segment": True}], ids=str)
 @pytest.mark.parametrize("characters", [1, 40, 333, 2_000, 100_000])
 def test_a_limit_in_characters_is_never_exceeded(
     memory: SupabaseMemory, asked: dict[str, Any], characters: int
@@ -309,17 +309,17 @@ def test_a_limit_in_characters_is_never_exceeded(
         assert sum(len(each.content) for each in shown) > 1_900, "what no longer fits is passed over"
 
 
-def test_neighbours_and_segments_come_in_order(memory: SupabaseMemory) -> None:
+def test_neighbors_and_segments_come_in_order(memory: SupabaseMemory) -> None:
     texts = [f"sentence {word}" for word in ("one", "two", "three", "four", "kiln", "six", "seven", "eight")]
     memory.append([HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)], thread_id="t")
     memory.index(thread_id="t")
-    [best] = memory.recall("kiln", limit=1, neighbours=2, thread_id="t").chunks
+    [best] = memory.recall("kiln", limit=1, neighbors=2, thread_id="t").chunks
     assert (ids(best.before), ids([best]), ids(best.after)) == (["m2", "m3"], ["m4"], ["m5", "m6"])
     [best] = memory.recall("kiln", limit=1, segment=True, thread_id="t").chunks
     segment = [each.message_ids[0] for each in memory.chunks(thread_id="t") if each.segment == best.segment]
     assert [*ids(best.before), *ids([best]), *ids(best.after)] == segment
     assert len(segment) > 5
-    two = memory.recall("kiln six", limit=2, neighbours=1, thread_id="t").chunks
+    two = memory.recall("kiln six", limit=2, neighbors=1, thread_id="t").chunks
     shown = [*two[0].before, *two[0].after, *two[1].before, *two[1].after, *two]
     assert sorted(ids(shown)) == ["m3", "m4", "m5", "m6"]
 
@@ -358,7 +358,7 @@ def test_arguments_that_are_none_of_the_choices(memory: SupabaseMemory) -> None:
         {"limit": 1001},
         {"limit": True},
         {"characters": -1},
-        {"neighbours": 101},
+        {"neighbors": 101},
         {"exact_below": -1},
         {"exact_below": 1.5},
         {"min_importance": 1.1},
@@ -463,8 +463,8 @@ def test_what_has_expired_or_waits_to_be_indexed_anew_is_not_found(memory: Supab
     memory.append([HumanMessage("the kiln", id="m0"), HumanMessage("the glaze", id="m1")], thread_id="t")
     memory.index(thread_id="t")
     memory.append([HumanMessage("the zebra", id="m0")], thread_id="t")
-    assert ids(memory.recall("kiln", neighbours=2)) == ["m1"]
-    assert [each.before for each in memory.recall("glaze", neighbours=2).chunks] == [[]]
+    assert ids(memory.recall("kiln", neighbors=2)) == ["m1"]
+    assert [each.before for each in memory.recall("glaze", neighbors=2).chunks] == [[]]
     memory.append([HumanMessage("an end", id="m2")], thread_id="u")
     memory.index(thread_id="u", chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
     assert ids(memory.recall("end", thread_id="u")) == []

@@ -640,7 +640,7 @@ async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str,
     assert result.appended == len(messages)
     await door(memory.add_turn, f"My key: {secret}", f"I heard {secret}.", thread_id="t")
     history = SupabaseChatMessageHistory("t", memory)
-    if door.colour == "sync":
+    if door.color == "sync":
         history.add_messages([HumanMessage(secret), AIMessage(secret)])
     else:
         await history.aadd_messages([HumanMessage(secret), AIMessage(secret)])
@@ -648,7 +648,7 @@ async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str,
     acting.redactor = memory.redactor
     await door(acting.as_user(token("authenticated", user_id) if door.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).append,
                [HumanMessage(f"as a user: {secret}")], thread_id="t")  # fmt: skip
-    assert (await door(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=1))).segments
+    assert (await door(memory.summarize, thread_id="t", policy=SummaryPolicy(keep_messages=1))).segments
     assert (await door(memory.index, thread_id="t")).chunks >= 5
     assert await door(memory.index_summaries, thread_id="t") >= 1
     pack = await door(memory.context, thread_id="t", query=f"the key {secret}")
@@ -674,7 +674,7 @@ async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
     added = await door(memory.boards.add, "fact", f"The key is {secret}.", thread_id="t", by="ana")
     await door(memory.boards.edit, added, thread_id="t", by="ana", text=f"The key was {secret}.")
     await door(memory.boards.edit_summary, f"About the key {secret}.", thread_id="t", by="ana")
-    (segment,) = (await door(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=1))).segments
+    (segment,) = (await door(memory.summarize, thread_id="t", policy=SummaryPolicy(keep_messages=1))).segments
     await door(memory.controls.edit_summary, segment, f"They speak of {secret}.", thread_id="t", by="ana")
     store = SupabaseStore(memory)
     value = {"text": f"my key: {secret}", "password": "hunter2", "count": 3, "tags": [secret]}
@@ -732,10 +732,10 @@ def fetch_key(what: str = "") -> str:
 SEEN = [""]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("saved", [True, False])
 async def test_an_agent_keeps_its_words_and_the_tables_do_not(
-    memory: SupabaseMemory, conn_string: str, colour: str, saved: bool
+    memory: SupabaseMemory, conn_string: str, color: str, saved: bool
 ) -> None:
     secret = SEEN[0] = canary()
     model = says(calls("fetch_key", what=f"for maya@studio.org, {secret}"), f"You have {secret}.")
@@ -748,12 +748,12 @@ async def test_an_agent_keeps_its_words_and_the_tables_do_not(
     for number in range(3):
         asked = {"messages": [HumanMessage(f"{number}: my key is {secret}, use it", id=f"h{number}")]}
         where: Any = {"configurable": {"thread_id": "t"}}
-        await (graph.ainvoke(asked, where) if colour == "async" else _now(graph.invoke(asked, where)))
+        await (graph.ainvoke(asked, where) if color == "async" else _now(graph.invoke(asked, where)))
         # The turn under way is shown to the model as it was said.
         assert secret in str(model.shown[-1][-1].content) or secret in str(model.shown[-1])
     assert memory.count(thread_id="t") == 8
     assert texts(memory)[0] == "0: my key is [redacted: api key], use it"
-    memory.summarise(thread_id="t")
+    memory.summarize(thread_id="t")
     memory.index(thread_id="t")
     dumped = stored(conn_string)
     for each in (secret, "maya@studio.org,", "tool-hunter2"):
@@ -769,7 +769,7 @@ async def _now(value: Any) -> Any:
     return value
 
 
-def test_nodes_streams_and_summarisers_go_through_it(memory: SupabaseMemory, conn_string: str) -> None:
+def test_nodes_streams_and_summarizers_go_through_it(memory: SupabaseMemory, conn_string: str) -> None:
     secret = canary()
     config: Any = {"configurable": {"thread_id": "t"}}
     SaveTurnNode(memory, on_error="raise").invoke({"messages": [HumanMessage(f"node {secret}")]}, config)

@@ -1,8 +1,8 @@
-"""References: the turn that words point at, measured on a labelled corpus, and what each rule does.
+"""References: the turn that words point at, measured on a labeled corpus, and what each rule does.
 
 `references_corpus.jsonl` has utterances in English, Tagalog and Taglish, about half of them look-alikes. `turn` is the
 turn meant: from 1 for the oldest, from -1 for the newest, null if none is. `dev` was written while the rules were, in
-rounds: each round was new when it was first measured, and was then learnt from. `held-out` was written last, and no
+rounds: each round was new when it was first measured, and was then learned from. `held-out` was written last, and no
 rule was changed for it; with it, the corpus says how well sentences are understood that nobody has seen.
 """
 

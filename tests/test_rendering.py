@@ -555,7 +555,7 @@ async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: 
     chunks = await door(door.service.chunks, **where)
     await door(door.service.append, [HumanMessage("And now?")], **where)
     policy = SummaryPolicy(keep_messages=1, keep_characters=1)
-    await door(door.service.summarise, model=write, policy=policy, **where)
+    await door(door.service.summarize, model=write, policy=policy, **where)
     shown = {
         "turn": turn.user_query + turn.ai_response,
         "pack": pack.text(),

@@ -206,7 +206,7 @@ async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id:
     coverage = await door(memory.coverage, thread_id="t")
     assert coverage.complete
     assert [(each.state, each.from_sequence, each.to_sequence) for each in coverage.ranges] == [("expired", 0, 1)]
-    result = await door(memory.summarise, thread_id="t")
+    result = await door(memory.summarize, thread_id="t")
     assert (result.failed, result.segments) == (None, [])
     assert (await door(memory.append, said(2), thread_id="t")).sequences == [2, 3]
     assert await texts(door, user_id) == ["q2", "a2"]
@@ -261,15 +261,15 @@ def test_forget_expired_goes_over_more_than_a_page(direct: SupabaseMemory, user_
 # --- Summaries
 
 
-def summarised(direct: SupabaseMemory) -> None:
+def summarized(direct: SupabaseMemory) -> None:
     """Sixty messages, the first fifty in five segments of ten."""
     direct.append([HumanMessage("x" * 90, id=f"m{number}") for number in range(60)], thread_id="t")
-    direct.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    direct.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
     assert [each.number for each in direct.summaries(thread_id="t")] == [1, 2, 3, 4, 5]
 
 
 def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
-    summarised(direct)
+    summarized(direct)
     retention = Retention(max_age=DAY, max_summary_age=timedelta(days=90))
     age = "update memory.{} set created_at = clock_timestamp() - %s where user_id = %s and {}"
 
@@ -289,16 +289,16 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
     assert direct.summaries(thread_id="t") == []
     coverage = direct.coverage(thread_id="t")
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
-    # And summarising goes on with what is left.
+    # And summarizing goes on with what is left.
     direct.append([HumanMessage("x" * 90) for _ in range(20)], thread_id="t")
-    result = direct.summarise(thread_id="t")
+    result = direct.summarize(thread_id="t")
     assert result.failed is None
     assert direct.summaries(thread_id="t")[0].from_sequence == 55
     assert direct.coverage(thread_id="t").complete
 
 
-def test_when_its_summaries_go_what_is_kept_is_summarised_anew(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
-    summarised(direct)
+def test_when_its_summaries_go_what_is_kept_is_summarized_anew(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
+    summarized(direct)
     sql.execute(
         "update memory.conversation_summaries set created_at = clock_timestamp() - interval '91 days'"
         " where user_id = %s",
@@ -306,7 +306,7 @@ def test_when_its_summaries_go_what_is_kept_is_summarised_anew(direct: SupabaseM
     )
     assert direct.forget_expired(retention=Retention(max_messages=40)) == Receipt(1, 20)
     assert direct.summaries(thread_id="t") == []
-    result = direct.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    result = direct.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
     assert result.failed is None
     assert [(each.from_sequence, each.to_sequence) for each in direct.summaries(thread_id="t")] == [
         (20, 29),
@@ -325,12 +325,12 @@ def test_a_summary_under_way_is_not_committed_over_what_expired(direct: Supabase
         direct.read(thread_id="t", retention=Retention(max_messages=kept))
         return "What was said."
 
-    direct.summarise(thread_id="t", model=expiring, policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    direct.summarize(thread_id="t", model=expiring, policy=SummaryPolicy(keep_messages=10, input_characters=900))
     for segment in direct.summaries(thread_id="t"):
         assert segment.from_sequence >= 60 - kept
     coverage = direct.coverage(thread_id="t")
     assert (coverage.complete or kept > 10, coverage.gaps, coverage.overlaps) == (True, [], [])
-    assert direct.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=10)).failed is None
+    assert direct.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=10)).failed is None
     assert direct.coverage(thread_id="t").complete
 
 
@@ -339,7 +339,7 @@ def test_one_that_is_too_old_between_others_leaves_the_sums_right(
 ) -> None:
     times = [ago(days=2) if number in (7, 8, 23, 52, 59) else None for number in range(60)]
     direct.append([HumanMessage("x" * (90 + n), id=f"m{n}") for n in range(60)], thread_id="t", created_at=times)
-    direct.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    direct.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=10, input_characters=900))
     segments = len(direct.summaries(thread_id="t"))
     assert len(direct.read(thread_id="t", retention=Retention(max_age=DAY))) == 55
     assert_sums(sql, str(direct.user_id))
@@ -361,13 +361,13 @@ def assert_sums(sql: psycopg.Connection, user_id: str) -> None:
     ).fetchall()
     assert all(stored == counted for stored, counted in rows)
     wrong = sql.execute(
-        "select c.total_characters, t.last, c.summarised_characters, c.message_count, t.number"
+        "select c.total_characters, t.last, c.summarized_characters, c.message_count, t.number"
         " from memory.conversations c cross join lateral ("
         "   select coalesce(max(m.cumulative_characters), c.total_characters) as last, count(*) as number"
         "   from memory.conversation_messages m where m.user_id = c.user_id and m.conversation_id = c.id) t"
         " where c.user_id = %s and (c.total_characters <> t.last or c.message_count <> t.number"
-        "   or c.summarised_characters > c.total_characters or c.summarised_tokens > c.total_tokens"
-        "   or c.summarised_characters < 0 or c.summarised_tokens < 0)",
+        "   or c.summarized_characters > c.total_characters or c.summarized_tokens > c.total_tokens"
+        "   or c.summarized_characters < 0 or c.summarized_tokens < 0)",
         [user_id],
     ).fetchall()
     assert wrong == []
@@ -408,8 +408,8 @@ class Story:
             chosen = self.rng.choice(stored).message_id
             self.memory.append([HumanMessage("word " * self.rng.randrange(40), id=chosen)], thread_id="t")
 
-    def summarise(self) -> None:
-        self.memory.summarise(thread_id="t")
+    def summarize(self) -> None:
+        self.memory.summarize(thread_id="t")
 
     def expire(self) -> None:
         retention = self.rng.choice(
@@ -432,7 +432,7 @@ class Story:
         self.memory.read(thread_id="t", retention=Retention())
 
     def step(self) -> None:
-        does = [self.append] * 4 + [self.summarise] * 3 + [self.expire] * 2 + [self.forget, self.edit]
+        does = [self.append] * 4 + [self.summarize] * 3 + [self.expire] * 2 + [self.forget, self.edit]
         if self.rng.random() < 0.05:
             does = [self.forget_summaries]
         (self.rng.choice(does) if self.ids else self.append)()
@@ -463,7 +463,7 @@ def test_coverage_stays_whole_whatever_expires(direct: SupabaseMemory, sql: psyc
     for _ in range(30):
         story.step()
         story.check()
-    assert direct.summarise(thread_id="t").failed is None
+    assert direct.summarize(thread_id="t").failed is None
     story.check()
 
 
@@ -476,7 +476,7 @@ async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, u
     counts: list[int] = []
 
     async def use(verb: str, *arguments: Any, **named: Any) -> Any:
-        if door.colour == "async":
+        if door.color == "async":
             return await getattr(memory, "a" + verb)(*arguments, **named)
         return await asyncio.to_thread(getattr(memory, verb), *arguments, **named)
 

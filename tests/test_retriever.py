@@ -38,14 +38,14 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-async def found(colour: str, retriever: SupabaseMemoryRetriever, query: str = "glaze", **asked: Any) -> list[Any]:
-    return retriever.invoke(query, None, **asked) if colour == "sync" else await retriever.ainvoke(query, None, **asked)
+async def found(color: str, retriever: SupabaseMemoryRetriever, query: str = "glaze", **asked: Any) -> list[Any]:
+    return retriever.invoke(query, None, **asked) if color == "sync" else await retriever.ainvoke(query, None, **asked)
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, color: str) -> None:
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=5)
-    documents = await found(colour, retriever, "blue glaze")
+    documents = await found(color, retriever, "blue glaze")
     answer = documents[0]
     (chunk,) = [each for each in memory.chunks(thread_id="studio") if each.message_ids == ["a"]]
     assert answer.id == chunk.id
@@ -72,16 +72,16 @@ async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, colour: 
     assert [each.metadata["speaker"] for each in documents if each.metadata["message_ids"] == ["q2"]] == ["Jon"]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_call_overrides_what_was_said_at_construction(memory: SupabaseMemory, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_call_overrides_what_was_said_at_construction(memory: SupabaseMemory, color: str) -> None:
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=2)
-    assert len(await found(colour, retriever)) == 2
-    assert len(await found(colour, retriever, k=1)) == 1
-    assert [each.page_content for each in await found(colour, retriever, thread_id="shop")] == ["The glaze is dry"]
-    assert await found(colour, retriever, time_range="week") == []
-    assert [each.metadata["type"] for each in await found(colour, retriever, types=["answer"])] == ["answer"]
-    assert [each.metadata["message_ids"] for each in await found(colour, retriever, "", min_importance=0.4)] == [["q"]]
-    assert len(await found(colour, retriever)) == 2  # a call changes nothing for the next
+    assert len(await found(color, retriever)) == 2
+    assert len(await found(color, retriever, k=1)) == 1
+    assert [each.page_content for each in await found(color, retriever, thread_id="shop")] == ["The glaze is dry"]
+    assert await found(color, retriever, time_range="week") == []
+    assert [each.metadata["type"] for each in await found(color, retriever, types=["answer"])] == ["answer"]
+    assert [each.metadata["message_ids"] for each in await found(color, retriever, "", min_importance=0.4)] == [["q"]]
+    assert len(await found(color, retriever)) == 2  # a call changes nothing for the next
 
 
 async def test_k_documents_come_where_there_are_k(conn_string: str, user_id: str) -> None:
@@ -102,7 +102,7 @@ async def test_k_documents_come_where_there_are_k(conn_string: str, user_id: str
 
 
 def test_what_was_said_around_it_comes_with_its_range(memory: SupabaseMemory) -> None:
-    retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=1, neighbours=1)
+    retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=1, neighbors=1)
     (document,) = retriever.invoke("blue glaze")
     assert document.page_content == (
         "User: Which glaze did Maria order?\nAssistant: The blue glaze, 12 kg.\nJon: And the clay?"
@@ -132,25 +132,25 @@ async def test_two_users_never_meet(door: Door, user_id: str) -> None:
         await door(door.service.index, thread_id="same", user_id=owner)
 
     retriever = SupabaseMemoryRetriever(memory=door.service, thread_id="same")
-    assert [each.page_content for each in await found(door.colour, retriever, user_id=user_id)] == ["My glaze is blue"]
-    assert [each.page_content for each in await found(door.colour, retriever, user_id=other)] == ["My glaze is red"]
+    assert [each.page_content for each in await found(door.color, retriever, user_id=user_id)] == ["My glaze is blue"]
+    assert [each.page_content for each in await found(door.color, retriever, user_id=other)] == ["My glaze is red"]
     # A token is a scope, and no argument leads out of it.
     mine = SupabaseMemoryRetriever(memory=door.as_token(token("authenticated", user_id)))
-    assert [each.page_content for each in await found(door.colour, mine)] == ["My glaze is blue"]
-    assert await found(door.colour, mine, user_id=other) == []
+    assert [each.page_content for each in await found(door.color, mine)] == ["My glaze is blue"]
+    assert await found(door.color, mine, user_id=other) == []
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_no_scope_is_an_error_and_not_everything(conn_string: str, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_no_scope_is_an_error_and_not_everything(conn_string: str, color: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         unscoped: list[dict[str, Any]] = [{}, {"thread_id": "studio"}, {"scope": "user"}, {"agent_id": "default"}]
         for fields in unscoped:
             with pytest.raises(InvalidInputError, match="No user is named"):
-                await found(colour, SupabaseMemoryRetriever(memory=memory, **fields))
+                await found(color, SupabaseMemoryRetriever(memory=memory, **fields))
         with pytest.raises(InvalidInputError, match="user_id must have"):
-            await found(colour, SupabaseMemoryRetriever(memory=memory), user_id="")
+            await found(color, SupabaseMemoryRetriever(memory=memory), user_id="")
         with pytest.raises(InvalidInputError, match="No thread is named"):
-            await found(colour, SupabaseMemoryRetriever(memory=memory, user_id="u", scope="conversation"))
+            await found(color, SupabaseMemoryRetriever(memory=memory, user_id="u", scope="conversation"))
         await memory.aclose()
 
 
@@ -159,9 +159,9 @@ class Person:
     user_id: str
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 async def test_in_a_graph_it_is_the_runs_conversation(
-    memory: SupabaseMemory, conn_string: str, user_id: str, colour: str
+    memory: SupabaseMemory, conn_string: str, user_id: str, color: str
 ) -> None:
     nobodys = SupabaseMemory.from_conn_string(conn_string)
     retriever = SupabaseMemoryRetriever(memory=nobodys)
@@ -178,12 +178,12 @@ async def test_in_a_graph_it_is_the_runs_conversation(
         return keep(await retriever.ainvoke("glaze"))
 
     builder = StateGraph(MessagesState, context_schema=Person)
-    builder.add_node("find", sync if colour == "sync" else not_sync)
+    builder.add_node("find", sync if color == "sync" else not_sync)
     builder.add_edge(START, "find")
     graph: Any = builder.compile()
     for thread, context in (("shop", Person(user_id)), (None, Person(user_id)), ("shop", Person("somebody else"))):
         config = {"configurable": {} if thread is None else {"thread_id": thread}}
-        if colour == "sync":
+        if color == "sync":
             graph.invoke({"messages": []}, config, context=context)
         else:
             await graph.ainvoke({"messages": []}, config, context=context)
@@ -191,7 +191,7 @@ async def test_in_a_graph_it_is_the_runs_conversation(
     assert set(shown[1]) == {"studio", "shop"}
     assert shown[2] == []
     with pytest.raises(InvalidInputError, match="No user is named"):
-        if colour == "sync":
+        if color == "sync":
             graph.invoke({"messages": []}, {"configurable": {"thread_id": "shop"}})
         else:
             await graph.ainvoke({"messages": []}, {"configurable": {"thread_id": "shop"}})
@@ -206,7 +206,7 @@ def test_what_is_none_of_the_choices_is_refused(memory: SupabaseMemory) -> None:
         {"types": ["poem"]},
         {"thread_id": ""},
     ]
-    for fields in [*wrong, {"fusion": "none"}, {"min_importance": 2.0}, {"neighbours": -1}, {"scope": "world"}]:
+    for fields in [*wrong, {"fusion": "none"}, {"min_importance": 2.0}, {"neighbors": -1}, {"scope": "world"}]:
         with pytest.raises(InvalidInputError):
             SupabaseMemoryRetriever(memory=memory, **fields)
         with pytest.raises(InvalidInputError):

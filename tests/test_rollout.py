@@ -81,14 +81,14 @@ def asks(text: str) -> Any:
 
 @dataclass
 class Agent:
-    """An agent in one colour, over one thread."""
+    """An agent in one color, over one thread."""
 
     graph: Any
-    colour: str
+    color: str
     settings: Any
 
     async def __call__(self, given: Any, **named: Any) -> Any:
-        if self.colour == "sync":
+        if self.color == "sync":
             return self.graph.invoke(given, self.settings, **named)
         return await self.graph.ainvoke(given, self.settings, **named)
 
@@ -274,7 +274,7 @@ async def test_parallel_sends_what_off_sends_and_records_both(memory: SupabaseMe
 
 
 @pytest.mark.parametrize("stage", [25, 15, 10, 5])
-async def test_a_cut_over_shows_at_most_so_many_and_summarising_keeps_up(
+async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     memory: SupabaseMemory, make: Any, stage: Any
 ) -> None:
     model = ScriptedModel(script=lambda _: "short answer")
@@ -291,7 +291,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarising_keeps_up(
         assert len(said) - 1 <= stage  # the question itself comes beside them
         assert SECRET in str(shown[0].content)
     budget = ContextBudget(characters=50_000, max_messages=stage)
-    # The last answer was stored since; what it pushed out is said to be omitted until the next pack summarises it.
+    # The last answer was stored since; what it pushed out is said to be omitted until the next pack summarizes it.
     assert not memory.context(thread_id="t", budget=budget).omitted
     assert memory.coverage(thread_id="t", budget=budget).complete
     found = memory.rollout.comparisons(thread_id="t")
@@ -303,7 +303,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarising_keeps_up(
 @pytest.mark.parametrize(
     "keep", [{"characters": 9000, "keep_characters": 9000}, {"tokens": 5000}, {"keep_messages": 30}]
 )
-def test_what_max_messages_leaves_out_is_summarised_whatever_the_policy_says(
+def test_what_max_messages_leaves_out_is_summarized_whatever_the_policy_says(
     memory: SupabaseMemory, keep: dict[str, int]
 ) -> None:
     budget = ContextBudget(characters=40_000, max_messages=5)
@@ -422,7 +422,7 @@ async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
         second = says(calls("roll_back"), "done")
         middleware = SupabaseMemoryMiddleware(memory, rollout=Rollout(cache_seconds=0), budget=budget)
         graph: Any = create_agent(second, [roll_back], middleware=[middleware])
-        await Agent(graph, agent.colour, agent.settings)(asks("go"))
+        await Agent(graph, agent.color, agent.settings)(asks("go"))
     assert [SECRET in str(shown) for shown in second.shown] == [True, False]
     assert [str(message.text) for message in second.shown[1][-3:]] == ["go", "", "rolled back"]
     await agent(asks("c"))
@@ -547,7 +547,7 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
     assert took["parallel"] < took["off"] + 1 + 0.6  # without the bound two steps would take two seconds
     if how == "hangs":
         # It is recorded when it comes to an end, after the answer.
-        await _eventually(lambda: bool(memory.rollout.comparisons(thread_id="parallel")), agent.colour)
+        await _eventually(lambda: bool(memory.rollout.comparisons(thread_id="parallel")), agent.color)
     (found,) = memory.rollout.comparisons(thread_id="parallel")
     assert (found.error, found.new_tokens, found.old_messages) == ("UnavailableError", None, 1)
     assert found.new_ms is not None
@@ -557,11 +557,11 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
     assert [(each.comparisons, each.failures, each.saved_percent) for each in report.stages] == [(1, 1, None)]
 
 
-async def _eventually(check: Callable[[], bool], colour: str) -> None:
+async def _eventually(check: Callable[[], bool], color: str) -> None:
     for _ in range(100):
         if check():
             return
-        await asyncio.sleep(0.1) if colour == "async" else time.sleep(0.1)
+        await asyncio.sleep(0.1) if color == "async" else time.sleep(0.1)
     assert check()
 
 
@@ -571,7 +571,7 @@ async def test_the_pack_is_computed_while_the_model_answers(
     seen: list[bool] = []
 
     def script(_: list[BaseMessage]) -> str:
-        # In the async colour the scripted model runs in a thread, so the loop goes on.
+        # In the async color the scripted model runs in a thread, so the loop goes on.
         for _wait in range(200):
             if "memory_compare" in watched.functions:
                 break
@@ -635,9 +635,9 @@ class State(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("kind", [LoadContextNode, SupabaseSummarizationNode])
-async def test_nodes_follow_the_stage(memory: SupabaseMemory, colour: str, kind: Any) -> None:
+async def test_nodes_follow_the_stage(memory: SupabaseMemory, color: str, kind: Any) -> None:
     stages: list[Any] = ["off"]
     history: list[BaseMessage] = [
         each for n in range(20) for each in (HumanMessage(f"q{n} " * 20), AIMessage(f"a{n} " * 20))
@@ -649,7 +649,7 @@ async def test_nodes_follow_the_stage(memory: SupabaseMemory, colour: str, kind:
     made = {}
     for stages[0] in ("off", "parallel", 5, "on"):
         settings = config(memory)
-        update = node.invoke(given, settings) if colour == "sync" else await node.ainvoke(given, settings)
+        update = node.invoke(given, settings) if color == "sync" else await node.ainvoke(given, settings)
         made[stages[0]] = update["out"]
     assert made["off"] == made["parallel"] == [given["messages"][0], *history[-4:], given["messages"][-1]]
     for stage in (5, "on"):
@@ -691,7 +691,7 @@ async def test_the_numbers_reach_the_stream_the_callback_and_the_log_without_con
     with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
         for number in range(8):
             given = asks(f"{SECRET} {number} " + "word " * 40)
-            if agent.colour == "sync":
+            if agent.color == "sync":
                 events += agent.graph.stream(given, agent.settings, stream_mode="custom")
             else:
                 events += [each async for each in agent.graph.astream(given, agent.settings, stream_mode="custom")]
@@ -830,7 +830,7 @@ async def test_comparisons_are_their_owners_alone(door: Door, user_id: str) -> N
 
     async def compare(memory: SupabaseMemory, **who: Any) -> Any:
         call = Call("memory_compare", {**named(memory.key("t", **who)), "p_comparison": numbers})
-        return await memory.transport.aperform(call) if door.colour == "async" else memory.transport.perform(call)
+        return await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
 
     await door(owner.append, [HumanMessage("secret")], thread_id="t")
     assert (await compare(owner))["recorded"]

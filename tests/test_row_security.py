@@ -91,13 +91,13 @@ async def perform(door: Door, memory: SupabaseMemory, verb: str, thread_id: str 
     """Call a SQL function as the flows do; what is no part of the conversation's name is an argument of its own."""
     key = memory.key(thread_id, who.pop("user_id", None), who.pop("agent_id", None))
     call = Call(f"memory_{verb}", {**named(key), **FUNCTIONS[verb], **who})
-    return await memory.transport.aperform(call) if door.colour == "async" else memory.transport.perform(call)
+    return await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
 
 
 async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
     """Owner and thread of everything that is due, if anything at all is due, for who asks."""
     flow = summaries.due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
-    found = await memory.arun(flow) if door.colour == "async" else memory.run(flow)
+    found = await memory.arun(flow) if door.color == "async" else memory.run(flow)
     return [(str(key.user_id), key.thread_id) for key in found]
 
 
@@ -150,7 +150,7 @@ async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id:
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
-async def test_an_owner_summarises_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
+async def test_an_owner_summarizes_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
     memory = door.as_token(token(user_id=user_id))
     who = {"user_id": user_id} if named else {}
     appended = await use(door, memory, "append", **who)
@@ -167,7 +167,7 @@ async def test_an_owner_summarises_what_is_theirs(door: Door, user_id: str, name
     assert [each["content"] for each in await use(door, memory, "summaries", **who)] == ["forged"]
     assert (await use(door, memory, "context", **who))["segments"][0]["content"] == "forged"
     assert (await use(door, memory, "coverage", **who))["segments"] == [[1, 0, 0, None]]
-    # What was summarised is taken back when it changes, by the owner's own rights.
+    # What was summarized is taken back when it changes, by the owner's own rights.
     await door(memory.append, [HumanMessage("changed", id="m")], thread_id="t", **who)
     assert await use(door, memory, "summaries", **who) == []
 
@@ -354,7 +354,7 @@ async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: 
     memories = {name: acting_over_the_service(door, token(user_id=name)) for name in names}
 
     async def gathered(calls: list[tuple[SupabaseMemory, str, dict[str, Any]]]) -> list[Any]:
-        if door.colour == "async":
+        if door.color == "async":
             coroutines = [getattr(memory, "a" + verb)(**named) for memory, verb, named in calls]
             return list(await asyncio.gather(*coroutines, return_exceptions=True))
         with ThreadPoolExecutor(len(calls)) as threads:
@@ -401,8 +401,8 @@ async def test_a_memory_that_lent_its_client_to_a_user_is_still_anonymous(door: 
         await use(door, lender, "read", user_id=user_id)
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluster, place: Place, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluster, place: Place, color: str) -> None:
     with psycopg.connect(place.migrator, autocommit=True) as connection:
         connection.execute(
             "create or replace function public.test_whoami() returns json language sql as $$"
@@ -412,10 +412,10 @@ async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluste
         )
     transport = PostgresTransport(place.migrator, pool_size=1)
     server = SupabaseMemory(transport)
-    door = Door("direct", colour, server, lambda access_token: server.as_user(verified(access_token)))
+    door = Door("direct", color, server, lambda access_token: server.as_user(verified(access_token)))
 
     async def whoami(memory: SupabaseMemory) -> dict[str, Any]:
-        perform = memory.transport.aperform if colour == "async" else None
+        perform = memory.transport.aperform if color == "async" else None
         call = Call("test_whoami")
         answer: dict[str, Any] = await perform(call) if perform else memory.transport.perform(call)
         return answer
@@ -1046,7 +1046,7 @@ async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: st
         ),
         (
             "alter function public.memory_commit_summary security definer; delete from memory.conversation_summaries;"
-            " update memory.conversations set summarised_through = -1",
+            " update memory.conversations set summarized_through = -1",
             "commit a summary",
             "1 rows",
         ),

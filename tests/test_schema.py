@@ -24,7 +24,7 @@ from langchain_supabase_memory.errors import (
     SchemaOutdatedError,
     UnavailableError,
 )
-from langchain_supabase_memory.extractive import ExtractiveSummariser
+from langchain_supabase_memory.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.schema import files, script
 from langchain_supabase_memory.schema.migrate import ensure, migrate
 from langchain_supabase_memory.settings import NO_RETRY
@@ -164,8 +164,8 @@ def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster:
     assert schema(upgraded) == schema(fresh)
     with psycopg.connect(cluster.conn_string(upgraded, "supabase_admin")) as connection:
         rows = connection.execute(
-            "select user_id, thread_id, total_characters, total_tokens, revision, summarised_through,"
-            " summarised_characters, summarised_tokens, summary_failures from memory.conversations order by 1, 2"
+            "select user_id, thread_id, total_characters, total_tokens, revision, summarized_through,"
+            " summarized_characters, summarized_tokens, summary_failures from memory.conversations order by 1, 2"
         ).fetchall()
     assert rows == [
         ("u", "long", 4990, 3493, 0, -1, 0, 0, 0),
@@ -177,7 +177,7 @@ def test_a_database_of_the_first_release_is_upgraded_with_what_is_in_it(cluster:
         memory.check()
         assert memory.append([HumanMessage("one more")], thread_id="long").sequences == [500]
         assert memory.count(thread_id="long") == 500
-        result = memory.summarise(
+        result = memory.summarize(
             thread_id="long", model=lambda _: "What was said.", policy=SummaryPolicy(keep_messages=9)
         )
         assert result.failed is None
@@ -302,11 +302,11 @@ def test_an_upgrade_under_way_costs_no_call(cluster: Cluster) -> None:
     counts: list[int] = []
 
     def write(thread: int) -> None:
-        with SupabaseMemory.from_conn_string(address, user_id="u", model=ExtractiveSummariser()) as memory:
+        with SupabaseMemory.from_conn_string(address, user_id="u", model=ExtractiveSummarizer()) as memory:
             while not done.is_set():
                 memory.add_turn("What of the kiln?", "It is red.", thread_id=f"t{thread}")
                 memory.index(thread_id=f"t{thread}")
-                memory.summarise(thread_id=f"t{thread}")
+                memory.summarize(thread_id=f"t{thread}")
                 memory.context("And?", thread_id=f"t{thread}")
             counts.append(memory.count(thread_id=f"t{thread}"))
 

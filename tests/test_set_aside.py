@@ -147,7 +147,7 @@ def test_lists_leave_it_out(memory: SupabaseMemory, empty: str) -> None:
     honest = memory.key("t", "honest")
     assert honest in [each.key for each in memory.status()]
     assert honest in memory.run(work.idle(60))
-    assert memory.summarise_due()[honest].segments == [1]
+    assert memory.summarize_due()[honest].segments == [1]
     assert memory.index_due()[honest].chunks > 0
     assert memory.forget_expired(retention=Retention(max_messages=3)).messages >= 3
 
@@ -174,7 +174,7 @@ def test_a_conversation_that_cannot_be_done_stops_no_list(
     """As when an owner has written rows of an unknown shape."""
     for user in ("a", "b", "c"):
         say(memory, user)
-    index, summarise = indexing.index, summaries.summarise
+    index, summarize = indexing.index, summaries.summarize
 
     def failing(flow: Any) -> Any:
         def chosen(key: Any, *arguments: Any, **named: Any) -> Any:
@@ -185,9 +185,9 @@ def test_a_conversation_that_cannot_be_done_stops_no_list(
         return chosen
 
     monkeypatch.setattr(indexing, "index", failing(index))
-    monkeypatch.setattr(summaries, "summarise", failing(summarise))
+    monkeypatch.setattr(summaries, "summarize", failing(summarize))
     failed = {"a": None, "b": type(error).__name__, "c": None}
-    done = memory.summarise_due()
+    done = memory.summarize_due()
     assert {key.user_id: each.failed for key, each in done.items()} == failed
     found = memory.index_due()
     assert {key.user_id: each.failed for key, each in found.items()} == failed
@@ -246,7 +246,7 @@ async def test_a_board_that_always_fails_does_not_hold_back_the_index(
         say(memory, "u", messages=6)
         await worker.drain()
         (status,) = memory.status()
-        assert (status.indexed_through, status.summarised_through) == (6 * number + 11, 6 * number + 10)
+        assert (status.indexed_through, status.summarized_through) == (6 * number + 11, 6 * number + 10)
         assert (status.state, status.paused["board"].failures) == ("waiting", 1), "it was not tried"
     until_now = (
         "update memory_private.work set run_after = now(), paused = jsonb_set(paused, '{board,until}', to_jsonb(now()))"
@@ -288,7 +288,7 @@ async def test_whatever_a_conversation_raises_is_a_failure_of_that_piece(
     assert (await worker.drain()).outcomes == {"done": 2, "retry": 1}
     (status,) = memory.status(user_id="b")
     assert {duty: each.error for duty, each in status.paused.items()} == {"index": error.__name__}
-    assert (status.state, status.attempts, status.summarised_through, status.board_through) == ("waiting", 1, 4, 5)
+    assert (status.state, status.attempts, status.summarized_through, status.board_through) == ("waiting", 1, 4, 5)
 
 
 def test_a_duty_that_fails_waits_and_the_others_do_not(memory: SupabaseMemory) -> None:
@@ -319,13 +319,13 @@ def test_a_wish_is_not_served_by_what_left_the_summary_out(memory: SupabaseMemor
     say(memory, "u")
     memory.request_summary(thread_id="t", user_id="u")
     (lease,) = claimed(memory)
-    memory.run(work.finish(lease, error="E", failed={"summarise": "E"}))
+    memory.run(work.finish(lease, error="E", failed={"summarize": "E"}))
     say(memory, "u")
     (lease,) = claimed(memory)
-    assert (lease.left_out, lease.requested) == (("summarise",), True)
+    assert (lease.left_out, lease.requested) == (("summarize",), True)
     memory.run(work.finish(lease, served=True))
     (status,) = memory.status()
-    assert status.paused["summarise"].error == "E"
+    assert status.paused["summarize"].error == "E"
 
 
 # --- Whom it is about
@@ -334,7 +334,7 @@ def test_a_wish_is_not_served_by_what_left_the_summary_out(memory: SupabaseMemor
 def test_an_empty_id_never_means_everybody(memory: SupabaseMemory) -> None:
     say(memory, "u")
     verbs: list[Callable[..., Any]] = [
-        memory.status, memory.revive, memory.forget_expired, memory.summarise_due, memory.index_due,
+        memory.status, memory.revive, memory.forget_expired, memory.summarize_due, memory.index_due,
     ]  # fmt: skip
     for verb in verbs:
         with pytest.raises(InvalidInputError):

@@ -211,9 +211,9 @@ def test_the_application_may_choose_otherwise(
         assert "migrate" in get_turn.invoke({"n": 1})
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 async def test_what_has_worked_is_logged_and_shown_when_it_breaks(
-    cluster: Cluster, user_id: str, colour: str, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, user_id: str, color: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = cluster.migrated_database()
     async with SupabaseMemory.from_conn_string(cluster.conn_string(database), user_id=user_id) as memory:
@@ -221,7 +221,7 @@ async def test_what_has_worked_is_logged_and_shown_when_it_breaks(
 
         async def answer(text: str) -> str:
             asked = {"messages": [HumanMessage(text)]}
-            given = made.invoke(asked, CONFIG) if colour == "sync" else await made.ainvoke(asked, CONFIG)
+            given = made.invoke(asked, CONFIG) if color == "sync" else await made.ainvoke(asked, CONFIG)
             return str(given["messages"][-1].text)
 
         assert await answer("first") == "answered"

@@ -95,13 +95,13 @@ def bad(kind: str) -> dict[str, Any]:
     return NO_TOKEN if kind == "data_api" else NO_CLAIMS
 
 
-def functions(kind: str, colour: str) -> dict[str, Any]:
+def functions(kind: str, color: str) -> dict[str, Any]:
     """Functions that give nobody, by name."""
     found: dict[str, Any] = {"takes an argument": lambda _: "jwt"}
     found |= {f"gives {name}": giving(value) for name, value in bad(kind).items()}
     found |= {f"raises {name}": raising(error) for name, error in FAILURES.items()}
 
-    if colour == "sync":
+    if color == "sync":
         return found
 
     def awaited(function: Callable[[], Any]) -> Any:
@@ -152,7 +152,7 @@ async def test_the_bare_key_reads_everybody(door: Door, others: list[str]) -> No
 
 
 async def test_a_function_that_gives_nobody_is_an_error(door: Door, others: list[str]) -> None:
-    failures = functions(door.kind, door.colour)
+    failures = functions(door.kind, door.color)
     assert len(failures) >= 20
     for name, function in failures.items():
         memory = door.service.as_user(function)
@@ -198,7 +198,7 @@ async def test_whoever_is_signed_in_now_speaks(door: Door, others: list[str]) ->
     async def asked() -> Any:
         return signed_in()
 
-    for function in (signed_in, asked) if door.colour == "async" else (signed_in,):
+    for function in (signed_in, asked) if door.color == "async" else (signed_in,):
         memory = door.service.as_user(function)
         for present in others:
             found = await door(memory.read, thread_id="t")

@@ -613,7 +613,7 @@ async def test_every_verb_is_one_round_trip_through_every_door(
     door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     performed: list[str] = []
-    name = "perform" if door.colour == "sync" else "aperform"
+    name = "perform" if door.color == "sync" else "aperform"
     perform = getattr(door.service.transport, name)
 
     def count(call: Call) -> Any:
@@ -1125,8 +1125,8 @@ class State(TypedDict, total=False):
     known: list[str]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_nodes_reach_it_as_the_graphs_store(store: SupabaseStore, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_nodes_reach_it_as_the_graphs_store(store: SupabaseStore, color: str) -> None:
     def remember(state: State) -> State:
         graphs = get_store()
         graphs.put(("facts", "maya@studio.org"), state["said"], {"text": state["said"]})
@@ -1138,18 +1138,18 @@ async def test_nodes_reach_it_as_the_graphs_store(store: SupabaseStore, colour: 
         return {"known": keys(await graphs.asearch(("facts", "maya@studio.org"), query="kiln"))}
 
     builder = StateGraph(State)
-    builder.add_node("remember", remember if colour == "sync" else aremember)
+    builder.add_node("remember", remember if color == "sync" else aremember)
     builder.add_edge(START, "remember")
     builder.add_edge("remember", END)
     graph = builder.compile(store=store)
     for said, known in (("my kiln broke", ["my kiln broke"]), ("my cat sleeps", ["my kiln broke", "my cat sleeps"])):
         given: State = {"said": said}
-        state = graph.invoke(given) if colour == "sync" else await graph.ainvoke(given)
+        state = graph.invoke(given) if color == "sync" else await graph.ainvoke(given)
         assert state["known"] == known
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-async def test_langmems_tools_work_on_it_in_an_agent(store: SupabaseStore, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_langmems_tools_work_on_it_in_an_agent(store: SupabaseStore, color: str) -> None:
     namespace = ("memories", "{langgraph_user_id}")
     tools = [create_manage_memory_tool(namespace), create_search_memory_tool(namespace)]
     indexed = SupabaseStore(store._memory, index={"embed": Words(), "fields": ["content"]})
@@ -1158,7 +1158,7 @@ async def test_langmems_tools_work_on_it_in_an_agent(store: SupabaseStore, colou
     async def ask(*answers: AIMessage | str) -> list[Any]:
         agent = create_agent(says(*answers), tools, store=indexed)
         given: Any = {"messages": [HumanMessage("go on")]}
-        state = agent.invoke(given, config) if colour == "sync" else await agent.ainvoke(given, config)
+        state = agent.invoke(given, config) if color == "sync" else await agent.ainvoke(given, config)
         return [each for each in state["messages"] if isinstance(each, ToolMessage)]
 
     (created,) = await ask(calls("manage_memory", content="Maya fires at cone 6", action="create"), "done")

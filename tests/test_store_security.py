@@ -80,7 +80,7 @@ async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_
         "memory_store_reindex",
         {"p_model": "words", "p_dimensions": 1, "p_items": [{**forged, "updated_at": updated_at}]},
     )
-    page = await memory.transport.aperform(call) if door.colour == "async" else memory.transport.perform(call)
+    page = await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
     assert page == {"items": [], "after": None, "indexed": 0}
     # The same names of their own are other items.
     await door(of(door, stranger).put, ("a",), "l", {"text": "mine"})

@@ -127,15 +127,15 @@ def history(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
 def assert_counters_are_right(sql: psycopg.Connection, user_id: str) -> None:
     """What the conversation's row says of sizes is what counting gives."""
     wrong = sql.execute(
-        "select c.thread_id, c.total_characters, c.total_tokens, c.summarised_characters, c.summarised_tokens, n.*"
+        "select c.thread_id, c.total_characters, c.total_tokens, c.summarized_characters, c.summarized_tokens, n.*"
         " from memory.conversations c cross join lateral ("
         "  select coalesce(sum(m.characters), 0), coalesce(sum(m.tokens), 0),"
-        "   coalesce(sum(m.characters) filter (where m.sequence <= c.summarised_through), 0),"
-        "   coalesce(sum(m.tokens) filter (where m.sequence <= c.summarised_through), 0)"
+        "   coalesce(sum(m.characters) filter (where m.sequence <= c.summarized_through), 0),"
+        "   coalesce(sum(m.tokens) filter (where m.sequence <= c.summarized_through), 0)"
         "  from memory.conversation_messages m where m.user_id = c.user_id and m.conversation_id = c.id"
-        " ) as n (characters, tokens, summarised_characters, summarised_tokens)"
-        " where c.user_id = %s and (c.total_characters, c.total_tokens, c.summarised_characters, c.summarised_tokens)"
-        " is distinct from (n.characters, n.tokens, n.summarised_characters, n.summarised_tokens)",
+        " ) as n (characters, tokens, summarized_characters, summarized_tokens)"
+        " where c.user_id = %s and (c.total_characters, c.total_tokens, c.summarized_characters, c.summarized_tokens)"
+        " is distinct from (n.characters, n.tokens, n.summarized_characters, n.summarized_tokens)",
         [user_id],
     ).fetchall()
     assert wrong == []
@@ -273,7 +273,7 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
             planted.update(dict.fromkeys(facts.of[str(message.id)], sequence))
         before = history(sql, user_id)
         if rng.random() < 0.3:
-            await door(memory.summarise, thread_id="t")
+            await door(memory.summarize, thread_id="t")
         if rng.random() < 0.5:  # time passes
             sql.execute("update memory.conversations set summary_retry_at = null where user_id = %s", [user_id])
         pack = await door(memory.context, thread_id="t")
@@ -284,7 +284,7 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
         assert_tiled(await door(memory.summaries, thread_id="t"), pack.through_sequence)
     # In the end the model is well again.
     watch.answer = keeping
-    result = await door(memory.summarise, thread_id="t")
+    result = await door(memory.summarize, thread_id="t")
     assert (result.failed, result.waiting, result.overtaken) == (None, False, False)
     pack = await door(memory.context, thread_id="t")
     assert_nothing_fell_between(pack, planted, watch.read)
@@ -306,9 +306,9 @@ async def test_a_model_that_fails_every_second_time_gets_there(door: Door, user_
     memory = watch.memory(user_id, replace(POLICY, attempts=attempts, input_characters=2000))
     messages = facts.many(80)
     await remember(door, messages, user_id)
-    results = [await door(memory.summarise, thread_id="t")]
+    results = [await door(memory.summarize, thread_id="t")]
     while results[-1].failed:
-        results.append(await door(memory.summarise, thread_id="t"))
+        results.append(await door(memory.summarize, thread_id="t"))
     assert len(results) == 1 if attempts == 2 else len(results) > 2
     segments = await door(memory.summaries, thread_id="t")
     assert_tiled(segments, results[-1].through_sequence)
@@ -413,7 +413,7 @@ def called(step: Step, function: str) -> dict[str, Any]:
 
 
 def test_a_summary_is_read_asked_for_and_committed() -> None:
-    flow = summaries.summarise(KEY, WHOLE, model="test-model")
+    flow = summaries.summarize(KEY, WHOLE, model="test-model")
     arguments = called(next(flow), "memory_pending")
     assert arguments["p_characters"] == 700
     prompt = asked(sent(flow, pending(HumanMessage("I am Ada", id="a"), AIMessage("Hello", id="b"))))
@@ -425,24 +425,24 @@ def test_a_summary_is_read_asked_for_and_committed() -> None:
     assert result == SummaryResult(1, [1], 1, tokens=[commit["p_tokens"]], quality=commit["p_quality"])
 
 
-def test_nothing_to_summarise_asks_nobody() -> None:
+def test_nothing_to_summarize_asks_nobody() -> None:
     for document, through in ((None, -1), (pending(through_sequence=4), 4)):
-        flow = summaries.summarise(KEY, WHOLE)
+        flow = summaries.summarize(KEY, WHOLE)
         next(flow)
         assert finish(flow, document) == SummaryResult(through)
 
 
 def test_patience_is_kept_unless_a_person_asks() -> None:
-    flow = summaries.summarise(KEY, WHOLE, patient=True)
+    flow = summaries.summarize(KEY, WHOLE, patient=True)
     next(flow)
     assert finish(flow, pending(HumanMessage("hello"), waiting=True)) == SummaryResult(-1, waiting=True)
-    flow = summaries.summarise(KEY, WHOLE, patient=False)
+    flow = summaries.summarize(KEY, WHOLE, patient=False)
     next(flow)
     assert "hello" in asked(sent(flow, pending(HumanMessage("hello"), waiting=True)))
 
 
 def test_a_lost_race_commits_nothing_and_says_so() -> None:
-    flow = summaries.summarise(KEY, WHOLE)
+    flow = summaries.summarize(KEY, WHOLE)
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     called(sent(flow, AIMessage("A greeting.")), "memory_commit_summary")
@@ -492,7 +492,7 @@ NO_SUMMARY: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), NO_SUMMARY, ids=str)
 def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception, reason: str) -> None:
-    flow = summaries.summarise(KEY, replace(WHOLE, attempts=3))
+    flow = summaries.summarize(KEY, replace(WHOLE, attempts=3))
     next(flow)
     step = sent(flow, pending(HumanMessage("hello"), previous="The old summary."))
     for _ in range(3):
@@ -516,21 +516,21 @@ def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception
     ],
 )
 def test_what_is_a_summary_is_taken_for_one(text: str) -> None:
-    flow = summaries.summarise(KEY, WHOLE)
+    flow = summaries.summarize(KEY, WHOLE)
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     assert called(sent(flow, AIMessage(text)), "memory_commit_summary")["p_content"] == text.strip()
 
 
 def test_a_long_answer_of_marks_is_judged_quickly() -> None:
-    flow = summaries.summarise(KEY, replace(WHOLE, max_characters=500_000))
+    flow = summaries.summarize(KEY, replace(WHOLE, max_characters=500_000))
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     called(sent(flow, AIMessage("-" * 200_000 + "x")), "memory_commit_summary")
 
 
 def test_a_second_try_may_succeed() -> None:
-    flow = summaries.summarise(KEY, replace(WHOLE, attempts=2))
+    flow = summaries.summarize(KEY, replace(WHOLE, attempts=2))
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     asked(flow.throw(ConnectionError()))
@@ -540,7 +540,7 @@ def test_a_second_try_may_succeed() -> None:
 
 
 def test_a_failure_that_cannot_be_noted_is_a_failure_all_the_same() -> None:
-    flow = summaries.summarise(KEY, WHOLE)
+    flow = summaries.summarize(KEY, WHOLE)
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     called(flow.throw(ConnectionError()), "memory_fail_summary")
@@ -550,7 +550,7 @@ def test_a_failure_that_cannot_be_noted_is_a_failure_all_the_same() -> None:
 
 
 def test_a_message_longer_than_the_models_input_is_read_in_pieces_each_with_the_summary_so_far() -> None:
-    flow = summaries.summarise(KEY, WHOLE)
+    flow = summaries.summarize(KEY, WHOLE)
     next(flow)
     words = " ".join(f"word{number}" for number in range(390))
     step = sent(flow, pending(HumanMessage(words, id="m"), previous="before"))
@@ -574,7 +574,7 @@ def asked_for(messages: str) -> str:
 
 
 def test_a_failure_in_a_later_piece_commits_nothing_of_the_earlier() -> None:
-    flow = summaries.summarise(KEY, WHOLE)
+    flow = summaries.summarize(KEY, WHOLE)
     next(flow)
     asked(sent(flow, pending(HumanMessage("long " * 400))))
     asked(sent(flow, AIMessage("The first piece.")))
@@ -584,7 +584,7 @@ def test_a_failure_in_a_later_piece_commits_nothing_of_the_earlier() -> None:
 def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
     policy = replace(WHOLE, max_characters=60)
     long = "The user is Ada. " * 10
-    flow = summaries.summarise(KEY, policy)
+    flow = summaries.summarize(KEY, policy)
     next(flow)
     assert "at most 60" in asked(sent(flow, pending(HumanMessage("hello"))))
     prompt = asked(sent(flow, AIMessage(long)))
@@ -593,7 +593,7 @@ def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
     commit = called(sent(flow, AIMessage("The user is Ada.")), "memory_commit_summary")
     assert (commit["p_content"], commit["p_clipped"]) == ("The user is Ada.", False)
 
-    flow = summaries.summarise(KEY, policy)
+    flow = summaries.summarize(KEY, policy)
     next(flow)
     sent(flow, pending(HumanMessage("hello")))
     sent(flow, AIMessage(long))
@@ -618,7 +618,7 @@ def test_a_prompt_of_ones_own_is_used() -> None:
         seen.append((previous, messages, characters))
         return [HumanMessage(f"Bitte: {messages}")]
 
-    flow = summaries.summarise(KEY, replace(WHOLE, prompt=mine, max_characters=99))
+    flow = summaries.summarize(KEY, replace(WHOLE, prompt=mine, max_characters=99))
     next(flow)
     prompt = asked(sent(flow, pending(HumanMessage("hallo"), previous="vorher")))
     assert prompt.startswith("Bitte: <message number=")
@@ -746,7 +746,7 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     assert (await door(memory.context, thread_id="t")).summary_error == word
     assert watch.calls == calls
     watch.answer = keeping
-    result = await door(memory.summarise, thread_id="t")
+    result = await door(memory.summarize, thread_id="t")
     assert (result.failed, result.waiting) == (None, False)
     pack = await door(memory.context, thread_id="t")
     assert (pack.omitted, pack.summary_error) == ([], None)
@@ -758,7 +758,7 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     await remember(door, Facts(4).many(80), user_id)
     waits = []
     for _ in range(10):
-        failed = await door(memory.summarise, thread_id="t")
+        failed = await door(memory.summarize, thread_id="t")
         assert failed.failed == "empty"
         row = sql.execute(
             "select extract(epoch from summary_retry_at - clock_timestamp())::float, summary_failures"
@@ -774,8 +774,8 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     # Once the time has come, the next context asks again; until then not even who believes that it is due.
     calls = watch.calls
     await door(memory.context, thread_id="t")
-    flow = summaries.summarise(memory.key("t"), POLICY.within(BUDGET))
-    assert (memory.run(flow) if door.colour == "sync" else await memory.arun(flow)).waiting
+    flow = summaries.summarize(memory.key("t"), POLICY.within(BUDGET))
+    assert (memory.run(flow) if door.color == "sync" else await memory.arun(flow)).waiting
     assert watch.calls == calls
     sql.execute(
         "update memory.conversations set summary_retry_at = now() - interval '1 second' where user_id = %s", [user_id]
@@ -799,7 +799,7 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
     memory = watch.memory(user_id, SummaryPolicy(attempts=1, max_characters=1000))
     messages = [facts.said(most=600) for _ in range(150)]
     await remember(door, messages, user_id)
-    results = [await door(memory.summarise, thread_id="t") for _ in range(4)]
+    results = [await door(memory.summarize, thread_id="t") for _ in range(4)]
     assert results[0].failed == "RuntimeError"
     assert results[-1].failed is None
     assert (await door(memory.context, thread_id="t")).omitted == []
@@ -811,7 +811,7 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
 # --- Compare and swap
 
 
-async def test_fifty_summarisers_at_once_cover_everything_once(door: Door, user_id: str) -> None:
+async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_id: str) -> None:
     facts = Facts(6)
     messages = [message for _ in range(10) for message in [facts.said(), *facts.loop()]]
     numbers = await remember(door, messages, user_id)
@@ -828,18 +828,18 @@ async def test_fifty_summarisers_at_once_cover_everything_once(door: Door, user_
     memories = [watch.memory(user_id, policy) for watch in watches]
 
     def run(memory: SupabaseMemory) -> list[SummaryResult]:
-        results = [memory.summarise(thread_id="t")]
+        results = [memory.summarize(thread_id="t")]
         while results[-1].overtaken:
-            results.append(memory.summarise(thread_id="t"))
+            results.append(memory.summarize(thread_id="t"))
         return results
 
     async def arun(memory: SupabaseMemory) -> list[SummaryResult]:
-        results = [await memory.asummarise(thread_id="t")]
+        results = [await memory.asummarize(thread_id="t")]
         while results[-1].overtaken:
-            results.append(await memory.asummarise(thread_id="t"))
+            results.append(await memory.asummarize(thread_id="t"))
         return results
 
-    if door.colour == "async":
+    if door.color == "async":
         finished = await asyncio.gather(*map(arun, memories))
     else:
         with ThreadPoolExecutor(50) as threads:
@@ -860,7 +860,7 @@ async def test_fifty_summarisers_at_once_cover_everything_once(door: Door, user_
 
 
 @pytest.mark.parametrize("what", ["edit", "forget", "forget all", "begin anew"])
-async def test_what_changes_while_the_model_thinks_is_not_summarised_as_it_was(
+async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
     door: Door, user_id: str, direct: SupabaseMemory, what: str
 ) -> None:
     where = {"thread_id": "t", "user_id": user_id}
@@ -882,12 +882,12 @@ async def test_what_changes_while_the_model_thinks_is_not_summarised_as_it_was(
     watch = Watch(door.service, interrupted)
     memory = watch.memory(user_id)
     await remember(door, messages, user_id)
-    result = await door(memory.summarise, thread_id="t")
+    result = await door(memory.summarize, thread_id="t")
     assert result == SummaryResult(-1, [], 1, overtaken=True)
     assert await door(memory.summaries, thread_id="t") == []
     # The next try sees what holds now.
     watch.answer = keeping
-    await door(memory.summarise, thread_id="t")
+    await door(memory.summarize, thread_id="t")
     segments = await door(memory.summaries, thread_id="t")
     assert bool(segments) is (what != "forget all")
     assert facts.of[str(messages[0].id)][0] not in watch.read
@@ -904,20 +904,20 @@ async def test_what_is_appended_while_the_model_thinks_changes_nothing(
 
     watch = Watch(door.service, interrupted)
     await remember(door, facts.many(80), user_id)
-    result = await door(watch.memory(user_id).summarise, thread_id="t")
+    result = await door(watch.memory(user_id).summarize, thread_id="t")
     assert (result.overtaken, result.failed) == (False, None)
     assert_tiled(await door(door.service.summaries, thread_id="t", user_id=user_id), result.through_sequence)
 
 
 @pytest.mark.parametrize("what", ["edit", "forget"])
-async def test_what_was_summarised_is_taken_back_when_it_changes(
+async def test_what_was_summarized_is_taken_back_when_it_changes(
     door: Door, user_id: str, sql: psycopg.Connection, what: str
 ) -> None:
     facts, watch = Facts(10), Watch(door.service)
     memory = watch.memory(user_id)
     messages = facts.many(120)
     await remember(door, messages, user_id)
-    await door(memory.summarise, thread_id="t")
+    await door(memory.summarize, thread_id="t")
     before = await door(memory.summaries, thread_id="t")
     assert len(before) > 3
     changed = messages[before[1].from_sequence]
@@ -935,7 +935,7 @@ async def test_what_was_summarised_is_taken_back_when_it_changes(
     assert await door(memory.summaries, thread_id="t") == before[:1]
 
     watch.read = ""
-    result = await door(memory.summarise, thread_id="t")
+    result = await door(memory.summarize, thread_id="t")
     segments = await door(memory.summaries, thread_id="t")
     assert_tiled(segments, result.through_sequence)
     assert gone not in watch.read
@@ -960,7 +960,7 @@ async def committing(door: Door, user_id: str, **changed: Any) -> Any:
     }
     call = Call("memory_commit_summary", arguments)
     transport = door.service.transport
-    return await transport.aperform(call) if door.colour == "async" else transport.perform(call)
+    return await transport.aperform(call) if door.color == "async" else transport.perform(call)
 
 
 async def test_a_commit_whose_answer_was_lost_is_made_once(door: Door, user_id: str) -> None:
@@ -1000,9 +1000,9 @@ async def test_a_commit_of_anything_but_what_was_read_is_refused(
 # --- Nothing is held while the model thinks
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
-    conn_string: str, user_id: str, sql: psycopg.Connection, colour: str
+    conn_string: str, user_id: str, sql: psycopg.Connection, color: str
 ) -> None:
     busy: list[Any] = []
 
@@ -1032,7 +1032,7 @@ async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
     model = RunnableLambda(thinking, afunc=athinking)
     transport = PostgresTransport(conn_string, pool_size=1)
     memory = SupabaseMemory(transport, user_id=user_id, model=model, budget=BUDGET, policy=POLICY, recall=None)
-    door = Door("direct", colour, memory, lambda _: memory)
+    door = Door("direct", color, memory, lambda _: memory)
     try:
         await remember(door, Facts(11).many(80), user_id)
         pack = await door(memory.context, thread_id="t")
@@ -1058,14 +1058,14 @@ async def test_in_the_background_nothing_happens_inline(door: Door, user_id: str
     pack = await door(memory.context, thread_id="t")
     assert watch.calls == 0
     assert pack.omitted[0][0] == 0
-    done = await door(memory.summarise_due)
+    done = await door(memory.summarize_due)
     assert [key.thread_id for key in done] == ["t"]
     assert watch.calls > 0
     assert (await door(memory.context, thread_id="t")).omitted == []
-    assert await door(memory.summarise_due) == {}
+    assert await door(memory.summarize_due) == {}
 
 
-async def test_only_what_is_due_is_summarised(door: Door, user_id: str, sql: psycopg.Connection) -> None:
+async def test_only_what_is_due_is_summarized(door: Door, user_id: str, sql: psycopg.Connection) -> None:
     facts, watch = Facts(13), Watch(door.service)
     policy = background(messages=20, keep_messages=5)
     memory = watch.memory(user_id, policy)
@@ -1077,12 +1077,12 @@ async def test_only_what_is_due_is_summarised(door: Door, user_id: str, sql: psy
         " where user_id = %s and thread_id = 'failed'",
         [user_id],
     )
-    done = await door(memory.summarise_due)
+    done = await door(memory.summarize_due)
     assert {key.thread_id: result.through_sequence for key, result in done.items()} == {"long": 15, "longer": 54}
     assert {key.user_id for key in done} == {user_id}
     covered = sql.execute(
         "select user_id, thread_id from memory.conversations where starts_with(user_id, %s)"
-        " and summarised_through >= 0 order by 2",
+        " and summarized_through >= 0 order by 2",
         [user_id],
     ).fetchall()
     assert covered == [(user_id, "long"), (user_id, "longer")]
@@ -1099,7 +1099,7 @@ async def test_what_is_due_is_said_in_messages_characters_or_tokens(
     watch = Watch(direct)
     direct.append([HumanMessage("x" * 10) for _ in range(60)], thread_id="t", user_id=user_id)
     memory = watch.memory(user_id, replace(POLICY, **limit))
-    assert bool(memory.summarise_due(policy=background(**limit))) is expected
+    assert bool(memory.summarize_due(policy=background(**limit))) is expected
     # Inline alike, as long as everything fits verbatim.
     other = watch.memory(f"{user_id}-b", replace(POLICY, **limit))
     other.append([HumanMessage("x" * 10) for _ in range(60)], thread_id="t")
@@ -1113,7 +1113,7 @@ async def test_a_users_token_reaches_their_own_conversations_and_no_others(door:
         await remember(door, facts.many(40), name)
     memory = door.as_token(token(user_id=names[1]))
     for who in (None, names[0]):
-        done = await door(memory.summarise_due, policy=background(messages=10), model=keeping, user_id=who)
+        done = await door(memory.summarize_due, policy=background(messages=10), model=keeping, user_id=who)
         assert [(key.user_id, key.thread_id) for key in done] == ([(names[1], "t")] if who is None else [])
     for name in names:
         made = await door(door.service.summaries, thread_id="t", user_id=name)
@@ -1130,7 +1130,7 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
 
     async def found(user: str | None) -> list[ConversationKey]:
         flow = summaries.due(policy, user_id=user)
-        return await door.service.arun(flow) if door.colour == "async" else door.service.run(flow)
+        return await door.service.arun(flow) if door.color == "async" else door.service.run(flow)
 
     try:
         keys = [key for key in await found(None) if str(key.user_id).startswith(f"{user_id}-")]
@@ -1143,7 +1143,7 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
         sql.execute("delete from memory.conversations where starts_with(user_id, %s)", [f"{user_id}-"])
 
 
-async def test_a_server_summarises_for_everybody(cluster: Cluster) -> None:
+async def test_a_server_summarizes_for_everybody(cluster: Cluster) -> None:
     name = cluster.migrated_database()
     facts = Facts(15)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), model=keeping, policy=background()) as memory:
@@ -1152,14 +1152,14 @@ async def test_a_server_summarises_for_everybody(cluster: Cluster) -> None:
             memory.append(facts.many(number), thread_id="t", user_id=user_id)
             memory.append([facts.said()], thread_id="other", user_id=user_id)
         memory.append(facts.many(300), thread_id="t", user_id="a", agent_id="second")
-        done = memory.summarise_due()
+        done = memory.summarize_due()
         assert {(key.user_id, key.agent_id, key.thread_id) for key in done} == {
             ("a", "default", "t"),
             ("a", "second", "t"),
             ("c", "default", "t"),
         }
         assert all(result.segments for result in done.values())
-        assert await memory.asummarise_due() == {}
+        assert await memory.asummarize_due() == {}
         await memory.aclose()
 
 
@@ -1188,7 +1188,7 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
         keep_messages=rng.choice([None, 1, 2, 7, 15]) if seed % 3 else None,
         input_characters=rng.choice([60, 300, 1500]),
     ).within(BUDGET)
-    result = direct.run(summaries.summarise(ConversationKey("t", user_id), policy), model=SummaryModel(keeping))
+    result = direct.run(summaries.summarize(ConversationKey("t", user_id), policy), model=SummaryModel(keeping))
     segments = direct.summaries(thread_id="t", user_id=user_id)
     assert_tiled(segments, result.through_sequence)
     assert_no_block_is_cut(sql, user_id)
@@ -1211,7 +1211,7 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
         size = sum(content.characters(left[number]) for number in covered)
         assert size <= max(policy.input_characters, 1) or len(blocks) <= 1
     # Nothing is left to do.
-    assert direct.run(summaries.summarise(ConversationKey("t", user_id), policy)).segments == []
+    assert direct.run(summaries.summarize(ConversationKey("t", user_id), policy)).segments == []
 
 
 def test_turns_stay_whole_and_one_call_is_enough(direct: SupabaseMemory, user_id: str) -> None:
@@ -1219,7 +1219,7 @@ def test_turns_stay_whole_and_one_call_is_enough(direct: SupabaseMemory, user_id
     memory = watch.memory(user_id, SummaryPolicy(messages=20, keep_messages=9))
     for number in range(15):
         memory.append([HumanMessage(f"question {number}"), AIMessage(f"answer {number}")], thread_id="t")
-    result = memory.summarise(thread_id="t")
+    result = memory.summarize(thread_id="t")
     # Nine messages may stay: that is four turns, and not half of a fifth.
     assert (result.through_sequence, result.segments, watch.calls) == (21, [1], 1)
 
@@ -1232,7 +1232,7 @@ def test_a_question_at_the_end_does_not_push_out_what_it_is_about(
     memory = watch.memory(user_id, SummaryPolicy(messages=20, **kept))
     answers = [AIMessage(f"part {number:02} of a long answer") for number in range(20)]
     memory.append([HumanMessage("tell me all"), *answers, HumanMessage("and the third?")], thread_id="t")
-    assert memory.summarise(thread_id="t").through_sequence == 13
+    assert memory.summarize(thread_id="t").through_sequence == 13
 
 
 def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user_id: str) -> None:
@@ -1242,12 +1242,12 @@ def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user
         direct.forget_message(f"m{number}", thread_id="t", user_id=user_id)
     key, model = ConversationKey("t", user_id), SummaryModel(keeping)
     for until, through in ((4, 2), (7, 7), (10_000, 9), (3, 9)):
-        result = direct.run(summaries.summarise(key, WHOLE, until=until), model=model)
+        result = direct.run(summaries.summarize(key, WHOLE, until=until), model=model)
         assert (result.through_sequence, result.failed) == (through, None)
     assert_tiled(direct.summaries(thread_id="t", user_id=user_id), 9)
 
 
-async def test_a_long_run_of_tools_is_summarised_and_its_question_stays(
+async def test_a_long_run_of_tools_is_summarized_and_its_question_stays(
     door: Door, user_id: str, sql: psycopg.Connection
 ) -> None:
     facts, watch = Facts(16), Watch(door.service)
@@ -1285,7 +1285,7 @@ def test_a_block_longer_than_the_models_input_is_one_segment(direct: SupabaseMem
     ]
     memory = watch.memory(user_id)
     memory.append([HumanMessage("go"), *block, AIMessage("done"), HumanMessage("thanks")], thread_id="t")
-    memory.summarise(thread_id="t", policy=replace(POLICY, keep_messages=1))
+    memory.summarize(thread_id="t", policy=replace(POLICY, keep_messages=1))
     assert [(each.from_sequence, each.to_sequence) for each in memory.summaries(thread_id="t")] == [
         (0, 0),
         (1, 11),

@@ -84,7 +84,7 @@ async def tell(door: Door, memory: SupabaseMemory, summary: str, thread_id: str,
     """A conversation whose newest summary says this."""
     where = {"thread_id": thread_id, **who}
     await door(memory.append, [HumanMessage("word " * 20) for _ in range(3)], **where)
-    result = await door(memory.summarise, **where, policy=POLICY, model=lambda _: summary)
+    result = await door(memory.summarize, **where, policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -114,7 +114,7 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 def told(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
     where = {"thread_id": thread_id, **who}
     memory.append([HumanMessage("word " * 20) for _ in range(3)], **where)
-    result = memory.summarise(**where, policy=POLICY, model=lambda _: summary)
+    result = memory.summarize(**where, policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -380,7 +380,7 @@ def test_more_summaries_than_a_page(direct: SupabaseMemory, sql: psycopg.Connect
     # As many conversations as two pages and some, by SQL, because only their number matters.
     sql.execute(
         "with one as (select * from memory.conversations where user_id = %(user)s), made as ("
-        " insert into memory.conversations (user_id, thread_id, next_sequence, summarised_through, indexed_through)"
+        " insert into memory.conversations (user_id, thread_id, next_sequence, summarized_through, indexed_through)"
         " select user_id, 't' || n, 1, 1, 0 from one, generate_series(1, 119) n returning user_id, id)"
         " insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
         " message_ids, content, characters, tokens, characters_through, tokens_through)"
@@ -537,11 +537,11 @@ async def test_nobody_finds_another_users_summaries(door: Door, user_id: str, sq
     ids = {"user_id": user_id, "conversation_id": str(row[0]), "number": 1, "id": segment.id, "embedding": [1.0] * 16}
     forged = Call("memory_embed_summaries", {"p_model": "topics", "p_vectors": [ids]})
     transport = bearer.transport
-    assert (await transport.aperform(forged) if door.colour == "async" else transport.perform(forged)) == []
+    assert (await transport.aperform(forged) if door.color == "async" else transport.perform(forged)) == []
     assert vectors(sql, user_id) == []
     # Who may, does: the call itself is right.
     own = door.as_token(token(user_id=user_id)).transport
-    assert len(await own.aperform(forged) if door.colour == "async" else own.perform(forged)) == 1
+    assert len(await own.aperform(forged) if door.color == "async" else own.perform(forged)) == 1
     assert vectors(sql, user_id) == [("kiln", 1, "topics", 16)]
 
 

@@ -120,7 +120,7 @@ def seen(door: Door, user_id: str, metrics: Metrics) -> Door:
         embeddings=WordEmbedder(),
         metrics=metrics,
     )
-    return Door(door.kind, door.colour, made, door.as_token)
+    return Door(door.kind, door.color, made, door.as_token)
 
 
 # --- Metrics
@@ -210,7 +210,7 @@ def test_a_memory_does_without_the_optional_packages() -> None:
 async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metrics) -> None:
     memory = seen.service
     await seen(memory.append, talk(20), thread_id="t")
-    made = await seen(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=4))
+    made = await seen(memory.summarize, thread_id="t", policy=SummaryPolicy(keep_messages=4))
     done = await seen(memory.index, thread_id="t")
     await seen(memory.recall, "which kiln", thread_id="t")
     await seen(memory.index_summaries, thread_id="t")
@@ -254,16 +254,16 @@ async def test_a_model_that_fails_makes_no_summary_and_no_number(door: Door, use
         raise RuntimeError(CANARY)
 
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=fails, metrics=metrics)
-    seen = Door(door.kind, door.colour, memory, door.as_token)
+    seen = Door(door.kind, door.color, memory, door.as_token)
     await seen(memory.append, talk(20), thread_id="t")
-    await seen(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=4))
+    await seen(memory.summarize, thread_id="t", policy=SummaryPolicy(keep_messages=4))
     assert numbers(metrics)["summaries_generated_total"] == 0
 
 
 async def test_the_store_counts_searches_by_meaning(seen: Door, metrics: Metrics) -> None:
     store = SupabaseStore(seen.service)
     store.put(("facts",), "kiln", {"text": "The kiln is a Skutt"})
-    if seen.colour == "sync":
+    if seen.color == "sync":
         store.search(("facts",), query="kiln")
     else:
         await store.asearch(("facts",), query="kiln")
@@ -301,12 +301,12 @@ def by_name(spans: InMemorySpanExporter) -> dict[str, ReadableSpan]:
 async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemorySpanExporter) -> None:
     memory = seen.service
     stored = await seen(memory.append, talk(20), thread_id="t")
-    await seen(memory.summarise, thread_id="t", policy=SummaryPolicy(keep_messages=4))
+    await seen(memory.summarize, thread_id="t", policy=SummaryPolicy(keep_messages=4))
     await seen(memory.index, thread_id="t")
     await seen(memory.recall, "which kiln", thread_id="t")
     await seen(memory.context, "And now?", thread_id="t", query="which kiln")
     found = by_name(spans)
-    operations = {f"supabase_memory.{verb}" for verb in ("append", "summarise", "index", "recall", "context")}
+    operations = {f"supabase_memory.{verb}" for verb in ("append", "summarize", "index", "recall", "context")}
     steps = {"memory_append", "memory_pending", "memory_recall", "memory_context", "supabase_memory.embed"}
     assert operations | steps <= set(found)
     for name in operations:
@@ -317,7 +317,7 @@ async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemoryS
     assert appended["supabase_memory.messages"] == 40
     asked = found["supabase_memory.ask"]
     assert asked.parent is not None
-    assert asked.parent.span_id == found["supabase_memory.summarise"].context.span_id
+    assert asked.parent.span_id == found["supabase_memory.summarize"].context.span_id
     assert all(span.status.is_ok or span.status.is_unset for span in found.values())
     assert not [span for span in found.values() if memory.user_id in (span.attributes or {}).values()]
 
@@ -326,7 +326,7 @@ async def test_an_error_is_told_by_class_and_code(door: Door, spans: InMemorySpa
     transport: Any = _Away(door.service.transport, UnavailableError(CANARY, code="57P01"))
     memory = SupabaseMemory(transport, user_id="u")
     with pytest.raises(UnavailableError):
-        await Door(door.kind, door.colour, memory, door.as_token)(memory.count, thread_id="t")
+        await Door(door.kind, door.color, memory, door.as_token)(memory.count, thread_id="t")
     (step, operation) = spans.get_finished_spans()
     assert (step.name, operation.name) == ("memory_count", "supabase_memory.count")
     for span in (step, operation):
@@ -558,7 +558,7 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
         return twin
 
     yield "append", lambda: memory.append(said, thread_id="t")
-    yield "summary model", lambda: broken.summarise(thread_id="t", policy=SummaryPolicy(keep_messages=2))
+    yield "summary model", lambda: broken.summarize(thread_id="t", policy=SummaryPolicy(keep_messages=2))
     yield "embedder", lambda: broken.index(thread_id="t")
     yield "embedder of the question", lambda: broken.recall(CANARY)
     yield "embedder of a pack", lambda: broken.context(CANARY, thread_id="t", query=CANARY)

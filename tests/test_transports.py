@@ -348,7 +348,7 @@ async def test_async_calls_do_not_block_the_loop(conn_string: str, data_api: Dat
         connection.execute("drop function public.memory_slow()")
 
 
-async def test_a_clients_other_colour_is_opened_when_it_is_needed(data_api: DataApi, user_id: str) -> None:
+async def test_a_clients_other_color_is_opened_when_it_is_needed(data_api: DataApi, user_id: str) -> None:
     key = token("service_role")
     sync_client = Client(data_api.url, key, ClientOptions(httpx_client=httpx.Client()))
     async_client = AsyncClient(data_api.url, key, AsyncClientOptions(httpx_client=httpx.AsyncClient()))
@@ -372,7 +372,7 @@ async def test_a_clients_user_is_kept(data_api: DataApi, user_id: str) -> None:
     memory = SupabaseMemory.from_client(client)
     memory.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]
     memory.append([HumanMessage("mine")], thread_id="t")
-    assert await memory.acount(thread_id="t") == 1  # the colour that was opened speaks for the same user
+    assert await memory.acount(thread_id="t") == 1  # the color that was opened speaks for the same user
     await memory.aclose()
     client.postgrest.session.close()
 

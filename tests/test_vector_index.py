@@ -28,12 +28,12 @@ MEANING = RecallWeights(0, 1, 0, 0, 0, 0, 0, 0, 0)
 
 FILL = """
 select setseed(0.5);
-create temporary table centres as
-  select t, array(select random() - 0.5 from generate_series(1, {width}) where t = t) as centre from generate_series(1, 60) t;
+create temporary table centers as
+  select t, array(select random() - 0.5 from generate_series(1, {width}) where t = t) as center from generate_series(1, 60) t;
 create temporary table drawn as
-  select n, (select array_agg((c.centre[d] + (random() - 0.5) * 0.6)::real order by d) from generate_series(1, {width}) d)
+  select n, (select array_agg((c.center[d] + (random() - 0.5) * 0.6)::real order by d) from generate_series(1, {width}) d)
          as vector
-  from generate_series(0, {size} - 1) n join centres c on c.t = 1 + n % 60;
+  from generate_series(0, {size} - 1) n join centers c on c.t = 1 + n % 60;
 with conversation as (
   insert into memory.conversations (user_id, thread_id, chunk_count, next_sequence, indexed_through)
   select '{user}', 't', {size}, {size}, {size} - 1 returning user_id, id),
@@ -46,7 +46,7 @@ chunk as (
 insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
 select user_id, id, d.n, 1, 'drawn', {width}, extensions.l2_normalize(d.vector::extensions.halfvec)
 from conversation, drawn d;
-drop table drawn; drop table centres;
+drop table drawn; drop table centers;
 """
 
 

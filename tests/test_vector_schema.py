@@ -84,7 +84,7 @@ def use(memory: SupabaseMemory, user_id: str) -> None:
         assert (found.by_meaning, [each.content for each in found.chunks]) == (True, ["the kiln is hot"])
         assert found.approximate == (exact_below == 0)
     assert memory.reembed(thread_id="t") == 0
-    result = memory.summarise(thread_id="t", model=lambda _: "A hot kiln.", policy=SummaryPolicy(keep_messages=1))
+    result = memory.summarize(thread_id="t", model=lambda _: "A hot kiln.", policy=SummaryPolicy(keep_messages=1))
     assert result.failed is None
     assert memory.index_summaries(thread_id="t") == 1
     (summary,) = memory.recall_summaries("hot kiln")

@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 async def do(door: Door, flow: Flow[T], memory: SupabaseMemory | None = None) -> T:
-    """Drive a flow in the door's colour, with a server's rights unless another memory is given."""
+    """Drive a flow in the door's color, with a server's rights unless another memory is given."""
     memory = memory or door.service
-    return await memory.arun(flow) if door.colour == "async" else memory.run(flow)
+    return await memory.arun(flow) if door.color == "async" else memory.run(flow)
 
 
 def claiming(user_id: str, worker: str = "w", *, limit: int = 10, lease: float = 60, settle: float = 0) -> Any:
@@ -591,7 +591,7 @@ async def test_a_priority_that_is_none_is_refused(door: Door, user_id: str) -> N
 
 
 async def test_a_chore_goes_to_one_of_many(door: Door, user_id: str, conn_string: str) -> None:
-    chore = f"chore of {user_id} {door.kind} {door.colour}"
+    chore = f"chore of {user_id} {door.kind} {door.color}"
     assert await do(door, work.is_mine(chore, 60))
     assert not await do(door, work.is_mine(chore, 60))
     assert not await do(door, work.is_mine(chore, 0.001)), "the one before said when"
@@ -727,7 +727,7 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
     assert (by_name["waiting"].error, by_name["dead"].error) == ("ValueError", "TimeoutError")
     assert (by_name["waiting"].due_since is None, by_name["idle"].due_since is None) == (False, True)
     due = by_name["due"]
-    assert (due.messages, due.next_sequence, due.summarised_through, due.board_through) == (2, 2, -1, -1)
+    assert (due.messages, due.next_sequence, due.summarized_through, due.board_through) == (2, 2, -1, -1)
     for state in by_name:
         named = await door(door.service.status, user_id=user_id, state=state)
         assert [each.key.thread_id for each in named] == [state]

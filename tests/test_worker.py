@@ -124,7 +124,7 @@ class Place:
     def covered(self) -> list[tuple[str, int, int]]:
         """Of each thread how far its summary, and how far its board go."""
         return self.execute(
-            "select c.thread_id, c.summarised_through, coalesce(b.through_sequence, -1) from memory.conversations c"
+            "select c.thread_id, c.summarized_through, coalesce(b.through_sequence, -1) from memory.conversations c"
             " left join memory.conversation_summary_boards b on b.conversation_id = c.id order by c.thread_id"
         )
 
@@ -694,12 +694,12 @@ async def test_a_time_to_drain_ends_with_grace_and_gives_back(place: Place, kept
     place.say("a", "b", "c")
     model = Model(seconds=1.5)
     memory = kept(place.memory(model, kind=kind))
-    patient = WorkerPolicy(concurrency=2, duties=("summarise",), grace_seconds=30)
+    patient = WorkerPolicy(concurrency=2, duties=("summarize",), grace_seconds=30)
     tally = await asyncio.wait_for(Worker(memory, policy=patient).drain(seconds=0.7), SOON)
     assert tally.outcomes == {"done": 2}, "what has begun comes to its end, and nothing more is begun"
     assert place.leases == 0
     model.seconds = 600
-    hasty = WorkerPolicy(concurrency=2, duties=("summarise",), grace_seconds=0.3)
+    hasty = WorkerPolicy(concurrency=2, duties=("summarize",), grace_seconds=0.3)
     start = time.monotonic()
     tally = await asyncio.wait_for(Worker(memory, policy=hasty).drain(seconds=1), SOON)
     assert 1.3 <= time.monotonic() - start < 6
@@ -831,7 +831,7 @@ async def test_two_workers_share_and_do_nothing_twice(place: Place, kept: Keep) 
 
 
 async def test_who_is_overtaken_has_not_failed(place: Place, kept: Keep) -> None:
-    """Somebody else summarises the same conversation all the time: no reason to give it up."""
+    """Somebody else summarizes the same conversation all the time: no reason to give it up."""
     place.say("t")
     memory = kept(place.memory(None))
 

@@ -25,7 +25,7 @@ SETTINGS: Final = {**POLICIES, "chunking": ChunkPolicy(mode="background")}
 WRITERS: Final = 8
 
 EACH: Final = """
-select c.thread_id, c.next_sequence, c.indexed_through, c.summarised_through, b.through_sequence as board_through,
+select c.thread_id, c.next_sequence, c.indexed_through, c.summarized_through, b.through_sequence as board_through,
        m.count, m.numbers, s.edges, s.covered, k.count as chunks, k.sequences
 from memory.conversations c
 join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
@@ -93,7 +93,7 @@ async def test_nothing_is_lost_and_the_backlog_drains(tmp_path: Path) -> None:
             assert row["board_through"] > messages - 1 - POLICIES["board_policy"].update_frequency
             edges = row["edges"]
             assert [first for first, _ in edges] == [0, *(last + 1 for _, last in edges)][:-1]
-            assert edges[-1][1] == row["summarised_through"] == row["covered"] - 1
+            assert edges[-1][1] == row["summarized_through"] == row["covered"] - 1
             assert messages - row["covered"] <= POLICIES["policy"].messages
         for thread in threads[::50]:
             coverage = await memory.acoverage(thread_id=thread)

@@ -62,7 +62,7 @@ POLICIES: Final[dict[str, Any]] = {
     "board_policy": BoardPolicy(update_frequency=5, attempts=1),
     "chunking": ChunkPolicy(batch=8, mode="background"),
 }
-"""Short conversations are summarised, too."""
+"""Short conversations are summarized, too."""
 
 
 @dataclass(frozen=True)

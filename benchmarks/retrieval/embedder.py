@@ -24,7 +24,7 @@ CACHE = Path(".cache/retrieval")
 
 
 class MiniLM(Embeddings):
-    """Mean pooled and normalised. Vectors are kept in a file: the model manages some 20 texts a second on one core."""
+    """Mean pooled and normalized. Vectors are kept in a file: the model manages some 20 texts a second on one core."""
 
     model = "all-MiniLM-L6-v2"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Lexemes = dict[str, int]
-"""The normalised words of a text, and how often each occurs."""
+"""The normalized words of a text, and how often each occurs."""
 
 _RANKS = """
 with turns as materialized (

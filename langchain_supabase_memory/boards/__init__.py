@@ -4,7 +4,7 @@
 - `reading`: an answer checked against what was said.
 - `revise`: the flow that brings a board up to the newest message.
 - `board`: the board as a value, and what a person changes of it.
-- `verbs`: the same for who holds a memory, in both colours.
+- `verbs`: the same for who holds a memory, in both colors.
 - `card`: the board as a card in a notebook.
 """
 

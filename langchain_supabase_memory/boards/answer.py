@@ -21,7 +21,7 @@ LISTS: Final[dict[str, Kind]] = {
 }
 """The lists of an answer, and the kind of their items."""
 
-ENTITY_TYPES: Final = ("person", "place", "organisation", "date", "other")
+ENTITY_TYPES: Final = ("person", "place", "organization", "date", "other")
 
 STATES: Final[dict[Kind, tuple[str, ...]]] = {
     "fact": ("current",),
@@ -66,7 +66,7 @@ SCHEMA: Final[dict[str, Any]] = {
         },
         "facts": _list("New or corrected facts that matter later.", _item(_REPLACES)),
         "entities": _list(
-            "New people, places, organisations and dates.",
+            "New people, places, organizations and dates.",
             _item({"type": {"type": "string", "enum": list(ENTITY_TYPES)}}),
         ),
         "topics": _list("New topics, in a few words each.", _item()),

@@ -29,7 +29,7 @@ class BoardItem:
         text: What it says.
         state: Of an action `open`, `done` or `cancelled`; of a question `open`, `answered` or `dropped`; of all else
             `current`.
-        type: Of an entity `person`, `place`, `organisation`, `date` or `other`.
+        type: Of an entity `person`, `place`, `organization`, `date` or `other`.
         quote: The words that say so: a part of the first of its messages. `None` where a person wrote it.
         message_ids: The messages that it came from, the first first.
         sequences: Their numbers.
@@ -107,7 +107,7 @@ class Board:
         language: The text search configuration of the conversation's language, if known.
         model: What wrote the summary.
         tokens: The approximate tokens of the summary.
-        quality: How much of what it summarises it holds, from 0 to 1.
+        quality: How much of what it summarizes it holds, from 0 to 1.
         edited_by: Who wrote `edited_summary`.
         edited_at: When.
         updated_at: When the board was changed; `None` if there is none yet.
@@ -146,7 +146,7 @@ class Board:
 
     @property
     def entities(self) -> list[BoardItem]:
-        """People, places, organisations and dates."""
+        """People, places, organizations and dates."""
         return self.of("entity")
 
     @property

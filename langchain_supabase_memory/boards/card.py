@@ -1,6 +1,6 @@
 """A board as a card: HTML for a notebook, in which nothing that was said can be markup.
 
-It takes the colours of the page it stands in, shows all evidence without a pointer, and is as wide as there is room.
+It takes the colors of the page it stands in, shows all evidence without a pointer, and is as wide as there is room.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEADINGS: Final[tuple[tuple[Kind, str], ...]] = (
     ("fact", "Facts"),
     ("action", "Action items"),
     ("question", "Pending questions"),
-    ("entity", "People, places, organisations, dates"),
+    ("entity", "People, places, organizations, dates"),
     ("topic", "Topics"),
 )
 _SHORT: Final[frozenset[Kind]] = frozenset({"entity", "topic"})
@@ -28,7 +28,7 @@ _CARD: Final = (
     "border:1px solid #8884;border-radius:8px;padding:12px 16px;max-width:min(760px,100%);box-sizing:border-box;"
     "overflow-wrap:anywhere;font-family:system-ui,sans-serif;font-size:14px;line-height:1.45"
 )
-# The page's own colour, dimmed: it can be read on white as on black, which no fixed grey of its own can.
+# The page's own color, dimmed: it can be read on white as on black, which no fixed grey of its own can.
 _DIM: Final = "opacity:.8;font-size:12px"
 _TITLE: Final = "font-weight:bold;display:inline"
 _HEADING: Final = f"margin:12px 0 4px;letter-spacing:.04em;text-transform:uppercase;{_DIM}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from langchain_supabase_memory.boards.answer import ENTITY_TYPES, LISTS, STATES, Kind
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

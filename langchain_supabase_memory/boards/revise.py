@@ -18,7 +18,7 @@ from langchain_supabase_memory.chunks.units import is_recalled
 from langchain_supabase_memory.conversations import named, numbered
 from langchain_supabase_memory.flow import Flow, Material, call, compute
 from langchain_supabase_memory.messages import content
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 from langchain_supabase_memory.models import BoardResult
 from langchain_supabase_memory.quality import scored
 from langchain_supabase_memory.tokens import count_tokens

@@ -11,7 +11,7 @@ from langchain_supabase_memory.boards.revise import revise
 from langchain_supabase_memory.conversations import person
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.messages.redaction.payload import redacted_value
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.boards.answer import Kind
@@ -87,7 +87,7 @@ class Boards:
             text: What it says, up to 500 characters.
             thread_id: The conversation's thread.
             by: Who writes it.
-            entity_type: Of an entity, what it is: a person, a place, an organisation, a date or other.
+            entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
             state: Of an action or a question, its state; `open` by default.
             user_id: The owner; the memory's by default.
             agent_id: The agent; the memory's by default.

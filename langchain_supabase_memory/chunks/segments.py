@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.chunks.units import Unit
 
 APART: Final = 3
-"""How far apart in places two units are between which a long pause lies: farther than neighbours reach."""
+"""How far apart in places two units are between which a long pause lies: farther than neighbors reach."""
 
 KNOWN: Final = 20
 NEAR: Final = 2

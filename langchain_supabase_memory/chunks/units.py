@@ -12,7 +12,7 @@ from langchain_supabase_memory import cues
 from langchain_supabase_memory.chunks import kinds
 from langchain_supabase_memory.chunks.sentences import parts
 from langchain_supabase_memory.messages import codec, content, fence
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 from langchain_supabase_memory.tokens import count_tokens
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
-    from langchain_supabase_memory.summary_model import Summariser
+    from langchain_supabase_memory.summary_model import Summarizer
     from langchain_supabase_memory.telemetry.logs import LogFormat
 
 _vector_index = click.option(
@@ -176,12 +176,12 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) 
 
     from langchain_supabase_memory.demo.show import show
 
-    chat, summariser, embeddings = _models(model)
+    chat, summarizer, embeddings = _models(model)
     questions = list(ask) or None
-    show(Console(), path.absolute(), chat, summariser, path=transcript, questions=questions, embeddings=embeddings)
+    show(Console(), path.absolute(), chat, summarizer, path=transcript, questions=questions, embeddings=embeddings)
 
 
-def _models(name: str) -> tuple[BaseChatModel, Summariser, Embeddings | None]:
+def _models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None]:
     """The agent's model, the summary model and the embedder where there is a key; else the stand-ins and none."""
     if os.environ.get("OPENAI_API_KEY"):
         try:
@@ -191,6 +191,6 @@ def _models(name: str) -> tuple[BaseChatModel, Summariser, Embeddings | None]:
         chat = ChatOpenAI(model=name)
         return chat, chat, OpenAIEmbeddings(model="text-embedding-3-small")
     from langchain_supabase_memory.demo.model import OfflineQuotingModel
-    from langchain_supabase_memory.extractive import ExtractiveSummariser
+    from langchain_supabase_memory.extractive import ExtractiveSummarizer
 
-    return OfflineQuotingModel(), ExtractiveSummariser(), None
+    return OfflineQuotingModel(), ExtractiveSummarizer(), None

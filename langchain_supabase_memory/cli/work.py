@@ -231,7 +231,7 @@ def _table(rows: list[ConversationStatus]) -> None:
         # What is cut could not be passed to --user or --thread, so that folds; numbers and words of ours are short.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("state", "said", "summary", "index", "board"))
     for row in rows:
-        covered = (row.summarised_through, row.indexed_through, row.board_through)
+        covered = (row.summarized_through, row.indexed_through, row.board_through)
         shown = ["–" if through < 0 else f"to {through}" for through in covered]
         ids = map(spelled, (row.key.user_id or "", row.key.agent_id, row.key.thread_id))
         failed = [
@@ -321,9 +321,9 @@ def _arguments(function: Callable[..., Any]) -> list[str]:
 def _writer(model: str | None) -> Any:
     """The model that writes; without a key, one that selects quotes."""
     if model is None and not os.environ.get("OPENAI_API_KEY"):
-        from langchain_supabase_memory.extractive import ExtractiveSummariser
+        from langchain_supabase_memory.extractive import ExtractiveSummarizer
 
-        return ExtractiveSummariser()
+        return ExtractiveSummarizer()
     try:
         from langchain_openai import ChatOpenAI
     except ImportError:

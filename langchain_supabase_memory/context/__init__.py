@@ -6,6 +6,6 @@
 - `fit`: which messages stand in the pack. Pure.
 - `pack`: the pack, and how it is rendered.
 - `report`: what was sent and why.
-- `load`: the flow that reads, summarises if it has to, and fits.
+- `load`: the flow that reads, summarizes if it has to, and fits.
 - `cover`: the flow that says where every message is.
 """

@@ -32,7 +32,7 @@ def coverage(
     Args:
         key: The conversation; one that does not exist is covered completely.
         budget: The budget of the pack that is meant.
-        policy: As for `context`; nothing is summarised here.
+        policy: As for `context`; nothing is summarized here.
         waiting: As for `context`.
 
     Raises:

@@ -25,7 +25,7 @@ from langchain_supabase_memory.messages import codec, content, fence
 from langchain_supabase_memory.messages.blocks import Entry
 from langchain_supabase_memory.recall import search
 from langchain_supabase_memory.settings import DEFAULT_POLICY
-from langchain_supabase_memory.summaries import segment, shortened, summarise
+from langchain_supabase_memory.summaries import segment, shortened, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def context(
         model: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is removed first.
         recalling: What is recalled; `None` for nothing.
-        prepared: Whether what is due is summarised and indexed first, where the policies say so.
+        prepared: Whether what is due is summarized and indexed first, where the policies say so.
 
     Returns:
         The pack.
@@ -95,9 +95,9 @@ def context(
     pack = yield from ask.packed()
     if not prepared:
         return pack
-    summarised = indexed = None
+    summarized = indexed = None
     if model is not None and policy.mode == "inline" and pack.due:
-        summarised = yield from summarise(
+        summarized = yield from summarize(
             key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments
         )
     if recalling is not None and pack.index_due:
@@ -106,11 +106,11 @@ def context(
         except MigrationConflictError:
             if recalling.strict:
                 raise
-    if (summarised and (summarised.segments or summarised.overtaken)) or (
+    if (summarized and (summarized.segments or summarized.overtaken)) or (
         indexed and (indexed.chunks or indexed.embedded)
     ):
         pack = yield from ask.packed()
-    return replace(pack, summary_error=summarised.failed) if summarised and summarised.failed else pack
+    return replace(pack, summary_error=summarized.failed) if summarized and summarized.failed else pack
 
 
 def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
@@ -429,7 +429,7 @@ def _due(
 ) -> tuple[bool, int | None]:
     """Whether a summary is due, and through which message it has to go because that is not shown whole.
 
-    The newest block, and the current turn, are never summarised: where nothing else is left, nothing is due.
+    The newest block, and the current turn, are never summarized: where nothing else is left, nothing is due.
     """
     if "conversation_id" not in document or document["summary_waiting"] or pack.opted_out:
         return False, None
@@ -437,8 +437,8 @@ def _due(
     if newest <= document["through_sequence"] + 1:
         return False, None
     beyond = (
-        (policy.characters, document["total_characters"] - document["summarised_characters"]),
-        (policy.tokens, document["total_tokens"] - document["summarised_tokens"]),
+        (policy.characters, document["total_characters"] - document["summarized_characters"]),
+        (policy.tokens, document["total_tokens"] - document["summarized_tokens"]),
         (policy.messages, document["next_sequence"] - 1 - document["through_sequence"]),
     )
     over = any(most is not None and most < held for most, held in beyond) and _is_any_left(document, history, policy)
@@ -448,7 +448,7 @@ def _due(
 
 
 def _is_any_left(document: Mapping[str, Any], history: History, policy: SummaryPolicy) -> bool:
-    """Whether there is anything to summarise beside what the policy keeps; as `memory_pending` decides it."""
+    """Whether there is anything to summarize beside what the policy keeps; as `memory_pending` decides it."""
     through, unread = document["through_sequence"], document.get("unread_from")
     read = [each for each in history.read if each[0] > through]
     if not read or (unread is not None and unread > through):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 OPTED_OUT = "not to be remembered"
-"""Why what is not shown is not summarised either."""
+"""Why what is not shown is not summarized either."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ContextPack:
         full_characters: Characters of the whole history.
         full_tokens: Approximate tokens of the whole history.
         through_sequence: The last message that any stored summary covers; -1 if none.
-        due: Whether enough is not yet summarised for a summary to be made.
+        due: Whether enough is not yet summarized for a summary to be made.
         due_through: The last message that such a summary has to cover, as it is not shown whole; `None` if none has.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         remembered: What was recalled; its parts are served by the properties below.

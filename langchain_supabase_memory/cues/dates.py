@@ -127,7 +127,7 @@ def _is_day(year: int | None, month: int, day: int) -> bool:
 
 
 def _together(one: Time, two: Time, text: str) -> NamedDate | None:
-    """The one date that two neighbours name: "Sunday" and "7 May", "March" and "last year"."""
+    """The one date that two neighbors name: "Sunday" and "7 May", "March" and "last year"."""
     first, second = one.date, two.date
     between = text[one.end : two.start]
     if first is None or second is None or len(between) > len(" in the month of "):

@@ -28,7 +28,7 @@ _NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _ACRONYM: Final = 5  # letters of the longest word that may be a name in capitals
 
 
-def capitalised(text: str, dated: Sequence[tuple[int, int]] = (), *, inside: bool = False) -> Iterator[str]:
+def capitalized(text: str, dated: Sequence[tuple[int, int]] = (), *, inside: bool = False) -> Iterator[str]:
     """The words with a capital that may be names, in order.
 
     Args:
@@ -75,7 +75,7 @@ def names(text: str, dated: Sequence[tuple[int, int]], most: int) -> tuple[str, 
     """
     quoted = [match.span() for match in _QUOTED.finditer(text) if " " in match.group()]
     found: dict[str, None] = {}
-    for name in capitalised(text, sorted([*dated, *quoted])):
+    for name in capitalized(text, sorted([*dated, *quoted])):
         found.setdefault(name)
         if len(found) == most:
             break

@@ -8,7 +8,7 @@ from typing import Final
 
 from langchain_supabase_memory.cues.dates import times
 from langchain_supabase_memory.cues.lexicon import NOTHING, WORD, composed, keys, lexicon
-from langchain_supabase_memory.cues.names import capitalised
+from langchain_supabase_memory.cues.names import capitalized
 from langchain_supabase_memory.cues.words import Words
 
 _ASKING: Final = frozenset("?\uff1f\u061f\u2047\u2048\u2049\u2e2e")
@@ -50,7 +50,7 @@ def marks(text: str) -> Marks:
         _is_question(text),
         has_time,
         has_figure or not known.numbers.isdisjoint(compared),
-        any(True for _ in capitalised(text, inside=True)),
+        any(True for _ in capitalized(text, inside=True)),
     )
 
 

@@ -25,7 +25,7 @@ BUDGET = ContextBudget(characters=4_000)
 """What a prompt may hold of the conversation: the summary, the newest messages, what was recalled."""
 
 POLICY = SummaryPolicy(characters=1_000, keep_characters=500, input_characters=8_000)
-"""Most of a prompt may be recalled, so not much is left for the newest messages: older ones are summarised."""
+"""Most of a prompt may be recalled, so not much is left for the newest messages: older ones are summarized."""
 
 _PROMPT = (
     "You are the assistant of the person you talk with. You see a summary and the newest messages of a long "

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from langchain_supabase_memory.context.report import ContextReport
-    from langchain_supabase_memory.summary_model import Summariser
+    from langchain_supabase_memory.summary_model import Summarizer
     from langchain_supabase_memory.worker import Tally
 
 _SHOWN = 3
@@ -53,14 +53,14 @@ _NAMES = 12
 _SUMMARY = 280
 """About how many characters of its summary."""
 
-_TYPES = ("person", "place", "organisation", "other", "date", None)
+_TYPES = ("person", "place", "organization", "other", "date", None)
 
 
 def show(
     console: Console,
     folder: Path,
     model: BaseChatModel,
-    summariser: Summariser,
+    summarizer: Summarizer,
     *,
     path: Path | None,
     questions: list[str] | None,
@@ -72,7 +72,7 @@ def show(
         console: Where it is shown.
         folder: Where the embedded database lies; it stays there to explore.
         model: The agent's chat model.
-        summariser: What writes the summaries.
+        summarizer: What writes the summaries.
         path: A transcript of the user's; the bundled one by default.
         questions: What to ask; the bundled transcript's questions by default.
         embeddings: What finds by meaning; without it what was said is found by its words.
@@ -81,14 +81,14 @@ def show(
         SupabaseMemoryError: The transcript is none, or the database cannot be started.
     """
     with _Alerts() as told:
-        _show(console, folder, model, summariser, told, path=path, questions=questions, embeddings=embeddings)
+        _show(console, folder, model, summarizer, told, path=path, questions=questions, embeddings=embeddings)
 
 
 def _show(
     console: Console,
     folder: Path,
     model: BaseChatModel,
-    summariser: Summariser,
+    summarizer: Summarizer,
     told: _Alerts,
     *,
     path: Path | None,
@@ -100,7 +100,7 @@ def _show(
     with console.status("Starting the embedded Postgres and making the schema …"):
         conn_string = start_migrated(folder)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=USER, model=summariser, embeddings=embeddings, budget=BUDGET, policy=POLICY
+        conn_string, user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
     ) as memory:
         memory.forget(thread_id=THREAD)
         _replay(console, conn_string, said, path)
@@ -311,7 +311,7 @@ def _recent(memory: SupabaseMemory) -> list[seen.Line]:
 def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     """Let a worker do what is due, and show that nothing falls between."""
     started = time.perf_counter()
-    with console.status("A worker indexes, summarises and keeps the board …"):
+    with console.status("A worker indexes, summarizes and keeps the board …"):
         done = asyncio.run(_drained(memory))
     for row in memory.status(thread_id=THREAD):
         if row.error is not None:
@@ -325,7 +325,7 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     )
     coverage = memory.coverage(thread_id=THREAD, budget=BUDGET)
     verbatim = sum(each.to_sequence - each.from_sequence + 1 for each in coverage.ranges if each.state == "verbatim")
-    covered = memory.status(thread_id=THREAD)[0].summarised_through + 1
+    covered = memory.status(thread_id=THREAD)[0].summarized_through + 1
     console.print(
         f"Of {messages} messages {verbatim} are verbatim in the next prompt and {covered} are covered by the summary; "
         f"{'nothing fell between' if coverage.complete else 'some are omitted'}.",

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 KEPT: Final = (*cues.KEPT, phrases, noun_articles)
 """What all of this reads from files once; see `flow.compute`."""
 
-__all__ = ["KEPT", "ExtractiveSummariser"]
+__all__ = ["KEPT", "ExtractiveSummarizer"]
 
 
-class ExtractiveSummariser:
+class ExtractiveSummarizer:
     """Writes summaries and boards by rules.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.cues import marks
 from langchain_supabase_memory.cues.lexicon import WORD, keys
-from langchain_supabase_memory.cues.names import capitalised
+from langchain_supabase_memory.cues.names import capitalized
 from langchain_supabase_memory.extractive.coverage import Piece, choose
 from langchain_supabase_memory.extractive.dialogue import greets, unanswered
 from langchain_supabase_memory.extractive.phrases import phrases
@@ -33,7 +33,7 @@ _PLAIN: Final = 0.7  # nothing in it is a name, a number or a time
 _PERSONAL: Final = 1.3
 _TELLING: Final = 5  # terms from which a piece is more than a scrap
 _KEPT: Final = 1.25  # a quote of the summary before stands for more than was read now
-_SUMMARISED: Final = 1.0
+_SUMMARIZED: Final = 1.0
 _OF_ONESELF: Final = frozenset({"self", "mine", "mine_after", "prefers"})
 _SHORT_HEADER: Final = "Quotes:"
 _HEADERS: Final = frozenset({HEADER, _SHORT_HEADER})
@@ -82,7 +82,7 @@ def _kept(previous: str) -> Iterator[_Candidate]:
             continue
         for span in pieces(line):
             text = line[span.start : span.end]
-            yield _candidate(Quote(None, SUMMARY, text, span.opens, span.closes), _SUMMARISED)
+            yield _candidate(Quote(None, SUMMARY, text, span.opens, span.closes), _SUMMARIZED)
 
 
 def _said(lines: Sequence[Line]) -> Iterator[_Candidate]:
@@ -135,7 +135,7 @@ def _weights(candidates: Sequence[_Candidate]) -> dict[str, float]:
     named = {
         stem(word)
         for each in candidates
-        for name in capitalised(each.quote.text, inside=True)
+        for name in capitalized(each.quote.text, inside=True)
         for word in keys(WORD.findall(name))
     }
     return {

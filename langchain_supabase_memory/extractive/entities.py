@@ -1,4 +1,4 @@
-"""Who and what is named: people, places, organisations and dates, told apart by the words around them."""
+"""Who and what is named: people, places, organizations and dates, told apart by the words around them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.cues.dates import dates
 from langchain_supabase_memory.cues.lexicon import composed, key, lexicon
-from langchain_supabase_memory.cues.names import capitalised
+from langchain_supabase_memory.cues.names import capitalized
 from langchain_supabase_memory.cues.words import Words
 from langchain_supabase_memory.extractive.phrases import LANGUAGES, load
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.extractive.said import Sentence
     from langchain_supabase_memory.flow import Line
 
-TYPES: Final = ("person", "place", "organisation", "date", "other")
+TYPES: Final = ("person", "place", "organization", "date", "other")
 
 _CONTEXTS: Final = {
     "person_before": "person",
     "person_after": "person",
     "place_before": "place",
-    "organisation_before": "organisation",
-    "organisation_after": "organisation",
+    "organization_before": "organization",
+    "organization_after": "organization",
 }
 _RECURS: Final = 2  # times that a name of no known type is said before it counts
 _MOST_DATES: Final = 8
@@ -102,7 +102,7 @@ def named(text: str, reading: Reading) -> Iterator[tuple[str, int]]:
     """
     places: list[tuple[int, int]] = []
     at = 0
-    for name in capitalised(text, inside=True):
+    for name in capitalized(text, inside=True):
         start = text.find(name, at)
         if start < 0:  # an apostrophe or an accent was read otherwise
             continue
@@ -146,7 +146,7 @@ def _vote(votes: Counter[str], name: str, start: int, reading: Reading) -> None:
         for kind in each.kinds & _CONTEXTS.keys():
             before = kind.endswith("before") and each.end == first
             after = kind.endswith("after") and last >= 0 and each.first == last + 1
-            inside = kind == "organisation_after" and each.end - 1 == last and first < each.first
+            inside = kind == "organization_after" and each.end - 1 == last and first < each.first
             gap = (reading.ends[each.end - 1], start) if before else (end, reading.starts[each.first])
             if inside or ((before or after) and reading.text[slice(*gap)] in (" ", ". ", "'", "\u2019")):
                 votes[_CONTEXTS[kind]] += 3 * length if inside or kind.startswith("person") else length

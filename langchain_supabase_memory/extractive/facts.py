@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.cues import marks
 from langchain_supabase_memory.cues.lexicon import key
-from langchain_supabase_memory.cues.names import capitalised
+from langchain_supabase_memory.cues.names import capitalized
 from langchain_supabase_memory.extractive.phrases import read
 from langchain_supabase_memory.extractive.said import Sentence, sentence
 from langchain_supabase_memory.extractive.terms import FIGURE, figures, stems
@@ -172,7 +172,7 @@ def _is_supposed(reading: Reading) -> bool:
 
 def _begins_with_name(text: str) -> bool:
     """Whether the first word is a name."""
-    return any(text.startswith(name) for name in capitalised(text[:60]))
+    return any(text.startswith(name) for name in capitalized(text[:60]))
 
 
 def _fixed(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
@@ -265,7 +265,7 @@ def _kind(value: str) -> str:
 
 def _introduces(reading: Reading) -> bool:
     """Whether the speaker says their name or what they are: "I'm Maya"."""
-    named = {key(name) for name in capitalised(reading.text, inside=True)}
+    named = {key(name) for name in capitalized(reading.text, inside=True)}
     return any(
         each.end - each.first > 1 and each.end < len(reading.words) and reading.words[each.end] in named
         for each in reading.all("self")

@@ -1,7 +1,7 @@
 """What the languages say around what matters: data files, read once, all in use at once.
 
 A file has a `name`, the lists of `[phrases]` that `KINDS` explains, and those of `[contexts]`: what stands before or
-after the name of a person, a place or an organisation, and (`noun_before`) what stands before a noun that has a capital
+after the name of a person, a place or an organization, and (`noun_before`) what stands before a noun that has a capital
 and is no name. Phrases are written as people write them and are compared as `cues` compares words: without case and
 accents, with any space, apostrophe or hyphen between two words. A language without a file has neutral rules alone: a
 number, a name, a question mark, a colon.
@@ -61,7 +61,7 @@ KINDS: Final = {
 """The lists of `[phrases]`, each with its meaning and examples."""
 
 CONTEXTS: Final = (
-    "noun_before", "person_before", "person_after", "place_before", "organisation_before", "organisation_after",
+    "noun_before", "person_before", "person_after", "place_before", "organization_before", "organization_after",
 )  # fmt: skip
 """The lists of `[contexts]`."""
 

@@ -1,4 +1,4 @@
-"""What every long-term memory of ours is: of one user, in both colours, over a store that does one step at a time."""
+"""What every long-term memory of ours is: of one user, in both colors, over a store that does one step at a time."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages.sanitiser import clean, decode, encode
+from langchain_supabase_memory.messages.sanitizer import clean, decode, encode
 from langchain_supabase_memory.models import check_id
 
 MOST: Final = 1000
@@ -31,7 +31,7 @@ class Memory:
         thread_id: The thread that it comes from.
         message_ids: The messages that it comes from.
         quote: The words that it was taken from, where `text` is not these words.
-        metadata: Whatever else belongs to it, as for `messages.sanitiser`.
+        metadata: Whatever else belongs to it, as for `messages.sanitizer`.
         id: Its uuid, as a string. Without one it gets one when it is remembered, made from the user, the text and where
             it comes from: the same fact from the same place is the same memory.
         score: How well it fits the question, where the store says so; not a part of the memory.

@@ -18,7 +18,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Call, Flow, call
 from langchain_supabase_memory.long_term.memories import Memory, text_id
 from langchain_supabase_memory.memory import opened
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 from langchain_supabase_memory.recall.search import Scope
 from langchain_supabase_memory.telemetry import watch
 

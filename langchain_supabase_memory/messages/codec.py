@@ -1,6 +1,6 @@
 """A LangChain message to its row, and a row to its message.
 
-The payload is `{"type": …, "data": …}`, which is what LangChain's `message_to_dict` gives, made safe by the sanitiser.
+The payload is `{"type": …, "data": …}`, which is what LangChain's `message_to_dict` gives, made safe by the sanitizer.
 Beside it go what is searched, counted and shown: role, plain text, characters, tokens, images.
 """
 
@@ -22,7 +22,7 @@ from langchain_core.messages import (
 
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages import content, oversize, rendering, sanitiser
+from langchain_supabase_memory.messages import content, oversize, rendering, sanitizer
 from langchain_supabase_memory.messages.redaction.payload import redacted
 from langchain_supabase_memory.models import StoredMessage, is_id
 
@@ -73,7 +73,7 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
 
 def row_id(message_id: object) -> str:
     """The id under which a message is stored: its own, or one derived from it where that cannot name anything."""
-    cleaned = sanitiser.clean(str(message_id))
+    cleaned = sanitizer.clean(str(message_id))
     return cleaned if is_id(cleaned) else f"lc_{uuid5(_IDS, cleaned)}"
 
 
@@ -92,7 +92,7 @@ def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, 
     """
     whole = message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
     fields = {**whole.__dict__, **(whole.__pydantic_extra__ or {})}
-    data = {key: sanitiser.encode(value) for key, value in fields.items()}
+    data = {key: sanitizer.encode(value) for key, value in fields.items()}
     role = content.role(whole)
     if redactor is not None:
         stored = redacted(data, redactor)
@@ -122,7 +122,7 @@ _BESIDE: Final = 512
 
 
 def _row(whole: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
-    text = sanitiser.clean(content.words(whole))
+    text = sanitizer.clean(content.words(whole))
     images = [_image(block) for block in content.media(whole.content)]
     return {
         "id": row_id(data.get("id")),
@@ -147,7 +147,7 @@ def from_payload(payload: Any) -> BaseMessage:
     """
     data: Any = None
     try:
-        data = sanitiser.decode(dict(payload["data"]))
+        data = sanitizer.decode(dict(payload["data"]))
         return messages_from_dict([{"type": payload["type"], "data": data}])[0]
     except Exception as error:  # whatever a payload holds
         found = data if isinstance(data, dict) else {}
@@ -181,7 +181,7 @@ def from_payloads(payloads: Sequence[Mapping[str, Any]]) -> list[BaseMessage]:
     """The messages of many payloads; as `from_payload`, but faster."""
     try:
         return messages_from_dict(
-            [{"type": payload["type"], "data": sanitiser.decode(payload["data"])} for payload in payloads]
+            [{"type": payload["type"], "data": sanitizer.decode(payload["data"])} for payload in payloads]
         )
     except Exception:  # one of them is strange
         return [from_payload(payload) for payload in payloads]
@@ -225,9 +225,9 @@ def _image(block: Mapping[str, Any]) -> dict[str, Any]:
         address, inline = None, address
     address = address or source.get("url")
     if isinstance(address, str):
-        described["url"] = sanitiser.clean(address)
+        described["url"] = sanitizer.clean(address)
     elif isinstance(inline, (str, bytes)):
         described["inline_characters"] = len(inline)
     if isinstance(mime_type, str):
-        described["mime_type"] = sanitiser.clean(mime_type)
+        described["mime_type"] = sanitizer.clean(mime_type)
     return described

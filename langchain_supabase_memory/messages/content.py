@@ -76,7 +76,7 @@ def source(message: BaseMessage) -> str | None:
 
 
 def was_said(message: BaseMessage) -> bool:
-    """Whether a message belongs to the conversation, and was not put there by a summariser or by us."""
+    """Whether a message belongs to the conversation, and was not put there by a summarizer or by us."""
     marked = source(message)
     return marked is None or (marked != OURS and isinstance(message, (AIMessage, ToolMessage)))
 

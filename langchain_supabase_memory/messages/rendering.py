@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages import sanitizer
 from langchain_supabase_memory.messages.opaque import (
     IDS,
     Names,
@@ -152,7 +152,7 @@ def rendered(message: BaseMessage) -> Rendered:
     try:
         return _walked(message, content, aside, artifact)
     except Exception:  # whatever a foreign object does when it is looked at; as it is stored it does nothing
-        return _walked(message, *map(sanitiser.encode, (content, aside, artifact)))
+        return _walked(message, *map(sanitizer.encode, (content, aside, artifact)))
 
 
 def _walked(message: BaseMessage, content: Any, aside: Mapping[str, Any], artifact: Any) -> Rendered:

@@ -12,7 +12,7 @@ from langchain_supabase_memory.checks import known
 from langchain_supabase_memory.chunks.kinds import KINDS
 from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages.sanitiser import clean
+from langchain_supabase_memory.messages.sanitizer import clean
 from langchain_supabase_memory.recall.ranges import TimeRange, bounds, zone, zone_name
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
 
@@ -50,7 +50,7 @@ class Filters(TypedDict, total=False):
     types: Collection[Kind] | None
     min_importance: float | None
     min_similarity: float | None
-    neighbours: int
+    neighbors: int
     segment: bool
     fusion: Fusion
     weights: RecallWeights
@@ -71,7 +71,7 @@ class Question:
         min_importance: Only chunks that matter at least so much, 0 to 1.
         min_similarity: Only chunks whose cosine with the question is at least so much; where there are no vectors,
             whose words fit so much in relation to the best.
-        neighbours: How many units before and after each chunk come with it.
+        neighbors: How many units before and after each chunk come with it.
         segment: Whether the whole segment of each chunk comes with it.
         fusion: How words and meaning become one ranking.
         weights: What each part of the score counts.
@@ -89,7 +89,7 @@ class Question:
     types: Collection[Kind] | None = None
     min_importance: float | None = None
     min_similarity: float | None = None
-    neighbours: int = 0
+    neighbors: int = 0
     segment: bool = False
     fusion: Fusion = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS
@@ -100,7 +100,7 @@ class Question:
             raise InvalidInputError(
                 f"A question must be a text, not {type(self.text).__name__}.", hint="Pass the user's words."
             )
-        numbers = (("limit", 1, MOST), ("characters", 1, 10**9), ("neighbours", 0, 20), ("exact_below", 0, 10**9))
+        numbers = (("limit", 1, MOST), ("characters", 1, 10**9), ("neighbors", 0, 20), ("exact_below", 0, 10**9))
         for each, least, most in numbers:
             number = getattr(self, each)
             if number is not None and (
@@ -165,7 +165,7 @@ class Question:
             "min_similarity": self.min_similarity,
             "limit": LIMIT if self.limit is None and self.characters is None else self.limit,
             "characters": self.characters,
-            "neighbours": self.neighbours,
+            "neighbors": self.neighbors,
             "whole": self.segment,
             "fusion": self.fusion,
             "weights": asdict(self.weights),

@@ -22,7 +22,7 @@ MOST: Final = 100
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BASE = 960, 236, 44, 20, 36, 176
 _ACROSS: Final = _WIDTH - _LEFT - _RIGHT
-# Two colours of Okabe and Ito, which every kind of sight tells apart; marks differ in shape and size too.
+# Two colors of Okabe and Ito, which every kind of sight tells apart; marks differ in shape and size too.
 _BLUE: Final = "#0072B2"
 _VERMILION: Final = "#D55E00"
 _MARKS: Final = 8
@@ -144,7 +144,7 @@ class Timeline:
 
     def _stem(self, chunk: Chunk, height: float, number: int) -> Iterator[str]:
         x, y = _LEFT + self._share(chunk) * _ACROSS, _BASE - height * (_BASE - _TOP)
-        colour, width, radius = (_VERMILION, 2.5, 6) if number == 1 else (_BLUE, 1.5, 4)
+        color, width, radius = (_VERMILION, 2.5, 6) if number == 1 else (_BLUE, 1.5, 4)
         said = chunk.said_at.astimezone(self.here)
         score = "" if chunk.score is None else f", score {chunk.score:.2f}"
         title = (
@@ -152,8 +152,8 @@ class Timeline:
             f"{_plain(chunk.speaker or content.LABELS[chunk.role])}: {_plain(chunk.content)}"
         )
         yield (
-            f'<g><title>{escape(title)}</title><path d="M{x:.1f} {_BASE}V{y:.1f}" stroke="{colour}" '
-            f'stroke-width="{width}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" '
+            f'<g><title>{escape(title)}</title><path d="M{x:.1f} {_BASE}V{y:.1f}" stroke="{color}" '
+            f'stroke-width="{width}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}" '
             f'stroke="white"/></g>'
         )
         if number == 1:

@@ -1,4 +1,4 @@
-"""The words of an utterance and their neighbours; determiners before a position, and what stands after it."""
+"""The words of an utterance and their neighbors; determiners before a position, and what stands after it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Finds the turn that a user's words point at, by a small grammar over words; no model, no database, no clock.
 
 An utterance is folded and cut into words, each with the parts it can play (see `language`). Every word that counts - a
-position, a number, an adverb of time - is then read with its neighbours by one of these rules:
+position, a number, an adverb of time - is then read with its neighbors by one of these rules:
 
 - `ordinal`: determiner, position, and nothing that the position could modify: "the second", "yung pangalawa nga".
 - `ordinal_one`, `ordinal_noun`: the same with "one" or a noun for a turn: "the first one", "ikatlong tanong".
@@ -103,7 +103,7 @@ def find(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) ->
 def turn_number(match: Match, turns: Sequence[int]) -> int | None:
     """The turn that a match means, among those that exist.
 
-    Positions and numbers count the turns that are kept, whatever their own numbers are. A turn that was summarised is
+    Positions and numbers count the turns that are kept, whatever their own numbers are. A turn that was summarized is
     kept, so compaction changes no reference. Once a limit has dropped the oldest turns, "the first one" is the oldest
     that is left and "turn 3" the third that is left, as it is where turns are numbered anew; references from the end
     mean the same as before. The turn that is being said is not among `turns`: it is what points.

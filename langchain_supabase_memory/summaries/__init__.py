@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from langchain_supabase_memory.summaries.complete import complete
-from langchain_supabase_memory.summaries.rolling import due, segment, segments, summarise
+from langchain_supabase_memory.summaries.rolling import due, segment, segments, summarize
 from langchain_supabase_memory.writing import shortened
 
-__all__ = ["complete", "due", "segment", "segments", "shortened", "summarise"]
+__all__ = ["complete", "due", "segment", "segments", "shortened", "summarize"]

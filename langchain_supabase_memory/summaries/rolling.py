@@ -33,7 +33,7 @@ LONGEST: Final = 2000
 """The most characters of a summary where the policy says nothing."""
 
 
-def summarise(
+def summarize(
     key: ConversationKey,
     policy: SummaryPolicy,
     *,
@@ -44,14 +44,14 @@ def summarise(
     patient: bool = True,
     only_due: bool = False,
 ) -> Flow[SummaryResult]:
-    """Summarise what is beyond what the policy keeps, in as many segments and model calls as it needs.
+    """Summarize what is beyond what the policy keeps, in as many segments and model calls as it needs.
 
     Args:
         key: The conversation.
         policy: With every number given, as `SummaryPolicy.within` makes it.
         model: What is noted as the writer.
-        until: Summarise everything up to this sequence instead, whatever the policy keeps.
-        least: Summarise up to this sequence at least, whatever the policy keeps.
+        until: Summarize everything up to this sequence instead, whatever the policy keeps.
+        least: Summarize up to this sequence at least, whatever the policy keeps.
         most_segments: Stop after so many.
         patient: Do nothing while an earlier failure asks to wait.
         only_due: Do nothing unless one of the policy's thresholds is exceeded.
@@ -115,7 +115,7 @@ def summarise(
 
 
 def due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[ConversationKey]]:
-    """The conversations of which more is not yet summarised than the policy allows.
+    """The conversations of which more is not yet summarized than the policy allows.
 
     Args:
         policy: With every number given.

@@ -69,11 +69,11 @@ class Causes:
         return twin
 
     def look_at(self, pack: ContextPack, *, has_writer: bool) -> None:
-        """Say once that packs leave out what nobody is there to summarise, with the two lines that mend it.
+        """Say once that packs leave out what nobody is there to summarize, with the two lines that mend it.
 
         Args:
             pack: A pack.
-            has_writer: Whether what is due is summarised before an answer.
+            has_writer: Whether what is due is summarized before an answer.
         """
         said: tuple[Part, str, None] = ("writer", "unattended", None)
         if has_writer or not pack.unattended or said in self._said:

@@ -1,4 +1,4 @@
-"""What all tools share: whose conversation it is, how a call runs in both colours, and how it fails.
+"""What all tools share: whose conversation it is, how a call runs in both colors, and how it fails.
 
 Whose it is was said when the tool was made, or the run says it (see `identity.Bound`), never an argument: an argument
 names at most another thread of the same owner and agent.

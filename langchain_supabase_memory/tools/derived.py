@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from langchain_supabase_memory import boards, cues, indexing
 from langchain_supabase_memory.cues.lexicon import WORD, composed, keys
-from langchain_supabase_memory.cues.names import capitalised
+from langchain_supabase_memory.cues.names import capitalized
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import compute
 from langchain_supabase_memory.recall import search
@@ -182,10 +182,10 @@ def _action_items(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
 def _entities(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
     texts = [composed(each.content) for each in chunks]
     # What has a capital inside a sentence is a name; it is counted where it begins one, too.
-    known = {word for text in texts for word in capitalised(text, inside=True)}
+    known = {word for text in texts for word in capitalized(text, inside=True)}
     places: dict[str, list[Chunk]] = {}
     for chunk, text in zip(chunks, texts, strict=True):
-        for word in known.intersection(capitalised(text)):
+        for word in known.intersection(capitalized(text)):
             places.setdefault(word, []).append(chunk)
     found = [(word, len(listed), max(listed, key=lambda each: each.said_at)) for word, listed in places.items()]
     found.sort(key=lambda entity: (-entity[1], -entity[2].said_at.timestamp(), entity[0]))

@@ -90,7 +90,7 @@ class SupabaseTransport:
     def from_client(
         cls, client: Client | AsyncClient, *, access_token: AccessToken | None = None, retry: RetryPolicy
     ) -> SupabaseTransport:
-        """A transport over a client of yours; the missing colour is opened from its url and key when needed.
+        """A transport over a client of yours; the missing color is opened from its url and key when needed.
 
         Args:
             client: A `supabase.Client` or `supabase.AsyncClient`.
@@ -171,7 +171,7 @@ class SupabaseTransport:
         token = None if self._token is None else self._token.now()
         with self._clients.slots:
             request = self._clients.synchronous().rpc(call.function, dict(call.arguments)).request
-            _authorise(request, token)
+            _authorize(request, token)
             try:
                 response = request.send(httpx.Headers())
             except _FAILURES as error:
@@ -185,7 +185,7 @@ class SupabaseTransport:
         client, slots = await self._clients.asynchronous.get()
         async with slots:
             request: Any = client.rpc(call.function, dict(call.arguments)).request
-            _authorise(request, token)
+            _authorize(request, token)
             try:
                 response = await request.send(httpx.Headers())
             except _FAILURES as error:
@@ -266,7 +266,7 @@ _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionErro
 """What a request that gets no response raises; the last two are of arguments that are no JSON."""
 
 
-def _authorise(request: Any, token: str | None) -> None:
+def _authorize(request: Any, token: str | None) -> None:
     """Put the user's token on this one request: the client's own headers are shared, and stay as they are."""
     if token is not None:
         request.headers["Authorization"] = f"Bearer {token}"

@@ -59,7 +59,7 @@ async def _chore(memory: SupabaseMemory, name: str, every: timedelta, do: Callab
 
 async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
     """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
-    summary = memory.within(None) if model is not None and "summarise" in policy.duties else None
+    summary = memory.within(None) if model is not None and "summarize" in policy.duties else None
     board = memory.board_policy if model is not None and "board" in policy.duties else None
     index = "index" in policy.duties
     vectors = index and memory.embeddings is not None
@@ -81,7 +81,7 @@ async def _embed(memory: SupabaseMemory, model: str) -> int:
 
 
 async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
-    """Summarise completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
+    """Summarize completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
     archived = 0
     for key in await memory.arun(work.idle(age.total_seconds())):
         try:

@@ -1,6 +1,6 @@
 """Drafts: answers of a model that another question follows before anything is stored.
 
-A message that is longer than a model's input is summarised part by part, and a summary that came out too long is asked
+A message that is longer than a model's input is summarized part by part, and a summary that came out too long is asked
 for once more; only the last answer is committed. The others are kept beside the lease, so that a worker that goes on
 after another was killed repeats the question that was under way, and not those that were answered.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory.flow import Ask, Compute
-from langchain_supabase_memory.messages import sanitiser
+from langchain_supabase_memory.messages import sanitizer
 from langchain_supabase_memory.work import keep_draft
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
                 continue
             said = None
             if digest and (is_again or digest not in lease.drafts):
-                said = sanitiser.clean(str(answer.text))
+                said = sanitizer.clean(str(answer.text))
             asked = digest
             step = flow.send(answer)
     except StopIteration as stop:

@@ -40,7 +40,7 @@ class Done:
 
     Attributes:
         index: What indexing did.
-        summary: What summarising did.
+        summary: What summarizing did.
         board: What revising the board did.
         promoted: How many facts moved to long-term memory.
         failed: Which duties failed, and why, in a word each.
@@ -75,7 +75,7 @@ async def work(
         memory: With a server's rights.
         lease: The conversation.
         duties: What to do, but for what the lease leaves out.
-        model: The writer, behind its limits; without one nothing is summarised.
+        model: The writer, behind its limits; without one nothing is summarized.
         long_term: Gives the long-term memory of a user.
 
     Returns:
@@ -107,13 +107,13 @@ async def _written(
     memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...], model: SummaryModel | None, done: Done
 ) -> None:
     key = lease.key
-    if model is not None and "summarise" in duties:
+    if model is not None and "summarize" in duties:
         done.summary = await _tried(
             memory,
             lease,
             done,
-            "summarise",
-            lambda: summaries.summarise(
+            "summarize",
+            lambda: summaries.summarize(
                 key, memory.within(None), model=model.name, patient=False, only_due=not lease.requested
             ),
             model,

@@ -9,10 +9,10 @@ from typing import Final, Literal, TypeAlias
 from langchain_supabase_memory.checks import lasting, number
 from langchain_supabase_memory.errors import ConfigurationError
 
-Duty: TypeAlias = Literal["index", "summarise", "board", "promote"]
+Duty: TypeAlias = Literal["index", "summarize", "board", "promote"]
 """What is done for a conversation that is due."""
 
-DUTIES: Final[tuple[Duty, ...]] = ("index", "summarise", "board", "promote")
+DUTIES: Final[tuple[Duty, ...]] = ("index", "summarize", "board", "promote")
 """All of it, in the order in which it is done."""
 
 
@@ -36,7 +36,7 @@ class WorkerPolicy:
         retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
         grace_seconds: How long a worker that is stopped, or whose time to drain is up, lets what has begun come to an
             end, in seconds.
-        archive_after: Conversations without a message for so long are summarised completely and archived; `None` means
+        archive_after: Conversations without a message for so long are summarized completely and archived; `None` means
             never.
         sweep_every: How often what has expired is removed, and what is idle looked for.
         rederive_every: How often all conversations are compared with what is marked as due.

@@ -425,7 +425,7 @@ class Worker:
 
     def _has_left(self, lease: Lease, done: Done) -> bool:
         """Whether something of what this worker does is neither left out nor failed."""
-        can = {"index": True, "summarise": self._model is not None, "board": self._model is not None}
+        can = {"index": True, "summarize": self._model is not None, "board": self._model is not None}
         can["promote"] = self._long_term is not None
         return any(can[duty] and duty not in (*done.failed, *lease.left_out) for duty in self.policy.duties)
 

@@ -52,7 +52,7 @@ begin
 
   -- The oldest summary after which everything still fits verbatim, and the newer ones: the prompt begins where a
   -- segment ends, so that it stays the same from turn to turn until it has to move.
-  if v_c.summarised_through >= 0 then
+  if v_c.summarized_through >= 0 then
     for v_segment in
       select s.number, s.to_sequence, s.characters, s.characters_through from memory.conversation_summaries s
        where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
@@ -154,9 +154,9 @@ begin
     'message_count', v_c.message_count,
     'total_characters', v_c.total_characters,
     'total_tokens', v_c.total_tokens,
-    'through_sequence', v_c.summarised_through,
-    'summarised_characters', v_c.summarised_characters,
-    'summarised_tokens', v_c.summarised_tokens,
+    'through_sequence', v_c.summarized_through,
+    'summarized_characters', v_c.summarized_characters,
+    'summarized_tokens', v_c.summarized_tokens,
     'summary_waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
     'summary_error', v_c.summary_error,
     'segments', coalesce(v_segments, '[]'),

@@ -4,7 +4,7 @@
 --   query, vectors [{"names", "vector"}], model          what is asked, and its vectors, also without names in it
 --   names, dates [{"year", "month", "day", "weekday"}], zone, wants ["time", "number"]      the cues in it
 --   since, until, types, min_importance, min_similarity, before {"conversation", "sequence"}      what is left out
---   limit, characters, neighbours, whole                 how much is returned
+--   limit, characters, neighbors, whole                 how much is returned
 --   fusion "score" or "rrf", weights, exact_below        how it is ranked
 create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
 language plpgsql stable security invoker set search_path = ''
@@ -46,12 +46,12 @@ begin
   select a.* into v_ask from json_to_record(p_ask) as a (
     query text, vectors json, model text, names text[], dates json, zone text, wants text[], since timestamptz,
     until timestamptz, types text[], min_importance float8, min_similarity float8, "before" json, "limit" integer,
-    characters bigint, neighbours integer, whole boolean, fusion text, weights json, exact_below bigint);
+    characters bigint, neighbors integer, whole boolean, fusion text, weights json, exact_below bigint);
   v_limit := greatest(0, least(coalesce(v_ask.limit, 1000), 1000));
   v_ask.characters := greatest(0, least(coalesce(v_ask.characters, 2000000), 2000000));
-  v_ask.neighbours := greatest(0, least(coalesce(v_ask.neighbours, 0), 20));
+  v_ask.neighbors := greatest(0, least(coalesce(v_ask.neighbors, 0), 20));
   v_most := least(v_limit, v_ask.characters / 40) * 2 + 50; -- ranked, so that repeats may fall out
-  v_joins := coalesce(v_ask.neighbours > 0 or v_ask.whole, false);
+  v_joins := coalesce(v_ask.neighbors > 0 or v_ask.whole, false);
   select coalesce(sum(c.chunk_count), 0) into v_chunks
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
@@ -75,7 +75,7 @@ begin
     limit 200);
 
   -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
-  -- neighbours; by meaning through the index if there is one.
+  -- neighbors; by meaning through the index if there is one.
   v_candidates := v_chunks > coalesce(v_ask.exact_below, 10000) and (v_vector is not null or v_lexemes <> '{}');
   v_indexed := v_candidates and to_regclass(format('memory.chunk_embeddings_hnsw_%s', v_width)) is not null;
   if v_indexed then
@@ -133,7 +133,7 @@ begin
       if v_joins then
         select array_agg(t.id), sum(t.characters) into v_keys, v_size
           from memory_private.together(
-            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbours, v_ask.whole) t
+            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbors, v_ask.whole) t
          where t.id <> all (v_taken);
         continue when v_keys is null;
       end if;
@@ -178,7 +178,7 @@ begin
              json_agg(memory_private.shown(n, c) order by n.place, n.part)
                filter (where (n.place, n.part) > (k.place, k.part)) as after
       from memory_private.together(
-        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbours, v_ask.whole) n
+        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbors, v_ask.whole) n
       where v_joins and n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank) u on true;
   return json_build_object(
     'chunks', coalesce(v_found, '[]'),
@@ -188,7 +188,7 @@ begin
 end
 $function$;
 
--- What is returned together with a chunk that was found: itself, its neighbours, or its segment.
+-- What is returned together with a chunk that was found: itself, its neighbors, or its segment.
 create or replace function memory_private.together(
   p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean
 ) returns setof memory.working_memory_chunks
@@ -372,7 +372,7 @@ as $function$
       select l.conversation_id, l.place, l.part, l.lexeme, l.count from memory.chunk_lexemes l
       where l.user_id = $1 and l.conversation_id = s.id and l.lexeme = w.lexeme offset 0) l),
   -- A chunk's words are its own and, at a half and a quarter, those of what was said around it. Each step is
-  -- materialised, so that the next is a join on equality.
+  -- materialized, so that the next is a join on equality.
   reached as materialized (
     select h.conversation_id, h.place + o.distance as place, h.place as own, h.part as own_part, h.lexeme, h.count,
            o.distance

@@ -1,4 +1,4 @@
--- Summaries: what is to be summarised next, the commit, and what covers what. No call holds a lock while a model thinks.
+-- Summaries: what is to be summarized next, the commit, and what covers what. No call holds a lock while a model thinks.
 -- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
 
 -- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
@@ -23,7 +23,7 @@ begin
   update memory.conversations c
      set revision = c.revision + 1
    where c.user_id = p_user_id and c.id = p_conversation_id
-  returning c.summarised_through into v_through;
+  returning c.summarized_through into v_through;
   -- Of a complete summary, what was made from it and all above; those are few, and read whole.
   for v_last in
     select t.level, t.number from memory.conversation_summaries t
@@ -128,7 +128,7 @@ begin
   select s.* into v_previous from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
-  v_through := case when p_level = 0 then v_c.summarised_through else coalesce(v_previous.to_sequence, -1) end;
+  v_through := case when p_level = 0 then v_c.summarized_through else coalesce(v_previous.to_sequence, -1) end;
   -- A poor summary is made up for by more of what was said.
   if v_previous.quality < p_min_quality then
     v_keep := v_keep + greatest(p_keep_when_poor - v_keep, 0); -- null: no limit
@@ -138,9 +138,9 @@ begin
   if v_c.opted_out_at is not null then
     v_last := -1;
   elsif p_due is not null
-     and coalesce(v_c.total_characters - v_c.summarised_characters <= (p_due ->> 'characters')::bigint, true)
-     and coalesce(v_c.total_tokens - v_c.summarised_tokens <= (p_due ->> 'tokens')::bigint, true)
-     and coalesce(v_c.next_sequence - 1 - v_c.summarised_through <= (p_due ->> 'messages')::bigint, true)
+     and coalesce(v_c.total_characters - v_c.summarized_characters <= (p_due ->> 'characters')::bigint, true)
+     and coalesce(v_c.total_tokens - v_c.summarized_tokens <= (p_due ->> 'tokens')::bigint, true)
+     and coalesce(v_c.next_sequence - 1 - v_c.summarized_through <= (p_due ->> 'messages')::bigint, true)
   then
     v_last := -1;
   elsif p_until is not null then
@@ -234,7 +234,7 @@ begin
 end
 $function$;
 comment on function public.memory_pending is
-  'langchain-supabase-memory: the next messages to summarise, cut where a conversation may be cut.';
+  'langchain-supabase-memory: the next messages to summarize, cut where a conversation may be cut.';
 
 create function public.memory_commit_summary(
   p_thread_id       text,
@@ -281,7 +281,7 @@ begin
   select s.* into v_previous from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
-  v_through := case when p_level = 0 then v_c.summarised_through else coalesce(v_previous.to_sequence, -1) end;
+  v_through := case when p_level = 0 then v_c.summarized_through else coalesce(v_previous.to_sequence, -1) end;
   -- The same commit once more, because the answer to the first was lost.
   if v_previous.to_sequence = p_to and v_previous.content = p_content and v_previous.message_ids = v_ids then
     return jsonb_build_object('committed', true, 'number', v_previous.number, 'through_sequence', p_to);
@@ -306,16 +306,16 @@ begin
     v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
     case when p_level = 0 then v_previous.number end, p_content, length(p_content), p_tokens, v_covered.characters,
     -- What had expired before was estimated, see reposition; it is never more than there is.
-    case when p_level = 0 then least(v_c.summarised_tokens + v_covered.tokens, v_c.total_tokens)
+    case when p_level = 0 then least(v_c.summarized_tokens + v_covered.tokens, v_c.total_tokens)
          else coalesce(v_previous.tokens_through, 0) + v_covered.tokens end,
     p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
-     set summarised_through = case when p_level = 0 then p_to else c.summarised_through end,
-         summarised_characters = case when p_level = 0 then v_covered.characters else c.summarised_characters end,
-         summarised_tokens = case
-           when p_level = 0 then least(c.summarised_tokens + v_covered.tokens, c.total_tokens)
-           else c.summarised_tokens end,
+     set summarized_through = case when p_level = 0 then p_to else c.summarized_through end,
+         summarized_characters = case when p_level = 0 then v_covered.characters else c.summarized_characters end,
+         summarized_tokens = case
+           when p_level = 0 then least(c.summarized_tokens + v_covered.tokens, c.total_tokens)
+           else c.summarized_tokens end,
          summary_failures = case when p_level = 0 then 0 else c.summary_failures end,
          summary_retry_at = case when p_level > 0 then c.summary_retry_at end,
          summary_error = case when p_level > 0 then c.summary_error end
@@ -352,7 +352,7 @@ comment on function public.memory_fail_summary is
   'langchain-supabase-memory: note that a summary failed, and when the next try may come.';
 
 create function public.memory_due(
-  p_characters bigint  default null, -- due when so much is not yet summarised; null: does not matter
+  p_characters bigint  default null, -- due when so much is not yet summarized; null: does not matter
   p_tokens     bigint  default null,
   p_messages   bigint  default null,
   p_user_id    text    default null, -- null: everybody that the caller may see
@@ -369,8 +369,8 @@ begin
   execute format(
     'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
     ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where (c.total_characters - c.summarised_characters > $1 or c.total_tokens - c.summarised_tokens > $2'
-    '        or c.next_sequence - 1 - c.summarised_through > $3) and c.opted_out_at is null'
+    ' where (c.total_characters - c.summarized_characters > $1 or c.total_tokens - c.summarized_tokens > $2'
+    '        or c.next_sequence - 1 - c.summarized_through > $3) and c.opted_out_at is null'
     '   and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())%s%s'
     ' order by c.user_id, c.id limit $4) r',
     case when p_user_id is not null then ' and c.user_id = $5' end,
@@ -381,7 +381,7 @@ begin
 end
 $function$;
 comment on function public.memory_due is
-  'langchain-supabase-memory: conversations of which enough is not yet summarised.';
+  'langchain-supabase-memory: conversations of which enough is not yet summarized.';
 
 create function public.memory_summaries(
   p_thread_id text,
@@ -442,7 +442,7 @@ begin
   end if;
   return json_build_object(
     'next_sequence', v_c.next_sequence,
-    'through_sequence', v_c.summarised_through,
+    'through_sequence', v_c.summarized_through,
     'expired_through', v_c.expired_through,
     'unreadable', coalesce((
       select json_agg(m.sequence order by m.sequence) from memory.conversation_messages m

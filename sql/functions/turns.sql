@@ -230,7 +230,7 @@ begin
 end
 $function$;
 
--- Where summarising goes on: after the newest segment, or after what is gone from the conversation's beginning.
+-- Where summarizing goes on: after the newest segment, or after what is gone from the conversation's beginning.
 create or replace function memory_private.reposition(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -247,11 +247,11 @@ begin
    where m.user_id = p_user_id and m.conversation_id = p_conversation_id
    order by m.sequence limit 1;
   update memory.conversations c
-     set summarised_through = greatest(
+     set summarized_through = greatest(
            coalesce(v_segment.to_sequence, -1), coalesce(v_first.sequence, c.next_sequence) - 1),
-         summarised_characters = greatest(
+         summarized_characters = greatest(
            coalesce(v_segment.characters_through, 0), coalesce(v_first.characters, c.total_characters)),
-         summarised_tokens = case
+         summarized_tokens = case
            when coalesce(v_first.sequence, c.next_sequence) - 1 <= coalesce(v_segment.to_sequence, -1)
            then least(coalesce(v_segment.tokens_through, 0), c.total_tokens)
            -- Expired tokens are not counted one by one: what is left is estimated by its share of the characters.

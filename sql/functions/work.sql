@@ -189,7 +189,7 @@ begin
 end
 $function$;
 comment on function public.memory_request is
-  'langchain-supabase-memory: ask for a conversation to be summarised by a worker now.';
+  'langchain-supabase-memory: ask for a conversation to be summarized by a worker now.';
 
 -- Of one owner the most urgent piece that is ready and that nobody else is taking, under a lease.
 create or replace function memory_private.take(
@@ -597,7 +597,7 @@ comment on function public.memory_chore is
   'langchain-supabase-memory: of several workers, who does what is done from time to time.';
 
 create function public.memory_rederive(
-  p_characters bigint  default null, -- due when so much is not yet summarised; null: does not matter
+  p_characters bigint  default null, -- due when so much is not yet summarized; null: does not matter
   p_tokens     bigint  default null,
   p_messages   bigint  default null,
   p_board      bigint  default null, -- due when so many messages are not on the board
@@ -647,9 +647,9 @@ begin
            (p_index and (c.next_sequence - 1 > c.indexed_through or c.has_stale))
            or (p_vectors and c.unembedded_from is not null)
            or c.next_sequence - 1 - coalesce(b.through_sequence, -1) >= p_board
-           or c.total_characters - c.summarised_characters > p_characters
-           or c.total_tokens - c.summarised_tokens > p_tokens
-           or c.next_sequence - 1 - c.summarised_through > p_messages
+           or c.total_characters - c.summarized_characters > p_characters
+           or c.total_tokens - c.summarized_tokens > p_tokens
+           or c.next_sequence - 1 - c.summarized_through > p_messages
            or c.requested_at is distinct from c.served_at) as is_behind
     from memory.conversations c
     left join lateral (
@@ -760,11 +760,11 @@ begin
   -- found from there: it may be little beside all that is stored.
   execute format(
     'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
-    ' select s.*, c.agent_id, c.thread_id, c.next_sequence, c.message_count, c.summarised_through, c.indexed_through,'
+    ' select s.*, c.agent_id, c.thread_id, c.next_sequence, c.message_count, c.summarized_through, c.indexed_through,'
     '        c.total_tokens, c.updated_at, c.archived_at, c.priority,'
     '        coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,'
     '        coalesce(s.work_error, c.summary_error, c.index_error) as error,'
-    '        greatest(c.summarised_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality'
+    '        greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality'
     ' from (select k.user_id, k.id, w.since, w.worker, w.lease_until, w.run_after, w.error as work_error,'
     '              w.paused, w.attempts + memory_private.failures(w.paused) as attempts, case when w.user_id is null then ''idle'' else memory_private.state(w.run_after, w.lease_until) end as state'
     '       from %s) s'

@@ -1,21 +1,21 @@
 -- Summaries: which part of a conversation they cover, and what they were made from.
 
--- The counter row also knows the whole history's size and how far it is summarised, so that what is due, what a budget
+-- The counter row also knows the whole history's size and how far it is summarized, so that what is due, what a budget
 -- leaves out and what the full history would have cost are read from one row.
 alter table memory.conversations
   add column total_characters      bigint  not null default 0,
   add column total_tokens          bigint  not null default 0,
   add column revision              bigint  not null default 0,
-  add column summarised_through    bigint  not null default -1,
-  add column summarised_characters bigint  not null default 0,
-  add column summarised_tokens     bigint  not null default 0,
+  add column summarized_through    bigint  not null default -1,
+  add column summarized_characters bigint  not null default 0,
+  add column summarized_tokens     bigint  not null default 0,
   add column summary_failures      integer not null default 0,
   add column summary_retry_at      timestamptz,
   add column summary_error         text check (octet_length(summary_error) <= 1000);
 
 comment on column memory.conversations.revision is
   'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
-comment on column memory.conversations.summarised_through is
+comment on column memory.conversations.summarized_through is
   'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
 
 update memory.conversations c

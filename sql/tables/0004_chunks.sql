@@ -71,7 +71,7 @@ create index working_memory_chunks_speaker_idx
 comment on table memory.working_memory_chunks is
   'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';
 comment on column memory.working_memory_chunks.place is
-  'Counts the units of a conversation; where a long pause lies between two, three on. Neighbours are at most two apart.';
+  'Counts the units of a conversation; where a long pause lies between two, three on. Neighbors are at most two apart.';
 comment on column memory.working_memory_chunks.segment is
   'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
 comment on column memory.working_memory_chunks.lexemes is

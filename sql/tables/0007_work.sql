@@ -11,9 +11,9 @@ alter table memory.conversations
 comment on column memory.conversations.priority is
   'Of two conversations of one owner that are due, a worker takes the one of the higher priority.';
 comment on column memory.conversations.requested_at is
-  'When somebody last asked for it to be summarised now; served_at: of which such wish that was done.';
+  'When somebody last asked for it to be summarized now; served_at: of which such wish that was done.';
 comment on column memory.conversations.archived_at is
-  'Since when it is archived: idle, and completely summarised. The next message brings it back.';
+  'Since when it is archived: idle, and completely summarized. The next message brings it back.';
 
 create table memory_private.work (
   user_id         text        not null,
@@ -61,7 +61,7 @@ create index owners_turn_idx on memory_private.owners (turn_at, due_at);
 comment on table memory_private.owners is
   'Owners of work that is not given up. Written when a transaction commits, and by who takes work.';
 
--- Answers that another question followed before anything was stored: a long message is summarised part by part, a summary
+-- Answers that another question followed before anything was stored: a long message is summarized part by part, a summary
 -- that is too long asked for once more. So who is killed in between repeats one question, and not all.
 create table memory_private.drafts (
   user_id         text        not null,

@@ -28,9 +28,9 @@ comment on column memory_private.limits.board_items is 'How many items one board
 -- A conversation's counts are numbers that every reader of JSON can hold, and that can be added up.
 alter table memory.conversations add constraint conversations_counts_check check (
   greatest(
-    next_sequence, message_count, total_characters, total_tokens, revision, summarised_through, summarised_characters,
-    summarised_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from) <= 9007199254740991
+    next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
+    summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from) <= 9007199254740991
   and least(
-    next_sequence, message_count, total_characters, total_tokens, revision, summarised_through, summarised_characters,
-    summarised_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from) >= -9007199254740991
+    next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
+    summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from) >= -9007199254740991
   and greatest(summary_failures, index_failures) <= 1000000000);

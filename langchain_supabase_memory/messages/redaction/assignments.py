@@ -123,8 +123,8 @@ def _assigned(text: str) -> Iterator[Span]:
     place = 0
     lower = text.lower()
     is_foreign = any(each in lower for each in labels.PARTS) or any(each in lower for each in labels.WHOLE)
-    labelled = _FOREIGN if is_foreign else _LABEL
-    while (label := labelled.search(text, place)) is not None:
+    labeled = _FOREIGN if is_foreign else _LABEL
+    while (label := labeled.search(text, place)) is not None:
         place = label.start() + 1
         kind = _kind(label)
         if kind is None:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.messages.redaction.redactor import Redaction
-from langchain_supabase_memory.messages.sanitiser import TAG
+from langchain_supabase_memory.messages.sanitizer import TAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -49,7 +49,7 @@ def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     """The data of a message's payload without what the rules find. Ids and media stay, and so does what was passed.
 
     Args:
-        data: As the sanitiser made it: JSON.
+        data: As the sanitizer made it: JSON.
         redactor: What is looked for.
 
     Raises:

@@ -98,7 +98,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`. What is not recognised is returned as it stands."""
+    """The inverse of `encode`. What is not recognized is returned as it stands."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
