@@ -83,7 +83,7 @@ def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bo
         cause.part == "database" and cause.reason == error.message for cause in memory.causes.standing
     ):
         return False  # something else than the database refused, such as a rule of redaction
-    return not memory.causes.has_worked("database")
+    return not memory.causes.has_answered
 
 
 def ours(error: Exception) -> SupabaseMemoryError:

@@ -198,10 +198,10 @@ def _filled(
     An embedder that has failed often in a row may be refusing one text only: then they are tried one by one, and what
     alone is refused is passed by.
     """
-    made = 0
+    made = pages = 0
     after = (place, 0)
     singly = failures >= _PATIENCE
-    for number in count(1):
+    while True:
         page, more = yield from _page(key, after, _FEW if singly else _REEMBEDDED, model)
         try:
             if singly:
@@ -215,9 +215,9 @@ def _filled(
         after = (page[-1].place, page[-1].part) if page else after
         embedded, _ = yield from _stored(key, model, rows, after)
         made += embedded
-        if not more or number == most_pages:
+        pages += 1
+        if not more or pages == most_pages:
             return made, None
-    raise AssertionError("count ends never")
 
 
 def _accepted(page: Sequence[Chunk], seconds: float | None) -> Flow[list[tuple[Chunk, list[float]]]]:

@@ -117,11 +117,8 @@ def conn_string(cluster: Cluster, database: str) -> str:
 @pytest.fixture(scope="session")
 def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
     """The real PostgREST in front of the database."""
-    api = DataApi(cluster, database)
-    try:
-        yield api.start()
-    finally:
-        api.stop()
+    with DataApi(cluster, database) as api:
+        yield api
 
 
 @pytest.fixture(scope="session")

@@ -607,12 +607,8 @@ async def test_at_random_nothing_is_lost_doubled_or_reordered(
 @pytest.fixture
 def apart(cluster: Cluster) -> Iterator[Proxy]:
     """A database where nobody else's work is, its PostgREST, and the proxy."""
-    api = DataApi(cluster, cluster.migrated_database())
-    try:
-        with Proxy(api.start().url) as proxy:
-            yield proxy
-    finally:
-        api.stop()
+    with DataApi(cluster, cluster.migrated_database()) as api, Proxy(api.url) as proxy:
+        yield proxy
 
 
 async def test_a_worker_goes_on_and_leaves_nothing_undone(apart: Proxy, caplog: pytest.LogCaptureFixture) -> None:

@@ -251,15 +251,12 @@ def test_no_server_no_schema_and_a_wrong_key_are_each_one_clear_error(data_api: 
         pytest.raises(AuthenticationError, match="Check the project's url and key"),
     ):
         memory.count(thread_id="t", user_id="u")
-    api = DataApi(cluster, cluster.create_database())
-    try:
-        with (
-            SupabaseMemory.from_url(api.start().url, token("service_role"), rest_path="") as memory,
-            pytest.raises(SchemaMissingError, match="supabase-memory migrate"),
-        ):
-            memory.count(thread_id="t", user_id="u")
-    finally:
-        api.stop()
+    with (
+        DataApi(cluster, cluster.create_database()) as api,
+        SupabaseMemory.from_url(api.url, token("service_role"), rest_path="") as memory,
+        pytest.raises(SchemaMissingError, match="supabase-memory migrate"),
+    ):
+        memory.count(thread_id="t", user_id="u")
 
 
 @pytest.mark.parametrize(

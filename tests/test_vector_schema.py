@@ -68,11 +68,8 @@ def project(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[tuple[
         cluster.execute(TEMPLATE, database=database)
     installed = migrate(cluster.conn_string(database), vector_index=24)
     assert installed.vector_schema == request.param
-    api = DataApi(cluster, database)
-    try:
-        yield cluster, database, request.param, api.start()
-    finally:
-        api.stop()
+    with DataApi(cluster, database) as api:
+        yield cluster, database, request.param, api
 
 
 def use(memory: SupabaseMemory, user_id: str) -> None:

@@ -139,12 +139,8 @@ class Place:
 def whole(cluster: Cluster) -> Iterator[Place]:
     name = cluster.create_database()
     migrate(cluster.conn_string(name))
-    api = DataApi(cluster, name)
-    try:
-        api.start()
+    with DataApi(cluster, name) as api:
         yield Place(cluster.conn_string(name), api.url)
-    finally:
-        api.stop()
 
 
 @pytest.fixture

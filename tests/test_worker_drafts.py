@@ -53,12 +53,8 @@ def empty(address: str) -> str:
 
 @pytest.fixture(scope="module")
 def url(cluster: Cluster, address: str) -> Iterator[str]:
-    api = DataApi(cluster, address.rpartition("/")[2])
-    try:
-        api.start()
+    with DataApi(cluster, address.rpartition("/")[2]) as api:
         yield api.url
-    finally:
-        api.stop()
 
 
 def execute(address: str, statement: str) -> list[Any]:

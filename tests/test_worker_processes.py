@@ -440,16 +440,12 @@ async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(own_clust
 async def test_so_do_workers_with_nothing_but_url_and_key(cluster: Cluster, tmp_path: Path) -> None:
     """The same over the Data API, where nobody notifies anybody."""
     conn_string = migrated(cluster)
-    api = DataApi(cluster, conn_string.rpartition("/")[2])
-    try:
-        api.start()
+    with DataApi(cluster, conn_string.rpartition("/")[2]) as api:
         key = token("service_role")
         setup = Setup(str(tmp_path / "log"), url=api.url, key=key, worker=WORK, seconds=(0.0, 0.05), failing=7)
         async with SupabaseMemory.from_url(api.url, key, rest_path="", user_id="u", **POLICIES) as memory:
             talk = Talk(memory, 12, seed=7)
             await proof(memory, conn_string, talk, Herd(setup, fates(7, 12), [1, 2]), least=20)
-    finally:
-        api.stop()
 
 
 def migrated(cluster: Cluster) -> str:

@@ -59,7 +59,6 @@ class Causes:
         self._lock = Lock()
         self._standing: dict[Part, Cause] = {}
         self._said: set[tuple[Part, str, str | None]] = set()
-        self._worked: set[Part] = set()
         self._of_a_user = of_a_user
 
     def of_a_user(self) -> Causes:
@@ -87,9 +86,10 @@ class Causes:
         with self._lock:
             return tuple(self._standing.values())
 
-    def has_worked(self, part: Part) -> bool:
-        """Whether a part has answered once in this process."""
-        return self._breaker.has_answered if part == "database" else part in self._worked
+    @property
+    def has_answered(self) -> bool:
+        """Whether the database has answered once in this process."""
+        return self._breaker.has_answered
 
     @contextmanager
     def watching(self, part: Part, *, settles: bool = True) -> Iterator[None]:
@@ -109,10 +109,9 @@ class Causes:
         return isinstance(error, _OF_THE_DATABASE)
 
     def _answered(self, part: Part) -> None:
-        if part in self._worked and part not in self._standing:
+        if part not in self._standing:
             return  # the usual case takes no lock
         with self._lock:
-            self._worked.add(part)
             self._standing.pop(part, None)
 
     def _failed(self, part: Part, error: Exception) -> None:
