@@ -4,9 +4,12 @@
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
-TOUCHING = $(patsubst %,tests/test_%.py,\
-  answers breaker chaining cli context context_fit conversations embedding_model history messages middleware nodes \
-  openai retriever schema signed_in standard_tools store telemetry tokens tools transports)
+TOUCHING = $(patsubst %,tests/%.py,\
+  adapters/test_answers adapters/test_breaker language/test_chaining cli/test_cli context/test_context \
+  context/test_context_fit operations/test_conversations adapters/test_embedder agents/test_history \
+  language/test_messages agents/test_middleware agents/test_nodes adapters/test_openai agents/test_retriever \
+  sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store adapters/test_telemetry \
+  language/test_tokens agents/test_tools adapters/test_transports)
 RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieval --editable '.[postgres,embedded]'
 
 define install
@@ -24,8 +27,9 @@ endef
 demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
-# Many processes import the same: what one has compiled the others read, whatever the environment says.
-test: .venv/ready tests/services/node_modules/ready .tools/pgvector-0.7/ready
+# Many processes import the same: what one has compiled the others read, whatever the environment says. What is marked
+# `pure` needs no server: make test ARGS="-m pure".
+test: .venv/ready $(if $(findstring -m pure,$(ARGS)),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What touches dependencies, with the lowest versions that pyproject.toml allows, or with the index's newest.
@@ -39,8 +43,10 @@ test-newest: .venv/ready tests/services/node_modules/ready
 lint: .venv/ready
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
+	$(RUN) python tools/colors.py --check
 	$(RUN) mypy
 	$(RUN) lint-imports
+	$(RUN) python tools/colors.py --check
 
 bench: .venv/ready tests/services/node_modules/ready
 	$(RUN) python -m benchmarks $(ARGS)

@@ -30,7 +30,7 @@ _CONVERSATION: Final = (
 )
 _BARE_CHUNKS: Final = b"""
 insert into memory.working_memory_chunks (
-  user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
+  user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
   content, characters, tokens, lexemes, terms, importance)
 select 'writer', %(id)s, n, 1, gen_random_uuid(), n, n, '{m}', 0, 'dialogue', 'user', now(), '', 0, 0, 0, 0, 0
 from generate_series(0, %(number)s - 1) n
@@ -43,12 +43,12 @@ from unnest(%(places)s::bigint[], %(vectors)s::text[]) as v (place, vector)
 _INSERT_ALL: Final = f"""
 with chunks as (
   insert into memory.working_memory_chunks (
-    user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
+    user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
     content, characters, tokens, lexemes, terms, importance, cohesion)
-  select 'writer', %(id)s, i.place, i.part, i.id, i.from_sequence, i.to_sequence, '{{m}}', i.segment, i.type, i.role,
+  select 'writer', %(id)s, i.place, i.part, i.id, i.from_sequence, i.to_sequence, '{{m}}', i.stretch, i.type, i.role,
          i.said_at, i.content, i.characters, i.tokens, 14, 14, i.importance, i.cohesion
   from json_to_recordset(%(chunks)s) as i (
-    place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, segment bigint, type text, role text,
+    place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, stretch bigint, type text, role text,
     said_at timestamptz, content text, characters integer, tokens integer, importance real, cohesion real)),
 lexemes as (
   insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
@@ -128,7 +128,7 @@ def _batch(made: Corpus, first: int) -> _Batch:
         rows.append(
             {
                 "place": place, "part": 1, "id": str(uuid4()), "from_sequence": place, "to_sequence": place,
-                "message_ids": [f"m-{place}"], "segment": first, "type": "dialogue", "role": "user", "speaker": None,
+                "message_ids": [f"m-{place}"], "stretch": first, "type": "dialogue", "role": "user", "speaker": None,
                 "said_at": "2026-11-21T10:00:00+00:00", "content": content, "characters": len(content),
                 "tokens": len(content) // 4, "importance": 0.3, "cohesion": 0.6, "has_time": False, "has_number": False,
             }

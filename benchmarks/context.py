@@ -21,9 +21,9 @@ from langchain_core.messages import messages_from_dict
 from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
 from langchain_supabase_memory.context.load import context
-from langchain_supabase_memory.messages import codec
-from langchain_supabase_memory.models import ConversationKey
+from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.settings import DEFAULT_BUDGET, DEFAULT_POLICY
+from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -181,11 +181,11 @@ async def _asql(pool: AsyncConnectionPool[AsyncConnection], each: Conversation, 
 
 
 def _ours(memory: SupabaseMemory, each: Conversation, _: None) -> list[Any]:
-    return memory.context(thread_id=each.thread_id).messages
+    return memory.conversation(each.thread_id).context().messages
 
 
 async def _aours(memory: SupabaseMemory, each: Conversation, _: None) -> list[Any]:
-    return (await memory.acontext(thread_id=each.thread_id)).messages
+    return (await memory.conversation(each.thread_id).acontext()).messages
 
 
 def _calls(memory: SupabaseMemory, each: Conversation) -> int:

@@ -48,7 +48,7 @@ _AT_ONCE: Final = 50
 _HEADER: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _CHUNKS: Final = """
 copy memory.working_memory_chunks (
-  user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
+  user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
   content, characters, tokens, lexemes, terms, importance, cohesion) from stdin
 """
 _EMBEDDINGS: Final = """

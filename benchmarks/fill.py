@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 
 from benchmarks import work
-from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
     from benchmarks.services import Site

@@ -61,12 +61,12 @@ async def _door(lab: Lab, site: Site, door: str, sizes: list[int]) -> Table:
 
 
 async def _append(memory: SupabaseMemory, threads: Iterator[str], turn: work.Turn) -> None:
-    await memory.aappend(turn.messages, thread_id=next(threads))
+    await memory.conversation(next(threads)).aappend(turn.messages)
 
 
 async def _read(memory: SupabaseMemory, threads: Iterator[str], _: work.Turn) -> None:
-    await memory.aread(thread_id=next(threads), last=20)
+    await memory.conversation(next(threads)).aread(last=20)
 
 
 async def _count(memory: SupabaseMemory, threads: Iterator[str], _: work.Turn) -> None:
-    await memory.acount(thread_id=next(threads))
+    await memory.conversation(next(threads)).acount()

@@ -26,9 +26,9 @@ from benchmarks import commit, corpus, fill
 from benchmarks.corpus import Asked, Corpus
 from benchmarks.harness import Table, exponent, p95, timed, verdict
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.embedding_model import EmbeddingModel
-from langchain_supabase_memory.recall.question import Question
-from langchain_supabase_memory.schema import script
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.operations.recall.question import Filters, Question
 from langchain_supabase_memory.settings import RecallWeights
 from tests.services.data_api import token
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.services import Lab, Site
+    from langchain_supabase_memory.values import Recall
 
     Contestant = Callable[[Asked], object]
     Statement = Callable[[psycopg.Connection[Any], Asked], list[Any]]
@@ -134,10 +135,11 @@ def peak():
 url, user, thread, text = sys.argv[1:]
 vector = [float(number) for number in sys.stdin.read().split()]
 with SupabaseMemory.from_conn_string(url, user_id=user, embeddings=Known()) as memory:
-    memory.count(thread_id="nothing")
+    memory.conversation("nothing").count()
+    asked = memory.conversation(thread) if thread else memory
     before = peak()
     for _ in range(5):
-        assert memory.recall(text, thread_id=thread or None, limit=10).chunks
+        assert asked.recall(text, limit=10).chunks
     print(before, peak())
 """
 
@@ -163,6 +165,13 @@ class Scope:
     conversation: UUID | None = None
     indexed: bool = False
     exact_below: int = 10_000
+
+    def asked(self, memory: SupabaseMemory) -> Callable[..., Recall]:
+        """The verb that recalls from here."""
+        owner = corpus.user_id(self.user)
+        if self.thread_id is None:
+            return partial(memory.recall, user_id=owner)
+        return memory.conversation(self.thread_id, user_id=owner).recall
 
     def filled(self, statement: str, width: int) -> bytes:
         """A floor's statement, for this scope."""
@@ -301,16 +310,15 @@ class _Bench:
         return [recalls, self._inserts(bare, loaded, build), self._stored(), self._peaks([self.one, indexed])]
 
     def contestants(self, scope: Scope) -> dict[str, Contestant]:
-        asked: dict[str, Any] = {"user_id": corpus.user_id(scope.user), "thread_id": scope.thread_id, "limit": LIMIT}
-        exact: dict[str, Any] = {**asked, "exact_below": scope.exact_below}
-        few: dict[str, Any] = {**asked, "exact_below": 1}
+        direct, few, data_api = (scope.asked(each) for each in (self.direct, self.few, self.data_api))
+        exact: dict[str, Any] = {"limit": LIMIT, "exact_below": scope.exact_below}
         found: dict[str, Contestant] = {
             name: partial(self._pooled, statement) for name, statement in self._statements(scope).items()
         }
-        found[_OURS] = lambda question: self.direct.recall(question.text, **exact)
+        found[_OURS] = lambda question: direct(question.text, **exact)
         if scope is self.many:
-            found[_OURS_FEW] = lambda question: self.few.recall(question.text, **few)
-        found[_OURS_API] = lambda question: self.data_api.recall(question.text, **exact)
+            found[_OURS_FEW] = lambda question: few(question.text, limit=LIMIT, exact_below=1)
+        found[_OURS_API] = lambda question: data_api(question.text, **exact)
         return found
 
     def supply(self, scope: Scope) -> Callable[[], Asked]:
@@ -327,7 +335,7 @@ class _Bench:
         """What needs no client: the floors, and the SQL function with its argument ready."""
         documents = {}
         for asked in self._questions(scope):
-            question = Question(asked.text, limit=LIMIT, exact_below=scope.exact_below)
+            question = Question(asked.text, Filters(limit=LIMIT, exact_below=scope.exact_below))
             document = question.document(question.cued(), [((), asked.vector)], corpus.MODEL)
             documents[asked.text] = json.dumps(document, separators=(",", ":"))
         owner = corpus.user_id(scope.user)
@@ -391,12 +399,9 @@ class _Bench:
         result = {_NEAREST_10: (share([{row[0] for row in nearest_10(each)} for each in questions]), "")}
         for name, exact_below in ((_OURS, scope.exact_below), *([(_OURS_FEW, 1)] if scope is self.many else [])):
             answers = [
-                self.direct.recall(
-                    each.text, user_id=corpus.user_id(scope.user), thread_id=scope.thread_id, limit=LIMIT,
-                    weights=_MEANING, exact_below=exact_below,
-                )
+                scope.asked(self.direct)(each.text, limit=LIMIT, weights=_MEANING, exact_below=exact_below)
                 for each in questions
-            ]  # fmt: skip
+            ]
             said = "yes" if all(each.approximate for each in answers) else "no"
             result[name] = share([{UUID(chunk.id) for chunk in each.chunks} for each in answers]), said
         return result

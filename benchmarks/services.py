@@ -11,9 +11,9 @@ from postgrest import AsyncPostgrestClient, SyncPostgrestClient
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.schema.migrate import migrate
-from langchain_supabase_memory.transports.postgres import POOL_SIZE
-from langchain_supabase_memory.transports.supabase import MAX_IN_FLIGHT
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.adapters.transports.postgres import POOL_SIZE
+from langchain_supabase_memory.adapters.transports.supabase import MAX_IN_FLIGHT
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
@@ -75,12 +75,15 @@ class Site:
         return self.cluster.conn_string(self.database)
 
     def direct(self) -> SupabaseMemory:
-        memory = SupabaseMemory.from_conn_string(self.conn_string, user_id="bench")
+        """Over a connection, without a writer: nothing is summarized while something else is measured."""
+        memory = SupabaseMemory.from_conn_string(self.conn_string, user_id="bench", model=None)
         self.stack.callback(memory.close)
         return memory
 
     def data_api(self) -> SupabaseMemory:
-        memory = SupabaseMemory.from_url(self.api.url, token("service_role"), rest_path="", user_id="bench")
+        """Over the Data API, without a writer."""
+        key = token("service_role")
+        memory = SupabaseMemory.from_url(self.api.url, key, rest_path="", user_id="bench", model=None)
         self.stack.callback(memory.close)
         return memory
 

@@ -91,21 +91,24 @@ async def _contestants(site: Site, stack: AsyncExitStack) -> dict[str, Contestan
     stack.push_async_callback(pool.close)
     for number in range(max(LEVELS)):
         history = [message for _ in range(_MESSAGES // 2) for message in work.messages()]
-        await direct.aappend(history, thread_id=f"turn-{number}")
+        await direct.conversation(f"turn-{number}").aappend(history)
     site.cluster.execute(_FLOOR_FILL, database=site.database)
     site.cluster.execute("vacuum analyze", database=site.database, superuser=True)
 
     async def ours_direct(number: int) -> None:
-        await direct.aread(thread_id=f"turn-{number}", last=20)
-        await direct.aappend(work.said(), thread_id=f"turn-{number}")
+        conversation = direct.conversation(f"turn-{number}")
+        await conversation.aread(last=20)
+        await conversation.aappend(work.said())
 
     async def ours_data_api(number: int) -> None:
-        await data_api.aread(thread_id=f"turn-{number}", last=20)
-        await data_api.aappend(work.said(), thread_id=f"turn-{number}")
+        conversation = data_api.conversation(f"turn-{number}")
+        await conversation.aread(last=20)
+        await conversation.aappend(work.said())
 
     async def ours_context(number: int) -> None:
-        await direct.acontext(thread_id=f"turn-{number}")
-        await direct.aappend(work.said(), thread_id=f"turn-{number}")
+        conversation = direct.conversation(f"turn-{number}")
+        await conversation.acontext()
+        await conversation.aappend(work.said())
 
     values = cycle([work.turn().floor_values for _ in range(64)])
     numbers = work.numbers()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 from itertools import count
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any, Final
@@ -73,14 +72,14 @@ async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, f
 
     def add(turn: work.Ready) -> None:
         query, response = (str(message.content) for message in turn.messages)
-        memory.add_turn(query, response, thread_id=thread(), retention=_RETENTION)
+        memory.conversation(thread()).add_turn(query, response, retention=_RETENTION)
 
     def thread() -> str:
         return f"turns-{size}-{next(threads) % min(copies, 50)}"
 
     contestants: dict[str, Any] = {
         "floor read": floor_read,
-        "read": lambda _: memory.turns(thread_id=thread(), last=TURNS),
+        "read": lambda _: memory.conversation(thread()).turns(last=TURNS),
         "floor add": floor_add,
         "add": add,
     }
@@ -96,13 +95,13 @@ async def _at_once(lab: Lab, site: Site, size: int) -> Table:
     async def user(number: int, times: list[float], operation: Any) -> None:
         for _ in range(5 if lab.quick else 20):
             begun = time.perf_counter()
-            await operation(thread_id=f"turns-{size}-{number}")
+            await operation(memory.conversation(f"turns-{size}-{number}"))
             times.append((time.perf_counter() - begun) * 1000)
 
     try:
         for name, operation in (
-            ("read 10 turns", partial(memory.aturns, last=TURNS)),
-            ("add a turn, keep 10", partial(memory.aadd_turn, work.text(), work.text(), retention=_RETENTION)),
+            ("read 10 turns", lambda one: one.aturns(last=TURNS)),
+            ("add a turn, keep 10", lambda one: one.aadd_turn(work.text(), work.text(), retention=_RETENTION)),
         ):
             times: list[float] = []
             await asyncio.gather(*(user(number, times, operation) for number in range(USERS)))

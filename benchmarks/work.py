@@ -11,7 +11,7 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_supabase_memory.messages import codec
+from langchain_supabase_memory.language.messages import codec
 
 FLOOR_CONVERSATION: Final = UUID(int=1)
 _COLUMNS: Final = (

@@ -16,7 +16,7 @@ import psycopg
 from benchmarks import work
 from benchmarks.harness import Table, interleaved, p95, rotated, verdict
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.worker import WorkerPolicy
 from tests import worker_process
@@ -121,7 +121,7 @@ async def _backlog(site: Site, log: Path, workers: int, thinking: float, convers
     async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **_SETTINGS) as memory:
         for number in range(conversations):
             said = [message for _ in range(MESSAGES // 2) for message in work.said()]
-            await memory.aappend(said, thread_id=f"t{number}")
+            await memory.conversation(f"t{number}").aappend(said)
         setup = Setup(
             str(log), conn_string=conn_string, seconds=(thinking, thinking), embeds=False, memory=_SETTINGS,
             worker=WorkerPolicy(concurrency=CONCURRENCY, settle_seconds=0), drains=False,
@@ -135,7 +135,7 @@ async def _backlog(site: Site, log: Path, workers: int, thinking: float, convers
             await asyncio.sleep(0.5)
             _execute(conn_string, "update memory_private.work set run_after = now(); notify memory_work")
             begun = time.perf_counter()
-            while (await memory.aqueue()).depth:
+            while (await memory.work.aqueue()).depth:
                 if time.perf_counter() > begun + _TIMEOUT_SECONDS:
                     raise TimeoutError("the backlog did not drain")
                 await asyncio.sleep(0.05)
@@ -180,7 +180,7 @@ async def _trigger(lab: Lab, site: Site) -> Table:
     connection = psycopg.connect(databases["with"], autocommit=True)
 
     def append(name: str, thread_id: str) -> Callable[[work.Ready], Awaitable[object]]:
-        return lambda turn: memories[name].aappend(turn.messages, thread_id=thread_id)
+        return lambda turn: memories[name].conversation(thread_id).aappend(turn.messages)
 
     def supply() -> work.Ready:
         connection.execute(_FINISHED)
@@ -276,7 +276,7 @@ async def _steady(
             for turn in range(int(seconds * rate)):
                 await asyncio.sleep(max(begun + turn / rate - time.perf_counter(), 0))
                 thread = f"t{turn % 20}"
-                result = await memory.aappend(work.said(), thread_id=thread)
+                result = await memory.conversation(thread).aappend(work.said())
                 for number in result.sequences:
                     assert number is not None
                     stored[thread, number] = time.perf_counter()
@@ -345,11 +345,11 @@ def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
 
     async def append() -> None:
         for number in count():
-            await memory.aappend(work.said(), thread_id=f"t{number % FLOODED}", user_id="flood")
+            await memory.conversation(f"t{number % FLOODED}", user_id="flood").aappend(work.said())
 
     async def request() -> None:
         for number in count():
-            await memory.arequest_summary(thread_id=f"t{number % FLOODED}", user_id="flood")
+            await memory.conversation(f"t{number % FLOODED}", user_id="flood").arequest_summary()
 
     return [asyncio.create_task(append()), asyncio.create_task(request())]
 
@@ -361,8 +361,9 @@ async def _appended(memory: SupabaseMemory) -> int:
 async def _covered(memory: SupabaseMemory, thread_id: str) -> float:
     """How long it takes until an honest owner's new turn is on the board, in seconds."""
     begun = time.perf_counter()
-    await memory.aappend(work.said(), thread_id=thread_id, user_id="honest")
-    while (await memory.astatus(thread_id=thread_id, user_id="honest"))[0].board_through < 1:
+    honest = memory.conversation(thread_id, user_id="honest")
+    await honest.aappend(work.said())
+    while (status := await honest.astatus()) is None or status.board_through < 1:
         if time.perf_counter() > begun + _TIMEOUT_SECONDS:
             raise TimeoutError("it was kept waiting")
         await asyncio.sleep(0.02)

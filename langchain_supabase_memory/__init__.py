@@ -7,7 +7,7 @@ from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
 with SupabaseMemory.embedded("./memory") as memory:
     agent = create_agent("openai:gpt-5.5", middleware=[SupabaseMemoryMiddleware(memory)])
     agent.invoke({"messages": "I am Maya"}, {"configurable": {"thread_id": "first"}})
-    for stored in memory.read(thread_id="first", last=20):
+    for stored in memory.conversation("first").read(last=20):
         print(stored.sequence, stored.message.text)
 ```
 
@@ -20,16 +20,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.boards.board import Board, BoardItem
-    from langchain_supabase_memory.complete_summary import CompleteSummary
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
+    from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+    from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
+    from langchain_supabase_memory.agents.history import SupabaseChatMessageHistory
+    from langchain_supabase_memory.agents.middleware import SupabaseMemoryMiddleware
+    from langchain_supabase_memory.agents.nodes import (
+        LoadContextNode,
+        SaveTurnNode,
+        SupabaseSummarizationNode,
+        SupabaseSummarizer,
+    )
+    from langchain_supabase_memory.agents.retriever import SupabaseMemoryRetriever
+    from langchain_supabase_memory.agents.streaming import arecord_stream, record_stream
+    from langchain_supabase_memory.agents.tools import (
+        SupabaseMemoryToolkit,
+        get_conversation_summary_tool,
+        get_turn_tool,
+        read_messages_tool,
+        recall_context_tool,
+        search_conversation_history_tool,
+    )
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.report import ContextReport
-    from langchain_supabase_memory.controls import ControlChange, OptOut
-    from langchain_supabase_memory.embedding_model import EmbeddingModel
     from langchain_supabase_memory.errors import SupabaseMemoryError
-    from langchain_supabase_memory.expiry import cleanup
-    from langchain_supabase_memory.extractive import ExtractiveSummarizer
-    from langchain_supabase_memory.history import SupabaseChatMessageHistory
+    from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+    from langchain_supabase_memory.language.messages.redaction.personal import PERSONAL_DATA
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, pattern_rule
+    from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
     from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
     from langchain_supabase_memory.long_term.moving import (
         Promoted,
@@ -41,17 +62,30 @@ if TYPE_CHECKING:
     )
     from langchain_supabase_memory.long_term.on_store import StoreLongTerm
     from langchain_supabase_memory.long_term.on_vectors import VectorStoreLongTerm
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.messages.redaction.personal import PERSONAL_DATA
-    from langchain_supabase_memory.messages.redaction.redactor import Redactor
-    from langchain_supabase_memory.messages.redaction.rules import RedactionRule, pattern_rule
-    from langchain_supabase_memory.messages.redaction.secrets import SECRETS
-    from langchain_supabase_memory.middleware import SupabaseMemoryMiddleware
-    from langchain_supabase_memory.models import (
+    from langchain_supabase_memory.long_term.store import SupabaseStore
+    from langchain_supabase_memory.memory.conversation import Conversation
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
+    from langchain_supabase_memory.operations.rollout.stages import Rollout
+    from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+    from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
+    from langchain_supabase_memory.settings import (
+        BoardPolicy,
+        BreakerPolicy,
+        ChunkPolicy,
+        ContextBudget,
+        RecallWeights,
+        Retention,
+        RetryPolicy,
+        SummaryPolicy,
+    )
+    from langchain_supabase_memory.values import (
         AppendResult,
         BoardResult,
         Chunk,
-        Conversation,
+        ConversationInfo,
         ConversationKey,
         Coverage,
         Health,
@@ -65,41 +99,8 @@ if TYPE_CHECKING:
         SummaryResult,
         Turn,
     )
-    from langchain_supabase_memory.nodes import (
-        LoadContextNode,
-        SaveTurnNode,
-        SupabaseSummarizationNode,
-        SupabaseSummarizer,
-    )
-    from langchain_supabase_memory.retriever import SupabaseMemoryRetriever
-    from langchain_supabase_memory.rollout.comparison import Comparison, RolloutReport
-    from langchain_supabase_memory.rollout.stages import Rollout
-    from langchain_supabase_memory.settings import (
-        BoardPolicy,
-        BreakerPolicy,
-        ChunkPolicy,
-        ContextBudget,
-        RecallWeights,
-        Retention,
-        RetryPolicy,
-        SummaryPolicy,
-    )
-    from langchain_supabase_memory.store import SupabaseStore
-    from langchain_supabase_memory.streaming import arecord_stream, record_stream
-    from langchain_supabase_memory.telemetry.metrics import Metrics
-    from langchain_supabase_memory.telemetry.server import MetricsServer
-    from langchain_supabase_memory.tools import (
-        SupabaseMemoryToolkit,
-        get_conversation_summary_tool,
-        get_turn_tool,
-        read_messages_tool,
-        recall_context_tool,
-        search_conversation_history_tool,
-    )
-    from langchain_supabase_memory.transports.postgres import PostgresTransport
-    from langchain_supabase_memory.transports.supabase import SupabaseTransport
-    from langchain_supabase_memory.work import ConversationStatus, Pause, Queue
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
+    from langchain_supabase_memory.worker.cleanup import cleanup
 
 __all__ = [
     "PERSONAL_DATA",
@@ -119,6 +120,7 @@ __all__ = [
     "ContextReport",
     "ControlChange",
     "Conversation",
+    "ConversationInfo",
     "ConversationKey",
     "ConversationStatus",
     "Coverage",
@@ -186,86 +188,87 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PERSONAL_DATA": "messages.redaction.personal",
-    "SECRETS": "messages.redaction.secrets",
-    "AppendResult": "models",
-    "Board": "boards.board",
-    "BoardItem": "boards.board",
+    "PERSONAL_DATA": "language.messages.redaction.personal",
+    "SECRETS": "language.messages.redaction.secrets",
+    "AppendResult": "values",
+    "Board": "operations.boards.board",
+    "BoardItem": "operations.boards.board",
     "BoardPolicy": "settings",
-    "BoardResult": "models",
+    "BoardResult": "values",
     "BreakerPolicy": "settings",
-    "Chunk": "models",
+    "Chunk": "values",
     "ChunkPolicy": "settings",
-    "Comparison": "rollout.comparison",
-    "CompleteSummary": "complete_summary",
+    "Comparison": "operations.rollout.comparison",
+    "CompleteSummary": "operations.summaries.complete",
     "ContextBudget": "settings",
     "ContextPack": "context.pack",
     "ContextReport": "context.report",
-    "ControlChange": "controls",
-    "Conversation": "models",
-    "ConversationKey": "models",
-    "ConversationStatus": "work",
-    "Coverage": "models",
-    "EmbeddingModel": "embedding_model",
-    "ExtractiveSummarizer": "extractive",
-    "Health": "models",
-    "IndexResult": "models",
-    "LoadContextNode": "nodes",
+    "ControlChange": "operations.controls",
+    "Conversation": "memory.conversation",
+    "ConversationInfo": "values",
+    "ConversationKey": "values",
+    "ConversationStatus": "operations.work",
+    "Coverage": "values",
+    "EmbeddingModel": "adapters.embedder",
+    "ExtractiveSummarizer": "language.extractive",
+    "Health": "values",
+    "IndexResult": "values",
+    "LoadContextNode": "agents.nodes",
     "LongTerm": "long_term.memories",
     "Memory": "long_term.memories",
-    "Metrics": "telemetry.metrics",
-    "MetricsServer": "telemetry.server",
-    "OptOut": "controls",
-    "Pause": "work",
-    "PostgresTransport": "transports.postgres",
+    "Metrics": "adapters.telemetry.metrics",
+    "MetricsServer": "adapters.telemetry.server",
+    "OptOut": "operations.controls",
+    "Pause": "operations.work",
+    "PostgresTransport": "adapters.transports.postgres",
     "Promoted": "long_term.moving",
-    "Queue": "work",
-    "Recall": "models",
+    "Queue": "operations.work",
+    "Recall": "values",
     "RecallWeights": "settings",
-    "RecalledSummary": "models",
-    "Receipt": "models",
-    "RedactionRule": "messages.redaction.rules",
-    "Redactor": "messages.redaction.redactor",
-    "Reference": "models",
+    "RecalledSummary": "values",
+    "Receipt": "values",
+    "RedactionRule": "language.messages.redaction.rules",
+    "Redactor": "language.messages.redaction.redactor",
+    "Reference": "values",
     "Remembered": "long_term.memories",
     "Retention": "settings",
     "RetryPolicy": "settings",
-    "Rollout": "rollout.stages",
-    "RolloutReport": "rollout.comparison",
-    "SaveTurnNode": "nodes",
-    "Segment": "models",
+    "Rollout": "operations.rollout.stages",
+    "RolloutReport": "operations.rollout.comparison",
+    "SaveTurnNode": "agents.nodes",
+    "Segment": "values",
     "StoreLongTerm": "long_term.on_store",
-    "StoredMessage": "models",
+    "StoredMessage": "values",
     "SummaryPolicy": "settings",
-    "SummaryResult": "models",
-    "SupabaseChatMessageHistory": "history",
-    "SupabaseMemory": "memory",
+    "SummaryResult": "values",
+    "SupabaseChatMessageHistory": "agents.history",
+    "SupabaseMemory": "memory.memory",
     "SupabaseMemoryError": "errors",
-    "SupabaseMemoryMiddleware": "middleware",
-    "SupabaseMemoryRetriever": "retriever",
-    "SupabaseMemoryToolkit": "tools",
-    "SupabaseStore": "store",
-    "SupabaseSummarizationNode": "nodes",
-    "SupabaseSummarizer": "nodes",
-    "SupabaseTransport": "transports.supabase",
-    "Turn": "models",
+    "SupabaseMemoryMiddleware": "agents.middleware",
+    "SupabaseMemoryRetriever": "agents.retriever",
+    "SupabaseMemoryToolkit": "agents.tools",
+    "SupabaseStore": "long_term.store",
+    "SupabaseSummarizationNode": "agents.nodes",
+    "SupabaseSummarizer": "agents.nodes",
+    "SupabaseTransport": "adapters.transports.supabase",
+    "Turn": "values",
     "VectorStoreLongTerm": "long_term.on_vectors",
     "Withdrawn": "long_term.moving",
     "Worker": "worker",
     "WorkerPolicy": "worker",
     "aforget_source": "long_term.moving",
     "apromote": "long_term.moving",
-    "arecord_stream": "streaming",
-    "cleanup": "expiry",
+    "arecord_stream": "agents.streaming",
+    "cleanup": "worker.cleanup",
     "forget_source": "long_term.moving",
-    "get_conversation_summary_tool": "tools",
-    "get_turn_tool": "tools",
-    "pattern_rule": "messages.redaction.rules",
+    "get_conversation_summary_tool": "agents.tools",
+    "get_turn_tool": "agents.tools",
+    "pattern_rule": "language.messages.redaction.rules",
     "promote": "long_term.moving",
-    "read_messages_tool": "tools",
-    "recall_context_tool": "tools",
-    "record_stream": "streaming",
-    "search_conversation_history_tool": "tools",
+    "read_messages_tool": "agents.tools",
+    "recall_context_tool": "agents.tools",
+    "record_stream": "agents.streaming",
+    "search_conversation_history_tool": "agents.tools",
 }
 
 

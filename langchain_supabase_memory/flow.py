@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from importlib.metadata import version
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
@@ -32,6 +34,19 @@ LITTLE: Final = 1000
 """The characters that text is read of in about three milliseconds."""
 
 
+Operation: TypeAlias = Literal[
+    "write summary",
+    "write board",
+    "write chunks",
+    "recall",
+    "recall summaries",
+    "load context",
+    "gauge queue",
+    "use store",
+]
+"""The operations that are counted and timed."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a SQL function of the schema `public`.
@@ -39,10 +54,12 @@ class Call:
     Attributes:
         function: Its name.
         arguments: Its named arguments. Lists and dictionaries travel as JSON, everything else as itself.
+        operation: What it does, where that is counted or timed.
     """
 
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)  # repr=False: arguments hold content
+    operation: Operation | None = None
 
 
 @dataclass(frozen=True)
@@ -93,12 +110,14 @@ class Ask:
         timeout_seconds: How long to wait for the answer, in seconds.
         material: The same for a writer that is no language model.
         schema: A JSON schema of the answer, where it is to be a document and not a text.
+        writer: Who is asked; `None` means the memory's summary model.
     """
 
     prompt: Sequence[BaseMessage] = field(repr=False)  # repr=False: prompts hold content
     timeout_seconds: float
     material: Material | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    writer: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -109,11 +128,13 @@ class Embed:
         texts: What to embed; none of them is blank.
         is_query: Whether they are questions; some models embed those differently from what is searched.
         seconds: How long somebody waits for them, in seconds, all tries included; `None` if nobody does.
+        embedder: Who embeds them; `None` means the memory's embedder.
     """
 
     texts: Sequence[str] = field(repr=False)  # repr=False: texts are content
     is_query: bool = False
     seconds: float | None = None
+    embedder: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -134,12 +155,13 @@ Flow = Generator[Step, Any, T]
 """What an operation is: it yields steps, and returns a `T`."""
 
 
-def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
+def call(function: str, arguments: Mapping[str, Any], operation: Operation | None = None) -> Flow[Any]:
     """The innermost verb: one call, and its decoded document.
 
     Args:
         function: The SQL function's name.
         arguments: Its named arguments.
+        operation: What it does, where that is counted or timed.
 
     Returns:
         The function's answer, as Python values.
@@ -149,12 +171,12 @@ def call(function: str, arguments: Mapping[str, Any]) -> Flow[Any]:
         SchemaOutdatedError: The database is set up, but by a release that lacks this function.
     """
     try:
-        return (yield Call(function, arguments))
+        return (yield Call(function, arguments, operation))
     except SchemaMissingError as missing:
         installed = yield Call(SCHEMA)  # raises SchemaMissingError itself where there is none
         raise SchemaOutdatedError(
             f"The memory's schema in this database is of release {installed['version']} and has no {function} as "
-            "this release calls it.",
+            f"release {version('langchain-supabase-memory')} calls it.",
             code=missing.code,
         ) from None
 
@@ -211,6 +233,36 @@ def compute(function: Callable[[], T], characters: int, *, kept: Sequence[_lru_c
         return function()
     value: T = yield Compute(function)
     return value
+
+
+def changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+    """A flow with each of its steps changed, under its own name.
+
+    Args:
+        flow: A fresh flow.
+        change: Gives the step that is performed in a step's place.
+    """
+    made = _changed(flow, change)
+    if isinstance(made, GeneratorType) and isinstance(flow, GeneratorType):
+        made.__qualname__ = flow.__qualname__
+    return made
+
+
+def _changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+    try:
+        step = next(flow)
+        while True:
+            try:
+                answer = yield change(step)
+            except Exception as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
 
 
 def run(flow: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:

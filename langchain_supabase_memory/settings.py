@@ -186,7 +186,7 @@ class SummaryPolicy:
         choice("mode", self.mode, MODES)
         function("prompt", self.prompt, "a function like prompts.summary_prompt")
 
-    def within(self, budget: ContextBudget) -> SummaryPolicy:
+    def for_budget(self, budget: ContextBudget) -> SummaryPolicy:
         """The policy with every number that was left open derived from a budget."""
         whole = budget.about_characters
         longest = self.max_characters or max(1, min(2000, whole // 4))
@@ -254,8 +254,8 @@ class BoardPolicy:
 class Retention:
     """How long, or how many turns, are kept. What is beyond is removed, by the database's clock, not a client's.
 
-    Everything may be combined; what is `None` does not matter. With a message that is stored the limits are enforced in
-    the same transaction; what is too old is also removed before a history is read, and by `forget_expired`.
+    Everything may be combined; what is `None` does not matter. A read does not show what is beyond, and writes nothing.
+    What is beyond is removed in the same transaction with the next message that is stored, and by `forget_expired`.
 
     Attributes:
         max_turns: The most complete turns; when one more is complete, the oldest goes.
@@ -293,7 +293,7 @@ class ChunkPolicy:
 
     Attributes:
         max_tokens: The most tokens of one chunk; a longer message becomes several, cut at sentences.
-        max_segment_tokens: The most tokens of a segment, the stretch of talk that chunks belong to.
+        max_stretch_tokens: The most tokens of a stretch, the part of the talk that chunks belong to.
         pause: How long nothing is said where one sitting ends and another begins. Neighbors across it are none.
         max_age: How long a chunk is found, from when it was indexed; by default as long as its messages are kept.
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
@@ -309,7 +309,7 @@ class ChunkPolicy:
     """
 
     max_tokens: int = 256
-    max_segment_tokens: int = 1_000
+    max_stretch_tokens: int = 1_000
     pause: timedelta = timedelta(hours=4)
     max_age: timedelta | None = None
     language: str | None = None
@@ -319,7 +319,7 @@ class ChunkPolicy:
     importance: Callable[[str, Any], float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _counts(self, "max_tokens", "max_segment_tokens", "batch", "inline_batches")
+        _counts(self, "max_tokens", "max_stretch_tokens", "batch", "inline_batches")
         lasting("pause", self.pause, optional=False)
         lasting("max_age", self.max_age)
         choice("mode", self.mode, MODES)
@@ -333,7 +333,7 @@ class ChunkPolicy:
 class RecallWeights:
     """What each part of a chunk's score counts. Each part is between 0 and 1 among the chunks that are compared.
 
-    The defaults were chosen on one half of LoCoMo, round; see the README's "Recall".
+    The defaults were chosen on one half of LoCoMo, round; see docs/recall.md.
 
     Attributes:
         words: The words of the question, in the chunk and, less, in what was said around it (BM25).

@@ -26,6 +26,8 @@ begin
     end if;
   end loop;
 
+  -- As Supabase's: what the policies in access.sql and memory_private.owner() ask. Whoever acts as a user sets the claims
+  -- of one transaction.
   if to_regnamespace('auth') is null then
     create schema auth;
     grant usage on schema auth to anon, authenticated, service_role;

@@ -8,6 +8,8 @@ declare
   v_trigger  record;
   v_function regprocedure;
 begin
+  -- In the order in which calls take them, so that those under way end first and nobody waits in a circle.
+  lock table memory.opt_outs, memory.conversations in access exclusive mode;
   if to_regprocedure('public.memory_schema()') is not null then
     execute 'select public.memory_schema() ->> ''code'' = ''{{code}}''' into v_is_same;
   end if;

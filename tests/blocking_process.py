@@ -56,6 +56,7 @@ from langchain_supabase_memory import (
     BoardPolicy,
     ChunkPolicy,
     ContextBudget,
+    Conversation,
     LoadContextNode,
     Memory,
     Metrics,
@@ -81,9 +82,9 @@ from langchain_supabase_memory import (
     apromote,
     arecord_stream,
     cleanup,
-    tokens,
 )
 from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.language import tokens
 from tests.chat_models import ScriptedModel, calls, says
 from tests.embedders import WordEmbedder
 
@@ -291,77 +292,94 @@ def _verb(name: str, call: Callable[[SupabaseMemory], Any]) -> None:
 
 
 for _name, _call in {
-    "aappend": lambda memory: memory.aappend([HumanMessage("My password: hunter2")], thread_id="a"),
-    "aread": lambda memory: memory.aread(**THREAD, last=3),
-    "acount": lambda memory: memory.acount(**THREAD),
-    "aconversations": lambda memory: memory.aconversations(limit=3),
-    "aforget": lambda memory: memory.aforget(thread_id="gone"),
-    "aforget_user": lambda memory: memory.aforget_user(user_id="nobody", dry_run=True),
-    "aforget_message": lambda memory: memory.aforget_message("none", **THREAD, dry_run=True),
-    "aforget_expired": lambda memory: memory.aforget_expired(),
-    "aadd_turn": lambda memory: memory.aadd_turn("Hello", "Hello, Maya", thread_id="b"),
-    "aturns": lambda memory: memory.aturns(**THREAD, last=2),
-    "aturns_as_text": lambda memory: memory.aturns_as_text(**THREAD),
-    "aturn": lambda memory: memory.aturn(1, **THREAD),
-    "aresolve": lambda memory: memory.aresolve(POINTING, **THREAD),
-    "acontext": lambda memory: memory.acontext(POINTING, **THREAD, query=POINTING),
-    "asummarize": lambda memory: memory.asummarize(**THREAD),
-    "asummarize_due": lambda memory: memory.asummarize_due(),
-    "acomplete_summary": lambda memory: memory.acomplete_summary(**THREAD),
-    "asummaries": lambda memory: memory.asummaries(**THREAD),
-    "aboard": lambda memory: memory.aboard(**THREAD),
-    "arequest_summary": lambda memory: memory.arequest_summary(**THREAD),
-    "astatus": lambda memory: memory.astatus(**THREAD),
-    "aunreadable": lambda memory: memory.aunreadable(),
-    "aqueue": lambda memory: memory.aqueue(),
-    "arevive": lambda memory: memory.arevive(**THREAD),
-    "acoverage": lambda memory: memory.acoverage(**THREAD),
-    "aindex": lambda memory: memory.aindex(**THREAD),
-    "aindex_due": lambda memory: memory.aindex_due(),
-    "aindex_summaries": lambda memory: memory.aindex_summaries(**THREAD),
-    "areembed": lambda memory: memory.areembed(**THREAD),
-    "achunks": lambda memory: memory.achunks(**THREAD),
-    "arecall": lambda memory: memory.arecall(POINTING, **THREAD, time_range="week"),
-    "arecall_summaries": lambda memory: memory.arecall_summaries(POINTING),
-    "aflush": lambda memory: memory.aflush(),
-    "acheck": lambda memory: memory.acheck(),
-    "controls.aopt_out": lambda memory: memory.controls.aopt_out(by="ana", topic="kiln", thread_id="c"),
-    "controls.aopt_in": lambda memory: memory.controls.aopt_in(by="ana", topic="kiln", thread_id="c"),
-    "controls.aopt_outs": lambda memory: memory.controls.aopt_outs(),
-    "controls.achanges": lambda memory: memory.controls.achanges(),
-    "controls.aregenerate_summaries": lambda memory: memory.controls.aregenerate_summaries(**THREAD, by="ana"),
-    "boards.arevise": lambda memory: memory.boards.arevise(**THREAD),
-    "boards.aedit_summary": lambda memory: memory.boards.aedit_summary("By hand", **THREAD, by="ana"),
-    "boards.aregenerate": lambda memory: memory.boards.aregenerate(**THREAD, by="ana"),
-    "rollout.aset": lambda memory: memory.rollout.aset("parallel", by="ana", agent_id="set"),
-    "rollout.astage": lambda memory: memory.rollout.astage(),
-    "rollout.ahistory": lambda memory: memory.rollout.ahistory(),
-    "rollout.acomparisons": lambda memory: memory.rollout.acomparisons(**THREAD),
-    "rollout.areport": lambda memory: memory.rollout.areport(),
-}.items():  # fmt: skip
+    "append": lambda memory: memory.conversation("a").aappend([HumanMessage("My password: hunter2")]),
+    "forget": lambda memory: memory.conversation("gone").aforget(),
+    "add_turn": lambda memory: memory.conversation("b").aadd_turn("Hello", "Hello, Maya"),
+    "opt_out": lambda memory: memory.conversation("c").aopt_out("kiln", by="ana"),
+    "opt_in": lambda memory: memory.conversation("c").aopt_in("kiln", by="ana"),
+    "memory.conversations": lambda memory: memory.aconversations(limit=3),
+    "memory.recall": lambda memory: memory.arecall(POINTING, time_range="week"),
+    "memory.recall_summaries": lambda memory: memory.arecall_summaries(POINTING),
+    "memory.forget_user": lambda memory: memory.aforget_user(user_id="nobody", dry_run=True),
+    "memory.forget_expired": lambda memory: memory.aforget_expired(),
+    "memory.opt_out": lambda memory: memory.aopt_out("horoscope", by="ana"),
+    "memory.opt_in": lambda memory: memory.aopt_in("horoscope", by="ana"),
+    "memory.opt_outs": lambda memory: memory.aopt_outs(),
+    "memory.changes": lambda memory: memory.achanges(),
+    "memory.flush": lambda memory: memory.aflush(),
+    "memory.check": lambda memory: memory.acheck(),
+    "work.status": lambda memory: memory.work.astatus(**THREAD),
+    "work.queue": lambda memory: memory.work.aqueue(),
+    "work.retry": lambda memory: memory.work.aretry(**THREAD),
+    "work.unreadable": lambda memory: memory.work.aunreadable(),
+    "work.summarize_due": lambda memory: memory.work.asummarize_due(),
+    "work.index_due": lambda memory: memory.work.aindex_due(),
+    "rollout.set": lambda memory: memory.rollout.aset("parallel", by="ana", agent_id="set"),
+    "rollout.stage": lambda memory: memory.rollout.astage(),
+    "rollout.history": lambda memory: memory.rollout.ahistory(),
+    "rollout.report": lambda memory: memory.rollout.areport(),
+}.items():
     _verb(_name, _call)
+
+
+def _prepared(name: str, call: Callable[[Conversation], Any]) -> None:
+    _verb(name, lambda memory: call(memory.conversation(**THREAD)))
+
+
+for _name, _about in {
+    "read": lambda prepared: prepared.aread(last=3),
+    "count": lambda prepared: prepared.acount(),
+    "forget_message": lambda prepared: prepared.aforget_message("none", dry_run=True),
+    "turns": lambda prepared: prepared.aturns(last=2),
+    "turns_as_text": lambda prepared: prepared.aturns_as_text(),
+    "turn": lambda prepared: prepared.aturn(1),
+    "resolve": lambda prepared: prepared.aresolve(POINTING),
+    "context": lambda prepared: prepared.acontext(POINTING, query=POINTING),
+    "coverage": lambda prepared: prepared.acoverage(),
+    "summarize": lambda prepared: prepared.asummarize(),
+    "complete_summary": lambda prepared: prepared.acomplete_summary(),
+    "summaries": lambda prepared: prepared.asummaries(),
+    "request_summary": lambda prepared: prepared.arequest_summary(),
+    "regenerate_summaries": lambda prepared: prepared.aregenerate_summaries(by="ana"),
+    "board": lambda prepared: prepared.aboard(),
+    "revise_board": lambda prepared: prepared.arevise_board(),
+    "edit_board_summary": lambda prepared: prepared.aedit_board_summary("By hand", by="ana"),
+    "regenerate_board": lambda prepared: prepared.aregenerate_board(by="ana"),
+    "index": lambda prepared: prepared.aindex(),
+    "index_summaries": lambda prepared: prepared.aindex_summaries(),
+    "reembed": lambda prepared: prepared.areembed(),
+    "chunks": lambda prepared: prepared.achunks(),
+    "recall": lambda prepared: prepared.arecall(POINTING, time_range="week"),
+    "opt_outs": lambda prepared: prepared.aopt_outs(),
+    "changes": lambda prepared: prepared.achanges(),
+    "status": lambda prepared: prepared.astatus(),
+    "retry": lambda prepared: prepared.aretry(),
+    "comparisons": lambda prepared: prepared.acomparisons(),
+}.items():
+    _prepared(_name, _about)
 
 
 @use
 async def controls(place: Place) -> None:
     async with place.memory() as memory:
-        await memory.aappend(conversation(), thread_id="controls")
-        await memory.aindex(thread_id="controls")
-        await memory.asummarize(thread_id="controls")
-        chunk = (await memory.achunks(thread_id="controls"))[0]
-        await memory.controls.arate(chunk, by="ana", useful=True, thread_id="controls")
-        await memory.controls.aedit_summary(1, "By hand.", thread_id="controls", by="ana")
-        await memory.controls.adelete_summary(1, thread_id="controls", by="ana")
+        told = memory.conversation("controls")
+        await told.aappend(conversation())
+        await told.aindex()
+        await told.asummarize()
+        await memory.arate((await told.achunks())[0], by="ana", useful=True)
+        await told.aedit_summary(1, "By hand.", by="ana")
+        await told.adelete_summary(1, by="ana")
 
 
 @use
 async def boards(place: Place) -> None:
     async with place.memory() as memory:
-        await memory.aappend(conversation(), thread_id="boards")
-        item = await memory.boards.aadd("fact", "The kiln is new.", thread_id="boards", by="ana")
-        await memory.boards.aedit(item, thread_id="boards", by="ana", text="The kiln is old.")
-        await memory.boards.apin(item, thread_id="boards", by="ana")
-        await memory.boards.adelete(item, thread_id="boards", by="ana")
+        told = memory.conversation("boards")
+        await told.aappend(conversation())
+        item = await told.aadd_board_item("fact", "The kiln is new.", by="ana")
+        await told.aedit_board_item(item, by="ana", text="The kiln is old.")
+        await told.apin_board_item(item, by="ana")
+        await told.adelete_board_item(item, by="ana")
 
 
 @use
@@ -382,7 +400,7 @@ async def as_user(place: Place) -> None:
     )  # the key is a server's, and names nobody
     async with place.memory() as memory:
         for function in (identity, blocks):
-            await memory.as_user(function).aappend([HumanMessage("Hello")], thread_id="as-user", **named)
+            await memory.as_user(function).conversation("as-user", **named).aappend([HumanMessage("Hello")])
 
 
 @use
@@ -393,7 +411,7 @@ async def client(place: Place) -> None:
     client = await in_thread(lambda: AsyncClient(place.address, place.key))
     client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway before it
     memory = SupabaseMemory.from_client(client, user_id=place.user_id)
-    await memory.acount(**THREAD)
+    await memory.conversation(**THREAD).acount()
     await memory.aclose()
 
 
@@ -407,7 +425,7 @@ async def transports(place: Place) -> None:
     else:
         made = SupabaseMemory(SupabaseTransport(place.address, place.key, rest_path=""), user_id=place.user_id)
     async with made as memory:
-        await memory.acount(**THREAD)
+        await memory.conversation(**THREAD).acount()
 
 
 @use
@@ -520,13 +538,13 @@ async def agent_chaining(place: Place) -> None:
 async def counters(place: Place) -> None:
     """Tokens are counted with `tiktoken` where its vocabulary is on disk; an application's own counter may block."""
     async with place.memory() as memory:
-        await memory.acontext("Hello", **THREAD)
+        await memory.conversation(**THREAD).acontext("Hello")
         assert (tokens.best_counter() is tokens.count_tokens) is not place.vocabulary
 
         def counted(messages: Any) -> int:
             return len(Path(__file__).read_text()) // 10_000 * len(messages)
 
-        await memory.acontext("Hello", **THREAD, budget=ContextBudget(tokens=500, token_counter=counted))
+        await memory.conversation(**THREAD).acontext("Hello", budget=ContextBudget(tokens=500, token_counter=counted))
 
 
 @use
@@ -662,7 +680,7 @@ def _worker(place: Place, memory: SupabaseMemory) -> Worker:
 async def worker(place: Place) -> None:
     """It runs beside an application, which says something meanwhile."""
     async with place.memory() as memory, _worker(place, memory) as made:
-        await memory.aappend(conversation(), thread_id="worker")
+        await memory.conversation("worker").aappend(conversation())
         for _ in range(100):
             await asyncio.sleep(0.05)
             if made.tally.pieces:
@@ -681,7 +699,7 @@ async def worker_in_a_thread(place: Place) -> None:
 @use
 async def worker_drained(place: Place) -> None:
     async with place.memory() as memory:
-        await memory.aappend(conversation(), thread_id="drained")
+        await memory.conversation("drained").aappend(conversation())
         await _worker(place, memory).drain(20)
 
 
@@ -694,11 +712,12 @@ async def verbs(place: Place) -> None:
 async def prepare(place: Place) -> None:
     """What the uses find there."""
     async with place.memory() as memory:
-        await memory.aappend(conversation(), **THREAD)
-        await memory.asummarize(**THREAD)
-        await memory.aindex(**THREAD)
-        await memory.boards.arevise(**THREAD)
-        await memory.aappend(conversation(), **THREAD)
+        prepared = memory.conversation(**THREAD)
+        await prepared.aappend(conversation())
+        await prepared.asummarize()
+        await prepared.aindex()
+        await prepared.arevise_board()
+        await prepared.aappend(conversation())
 
 
 def _vocabulary(is_there: bool) -> None:
@@ -752,7 +771,7 @@ async def blocking(_: Place) -> None:
     socket.getaddrinfo("127.0.0.1", 1)
     with suppress(psycopg.Error):
         psycopg.connect("postgresql://x@127.0.0.1:1/x")
-    exec(compile("import tests.stepping", f"{PACKAGE}/memory.py", "exec"))
+    exec(compile("import tests.stepping", f"{PACKAGE}/memory/core.py", "exec"))
     with suppress(blockbuster.BlockingError):
         Path(__file__).read_text()
     time.sleep(0.001)

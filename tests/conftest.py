@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -27,10 +27,11 @@ from tests.services.postgres import Cluster, packaged
 _users = count()
 
 _LONG = (
-    "test_blocking", "test_langgraph_server",
-    "test_worker_load", "test_notebooks", "test_cli", "test_worker_processes", "test_package", "test_supabase_cli",
-    "test_row_security", "test_redaction", "test_summaries", "test_extractive", "test_work", "test_rollout",
-    "test_retention", "test_vector_index", "test_worker", "test_bounded", "test_bounded_chunks", "test_vector_schema",
+    "project/test_blocking", "agents/test_langgraph_server", "worker/test_load", "project/test_notebooks",
+    "cli/test_cli", "worker/test_processes", "project/test_package", "sql/test_supabase_cli",
+    "sql/test_row_security", "language/test_redaction", "operations/test_summaries", "language/test_extractive",
+    "operations/test_work", "agents/test_rollout", "operations/test_retention", "sql/test_vector_index",
+    "worker/test_worker", "sql/test_bounded", "sql/test_bounded_chunks", "sql/test_vector_schema",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 
@@ -57,15 +58,27 @@ def pytest_collection(session: pytest.Session) -> None:
     if not worker or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
         return
     share = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
-    for path in sorted(Path(__file__).parent.glob("test_*.py"))[share]:
+    for path in sorted(Path(__file__).parent.glob("*/test_*.py"))[share]:
         with suppress(Exception):  # it is raised again, and reported, where the file is collected
-            import_module(f"tests.{path.stem}")
+            import_module(f"tests.{path.parent.name}.{path.stem}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first; all else as it was collected."""
+    """Each test is marked by what it needs, and the long files come first; all else as it was collected."""
+    for item in items:
+        item.add_marker(_needs(item))
     order = {name: place for place, name in enumerate(_LONG)}
-    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(order)))
+
+
+def _needs(item: pytest.Item) -> str:
+    """What a test needs beside Python: `data_api`, `postgres` or nothing, by its fixtures or its own mark."""
+    fixtures = {*getattr(item, "fixturenames", ())}
+    for part, by in (("data_api", {"data_api"}), ("postgres", {"cluster", "older_cluster", "planner"})):
+        if fixtures & by or item.get_closest_marker(part):
+            return part
+    return "pure"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -135,7 +148,7 @@ def user_id() -> str:
 
 @dataclass(frozen=True)
 class Door:
-    """One transport in one color. `await door(memory.append, …)` calls the verb or its async twin.
+    """One transport in one color. `await door(memory.recall, …)` calls the verb, or a partial of it, or its async twin.
 
     Attributes:
         kind: `data_api` or `direct`.
@@ -152,6 +165,8 @@ class Door:
     async def __call__(self, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         if self.color == "sync":
             return verb(*arguments, **named)
+        if isinstance(verb, partial):
+            return await self(verb.func, *verb.args, *arguments, **verb.keywords, **named)
         owner = verb.__self__  # type: ignore[attr-defined]
         return await getattr(owner, "a" + verb.__name__)(*arguments, **named)
 

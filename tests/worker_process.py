@@ -29,21 +29,21 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict
 
 from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.adapters.transports.embedded import start
+from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import BoardPolicy
-from langchain_supabase_memory.transports.embedded import start
-from langchain_supabase_memory.transports.postgres import PostgresTransport
-from langchain_supabase_memory.transports.supabase import SupabaseTransport
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.embedders import WordEmbedder
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
-    from langchain_supabase_memory.transports.base import Transport
+    from langchain_supabase_memory.adapters.transports.base import Transport
 
 FUNCTIONS: Final = (
-    "memory_claim",
+    "memory_worker_claim",
     "memory_pending_chunks",
     "memory_commit_chunks",
     "memory_pending",
@@ -51,7 +51,7 @@ FUNCTIONS: Final = (
     "memory_embed_summaries",
     "memory_pending_board",
     "memory_commit_board",
-    "memory_finish",
+    "memory_worker_finish",
 )
 """What a worker calls for each piece of work."""
 
@@ -251,7 +251,7 @@ class PluggedTransport:
         when = plug.when if plug is not None and here and self._count == plug.count else None
         if when == "before":
             _die()
-        if call.function == "memory_finish":
+        if call.function == "memory_worker_finish":
             self._finished.add(call.arguments["p_token"])
         if when == "during":
             under_way = asyncio.ensure_future(self._inner.aperform(call))
@@ -260,8 +260,8 @@ class PluggedTransport:
         answer = await self._inner.aperform(call)
         if when == "after":
             _die()
-        lost = int(call.function == "memory_finish" and answer["outcome"] == "lost")
-        if call.function == "memory_heartbeat":
+        lost = int(call.function == "memory_worker_finish" and answer["outcome"] == "lost")
+        if call.function == "memory_worker_heartbeat":
             # What is being given back at the same time is not lost.
             held = {lease["token"] for lease in call.arguments["p_leases"]}
             lost = len(held - set(answer) - self._finished)

@@ -57,8 +57,8 @@ class Package:
             for turn in conversation.turns
         ]
         times = [turn.at for turn in conversation.turns]
-        self.memory.append(messages, thread_id=conversation.id, created_at=times)
-        indexed = self.memory.index(thread_id=conversation.id)
+        self.memory.conversation(conversation.id).append(messages, created_at=times)
+        indexed = self.memory.conversation(conversation.id).index()
         if indexed.failed or indexed.through_sequence != len(messages) - 1:
             raise RuntimeError(f"not everything was indexed: {indexed}")
         self._stored.add(conversation.id)
@@ -70,7 +70,7 @@ class Package:
 
     def _recalled(self, question: str, thread_id: str) -> list[Unit]:
         begun = time.perf_counter()
-        found = self.memory.recall(question, thread_id=thread_id, limit=DEPTH)
+        found = self.memory.conversation(thread_id).recall(question, limit=DEPTH)
         self.seconds.append(time.perf_counter() - begun)
         return [tuple(chunk.message_ids) for chunk in found.chunks]
 
@@ -78,5 +78,5 @@ class Package:
         """What the next prompt receives for a question, without the question."""
         asked = HumanMessage(question)
         budget = ContextBudget(characters=characters)
-        pack = self.memory.context(asked, thread_id=thread_id, query=question, budget=budget)
+        pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget)
         return "\n".join(message.text for message in pack.prompt if message is not asked)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psycopg
 
-from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.postgres import Cluster
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from langchain_supabase_memory.adapters.schema import files, script
+from langchain_supabase_memory.adapters.telemetry.logs import configure
 from langchain_supabase_memory.cli.options import (
     conn_string,
     database_url_option,
@@ -22,15 +24,13 @@ from langchain_supabase_memory.cli.options import (
 from langchain_supabase_memory.cli.unreadable import unreadable
 from langchain_supabase_memory.cli.work import retry, status, worker
 from langchain_supabase_memory.errors import MissingDependencyError
-from langchain_supabase_memory.schema import files, script
-from langchain_supabase_memory.telemetry.logs import configure
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
-    from langchain_supabase_memory.summary_model import Summarizer
-    from langchain_supabase_memory.telemetry.logs import LogFormat
+    from langchain_supabase_memory.adapters.telemetry.logs import LogFormat
+    from langchain_supabase_memory.adapters.writer import Summarizer
 
 _vector_index = click.option(
     "--vector-index",
@@ -68,7 +68,7 @@ commands.add_command(unreadable)
 @plainly
 def migrate(database_url: str | None, embedded: Path | None, vector_index: int | None) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
-    from langchain_supabase_memory.schema.migrate import migrate as apply
+    from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     installed = apply(conn_string(database_url, embedded), vector_index=vector_index)
     click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")
@@ -174,7 +174,7 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) 
     """Watch an agent remember a long conversation; without OPENAI_API_KEY, with a stand-in that can only quote."""
     from rich.console import Console
 
-    from langchain_supabase_memory.demo.show import show
+    from langchain_supabase_memory.cli.demo.show import show
 
     chat, summarizer, embeddings = _models(model)
     questions = list(ask) or None
@@ -190,7 +190,7 @@ def _models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None]:
             raise MissingDependencyError("A model of OpenAI", "openai") from None
         chat = ChatOpenAI(model=name)
         return chat, chat, OpenAIEmbeddings(model="text-embedding-3-small")
-    from langchain_supabase_memory.demo.model import OfflineQuotingModel
-    from langchain_supabase_memory.extractive import ExtractiveSummarizer
+    from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+    from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 
     return OfflineQuotingModel(), ExtractiveSummarizer(), None

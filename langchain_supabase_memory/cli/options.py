@@ -10,12 +10,12 @@ import click
 from click.core import ParameterSource
 
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
-from langchain_supabase_memory.messages.invisible import spelled_lines
+from langchain_supabase_memory.language.messages.invisible import spelled_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 DATABASE_URL = "SUPABASE_DB_URL"
 """The environment variable that holds a connection string."""
@@ -84,7 +84,7 @@ def opened(
         UsageError: They name two.
         ConfigurationError: They name none, or half of one.
     """
-    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
 
     is_direct = database_url or typed("database_url", "embedded")
     over_http = typed("url", "key") or (not is_direct and (url or key))
@@ -109,7 +109,7 @@ def conn_string(database_url: str | None, embedded: Path | None) -> str:
     """
     _refuse_two()
     if embedded is not None:
-        from langchain_supabase_memory.transports.embedded import start
+        from langchain_supabase_memory.adapters.transports.embedded import start
 
         return start(embedded)
     if not database_url:

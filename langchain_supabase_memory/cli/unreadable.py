@@ -44,7 +44,7 @@ def unreadable(
     Each is left out of packs until its payload is written anew, or the message is forgotten.
     """
     with opened(database_url, embedded, url, key) as memory:
-        rows = memory.unreadable(user_id=user_id, limit=limit + 1)
+        rows = memory.work.unreadable(user_id=user_id, limit=limit + 1)
     rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
         # In ASCII, so that nothing in it is unseen.

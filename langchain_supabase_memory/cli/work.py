@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from langchain_supabase_memory.adapters.telemetry.logs import PACKAGE, configure
 from langchain_supabase_memory.cli.options import (
     database_url_option,
     embedded_option,
@@ -27,16 +28,15 @@ from langchain_supabase_memory.cli.options import (
     url_option,
 )
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, SupabaseMemoryError
-from langchain_supabase_memory.messages.invisible import spelled
-from langchain_supabase_memory.telemetry.logs import PACKAGE, configure
-from langchain_supabase_memory.work import WorkState
+from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.operations.work import WorkState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.work import ConversationStatus
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.work import ConversationStatus
     from langchain_supabase_memory.worker import Worker
 
 _ANY_WIDTH = 1_000_000
@@ -104,8 +104,8 @@ def worker(
     --calls-per-minute and --archive-after if the application gives a Worker. Of them what the environment says is
     ignored.
     """
-    from langchain_supabase_memory.telemetry.metrics import NO_METRICS, Metrics
-    from langchain_supabase_memory.telemetry.server import MetricsServer
+    from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, Metrics
+    from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
     if not drain:
@@ -167,8 +167,8 @@ def status(
 ) -> None:
     """See what is due, running, waiting and dead, and how far each conversation is covered."""
     with opened(database_url, embedded, url, key) as memory:
-        queue = memory.queue()
-        rows = memory.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit + 1)
+        queue = memory.work.queue()
+        rows = memory.work.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit + 1)
     rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
         found = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": is_cut}
@@ -203,7 +203,7 @@ def retry(
 ) -> None:
     """Try again what workers have given up."""
     with opened(database_url, embedded, url, key) as memory:
-        click.echo(f"{memory.revive(user_id=user_id, thread_id=thread_id)} conversations are due again.")
+        click.echo(f"{memory.work.retry(user_id=user_id, thread_id=thread_id)} conversations are due again.")
 
 
 async def _run(worker: Worker, *, drain: bool, seconds: float | None) -> None:
@@ -251,7 +251,7 @@ def _from_app(name: str) -> Worker | SupabaseMemory:
     Raises:
         ConfigurationError: There is no such thing, or it is something else.
     """
-    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.worker import Worker
 
     found = _imported(name)
@@ -321,7 +321,7 @@ def _arguments(function: Callable[..., Any]) -> list[str]:
 def _writer(model: str | None) -> Any:
     """The model that writes; without a key, one that selects quotes."""
     if model is None and not os.environ.get("OPENAI_API_KEY"):
-        from langchain_supabase_memory.extractive import ExtractiveSummarizer
+        from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 
         return ExtractiveSummarizer()
     try:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.boards.board import board_item
-from langchain_supabase_memory.messages import fence
-from langchain_supabase_memory.messages.content import indented
-from langchain_supabase_memory.summaries import shortened
+from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.operations.boards.board import board_item
+from langchain_supabase_memory.operations.summaries import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.boards.answer import Kind
-    from langchain_supabase_memory.boards.board import BoardItem
     from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_board"
@@ -32,7 +32,7 @@ _MOST: Final = 40
 """The most items of a kind that are read."""
 
 _LONGEST_NOTES: Final = 500
-_ORDER: Final[tuple[Kind, ...]] = ("action", "question", "fact", "entity", "topic")
+_ORDER: Final[tuple[ItemKind, ...]] = ("action", "question", "fact", "entity", "topic")
 
 
 def most_items(budget: ContextBudget) -> int:
@@ -120,7 +120,7 @@ class BoardPart:
             return 0
         return max(meter.weigh(made), meter.room_in_text(sum(len(line) + 1 for line in self.lines())))
 
-    def within(self, room: int, meter: Meter) -> BoardPart:
+    def fitting(self, room: int, meter: Meter) -> BoardPart:
         """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.
 
         Args:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory.messages import content
+from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.context.meters import Meter
-    from langchain_supabase_memory.messages.blocks import Entry
+    from langchain_supabase_memory.language.messages.blocks import Entry
 
 _TRIES: Final = 6
 _LEAST: Final = 8

@@ -7,21 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.load import UNREADABLE, context
 from langchain_supabase_memory.context.pack import joined
-from langchain_supabase_memory.conversations import named
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.models import Coverage, CoveredRange, LevelFault
+from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.values import Coverage, CoveredRange, LevelFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.models import ConversationKey
-    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+    from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey
 
 
 def coverage(
-    key: ConversationKey, *, budget: ContextBudget, policy: SummaryPolicy, waiting: Sequence[BaseMessage] = ()
+    key: ConversationKey,
+    *,
+    budget: ContextBudget,
+    policy: SummaryPolicy,
+    waiting: Sequence[BaseMessage] = (),
+    retention: Retention | None = None,
 ) -> Flow[Coverage]:
     """Where every message is: in the next pack as it was said, in a segment, omitted and why, forgotten, or superseded.
 
@@ -34,14 +39,17 @@ def coverage(
         budget: The budget of the pack that is meant.
         policy: As for `context`; nothing is summarized here.
         waiting: As for `context`.
+        retention: What is kept; what is beyond it counts as expired, whether it is removed yet or not.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    document = yield from call("memory_coverage", named(key))
+    document = yield from call(
+        "memory_coverage", {**conversation_ids(key), "p_retention": retention_argument(retention)}
+    )
     if document is None:
         return Coverage([])
-    pack = yield from context(key, budget=budget, policy=policy, waiting=waiting)
+    pack = yield from context(key, budget=budget, policy=policy, waiting=waiting, retention=retention)
     shown = {sequence for entry in pack.fitted.recent for sequence in entry.sequences}
     return _coverage(document, shown, set(pack.clipped), pack.omitted)
 

@@ -17,8 +17,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
-from langchain_supabase_memory.messages.blocks import Block, Entry, blocks
-from langchain_supabase_memory.summaries import shortened
+from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
+from langchain_supabase_memory.operations.summaries import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.meters import Meter
-    from langchain_supabase_memory.models import Segment
+    from langchain_supabase_memory.values import Segment
 
 BEYOND: Final = "beyond the budget"
 TOO_MANY: Final = "beyond max_messages"

@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import ToolMessage
 
-from langchain_supabase_memory import tokens
-from langchain_supabase_memory.branch import ALONE, Lineage
 from langchain_supabase_memory.context.board import BoardPart, most_items
 from langchain_supabase_memory.context.fit import LEFT_OUT, NO_ROOM, Fitted, History, fit
 from langchain_supabase_memory.context.meters import meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.recent import recent
-from langchain_supabase_memory.conversations import kept, named, read_rows, set_aside
 from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.flow import LITTLE, Flow, call, compute
-from langchain_supabase_memory.indexing import index
-from langchain_supabase_memory.messages import codec, content, fence
-from langchain_supabase_memory.messages.blocks import Entry
-from langchain_supabase_memory.recall import search
+from langchain_supabase_memory.language import tokens
+from langchain_supabase_memory.language.messages import codec, content, fence
+from langchain_supabase_memory.language.messages.blocks import Entry
+from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.branch import ALONE, Lineage
+from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
+from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall.indexing import index
+from langchain_supabase_memory.operations.summaries import segment, shortened, summarize
+from langchain_supabase_memory.operations.unreadable import set_aside
 from langchain_supabase_memory.settings import DEFAULT_POLICY
-from langchain_supabase_memory.summaries import segment, shortened, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.meters import Meter
     from langchain_supabase_memory.context.recalled import Recalling
-    from langchain_supabase_memory.models import Chunk, ConversationKey, IndexResult, Turn
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
+    from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Turn
 
 VIA: Final = "graph"
 """What `metadata` says of messages that came from a graph's state, whose branches supersede one another."""
@@ -79,7 +81,7 @@ def context(
         lineage: What the branch's lack of a message means.
         waiting: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
-        retention: What is kept; what is beyond it is removed first.
+        retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
         recalling: What is recalled; `None` for nothing.
         prepared: Whether what is due is summarized and indexed first, where the policies say so.
 
@@ -90,12 +92,17 @@ def context(
         MigrationConflictError: What is stored was embedded by another model than is at hand.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    within = policy.within(budget if recalling is None else budget.beside_recalled)
+    within = policy.for_budget(budget if recalling is None else budget.beside_recalled)
     ask = Asking(key, budget, within, current, branch, lineage, waiting, retention, recalling)
     pack = yield from ask.packed()
     if not prepared:
         return pack
     summarized = indexed = None
+    is_summary_due = model is not None and policy.mode == "inline" and pack.due
+    if pack.expired and (is_summary_due or pack.index_due):
+        # A read only hides what has expired; nothing is to be made from it.
+        yield from forget_expired(retention, key=key)
+        pack = yield from ask.packed()
     if model is not None and policy.mode == "inline" and pack.due:
         summarized = yield from summarize(
             key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments
@@ -193,18 +200,24 @@ class Asking:
         asked, failed = None, None
         if self.recalling is not None:
             question = self.recalling.question(self.budget)
-            asked, failed = yield from search.asked(question, model=self.recalling.model)
+            asked, failed = yield from search.document_of(question, model=self.recalling.model)
             asked["scope"] = self.recalling.scope
-        arguments = {**named(self.key), **self._bounds(), "p_retention": kept(self.retention), "p_recall": asked}
+        arguments = {
+            **conversation_ids(self.key),
+            **self._bounds(),
+            "p_retention": retention_argument(self.retention),
+            "p_recall": asked,
+        }
         try:
-            document = (yield from call("memory_context", arguments)) or {}
+            document = (yield from call("memory_context", arguments, "load context")) or {}
         except MigrationConflictError as error:
             if asked is None or self.recalling is None or self.recalling.strict:
                 raise
             failed = error.message
-            document = (yield from call("memory_context", {**arguments, "p_recall": {**asked, "vectors": []}})) or {}
+            arguments = {**arguments, "p_recall": {**asked, "vectors": []}}
+            document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
-        recall = None if found is None else search.found(found, failed)
+        recall = None if found is None else search.recall_of(found, failed)
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
         pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
@@ -218,6 +231,7 @@ class Asking:
             index_due=is_index_due,
             recall_error=failed,
             unattended=is_unattended,
+            expired=document.get("expired", False),
         )
 
     def _bounds(self) -> dict[str, Any]:
@@ -280,13 +294,13 @@ class Asking:
             # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
             fitted, _ = self._around(history, Recalled(), whole, room)
             if not _leaves_out(fitted):
-                return fitted, recalled.without(_shown(fitted), self.key).within(whole.limit - fitted.weight, whole)
-        recalled = recalled.within(room, whole)
+                return fitted, recalled.without(_shown(fitted), self.key).fitting(whole.limit - fitted.weight, whole)
+        recalled = recalled.fitting(room, whole)
         fitted, weight = self._around(history, recalled, whole)
         while recalled and _lacks_summary(fitted):
             # What is recalled stands beside a summary, and never in its place.
             room //= 2
-            recalled = recalled.within(room, whole)
+            recalled = recalled.fitting(room, whole)
             fitted, weight = self._around(history, recalled, whole)
         repeated = recalled.without(_shown(fitted), self.key)
         if len(repeated.chunks) < len(recalled.chunks):
@@ -309,19 +323,19 @@ class Asking:
         """
         if _is_verbatim(fitted):
             board = board.beyond(_shown(fitted))
-        part = board.within(int(whole.limit * (self.budget.board or 0)), whole)
+        part = board.fitting(int(whole.limit * (self.budget.board or 0)), whole)
         weight = part.weight(whole)
         used = fitted.weight + recalled.weight(whole)
         if not part or used + weight <= whole.limit:
             return fitted, recalled, part
-        fewer = recalled.within(max(0, int(whole.limit * self.budget.recalled) - weight), whole)
+        fewer = recalled.fitting(max(0, int(whole.limit * self.budget.recalled) - weight), whole)
         if fitted.weight + fewer.weight(whole) + weight <= whole.limit:
             return fitted, fewer, part
         shorter, beside = self._around(history, fewer, whole, weight)
         fewer = fewer.without(_shown(shorter), self.key)
         if shorter.weight + beside <= whole.limit and (_leaves_out(fitted) or not _leaves_out(shorter)):
             return shorter, fewer, part
-        return fitted, recalled, board.within(whole.limit - used, whole)
+        return fitted, recalled, board.fitting(whole.limit - used, whole)
 
     def _around(self, history: History, recalled: Recalled, whole: Meter, beside: int = 0) -> tuple[Fitted, int]:
         """The history beside what is recalled and something else, and what the two weigh."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.messages.utils import count_tokens_approximately
 
-from langchain_supabase_memory.messages import content
-from langchain_supabase_memory.tokens import best_counter
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.tokens import best_counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

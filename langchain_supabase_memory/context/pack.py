@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory import chaining
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.head import BORDER
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.report import ContextReport, Section
-from langchain_supabase_memory.messages import content
+from langchain_supabase_memory.language.messages import chaining, content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.fit import Fitted
-    from langchain_supabase_memory.models import Chunk, ConversationKey, Segment
     from langchain_supabase_memory.settings import ContextBudget
+    from langchain_supabase_memory.values import Chunk, ConversationKey, Segment
 
 
 OPTED_OUT = "not to be remembered"
@@ -47,6 +46,7 @@ class ContextPack:
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
         unattended: Whether something is left out, and no worker has taken the conversation up for an hour.
+        expired: Whether something is beyond the retention, and so not shown, and not removed yet.
         index_due: Whether something that is not shown can not be recalled yet.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
@@ -68,6 +68,7 @@ class ContextPack:
     taken: int = 0
     work: str | None = None
     unattended: bool = False
+    expired: bool = False
     index_due: bool = False
     opted_out: bool = False
     recall_error: str | None = None

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.recall import lines
-from langchain_supabase_memory.recall.question import Question
-from langchain_supabase_memory.recall.search import RECALL_SCOPES, RecallScope
+from langchain_supabase_memory.operations.recall import lines
+from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
+from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import tzinfo
 
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.meters import Meter
-    from langchain_supabase_memory.models import Chunk, ConversationKey
     from langchain_supabase_memory.settings import ContextBudget
+    from langchain_supabase_memory.values import Chunk, ConversationKey
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Recalling:
     Attributes:
         query: The question, mostly the user's message.
         scope: Where to look.
-        asked: The filters and weights of `recall.question.Question`.
+        filters: What narrows the question down; its characters are the budget's share by default.
         model: The embedder's name; `None` without one.
         chunking: How what is not indexed yet becomes chunks.
         strict: Whether it is an error if what is stored was embedded by another model; else words alone find.
@@ -38,7 +38,7 @@ class Recalling:
 
     query: str = field(repr=False)
     scope: RecallScope = "conversation"
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    filters: Filters = NO_FILTERS
     model: str | None = None
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     strict: bool = True
@@ -49,14 +49,15 @@ class Recalling:
 
     def question(self, budget: ContextBudget) -> Question:
         """The question, for the share that a budget has for what is recalled."""
+        if self.filters.characters is not None:
+            return Question(self.query, self.filters)
         characters = max(1, int(budget.about_characters * budget.recalled))
-        return Question(self.query, **{"characters": characters, **self.asked})
+        return Question(self.query, replace(self.filters, characters=characters))
 
     @property
     def time_zone(self) -> str | tzinfo | None:
         """The reader's time zone."""
-        zone: str | tzinfo | None = self.asked.get("time_zone")
-        return zone
+        return self.filters.time_zone
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Recalled:
         """It in a text form."""
         return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
 
-    def within(self, room: int, meter: Meter) -> Recalled:
+    def fitting(self, room: int, meter: Meter) -> Recalled:
         """The best of it that fit into a room."""
         kept = list(self.chunks)
         while kept:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import chaining
 from langchain_supabase_memory.context.head import opening
-from langchain_supabase_memory.messages.blocks import Entry, blocks
+from langchain_supabase_memory.language.messages import chaining
+from langchain_supabase_memory.language.messages.blocks import Entry, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from langchain_supabase_memory.flow import arun, run
-from langchain_supabase_memory.models import check_id
+from langchain_supabase_memory.values import check_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable

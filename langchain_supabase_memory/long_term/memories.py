@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.messages.sanitizer import clean, decode, encode
-from langchain_supabase_memory.models import check_id
+from langchain_supabase_memory.language.messages.sanitizer import clean, decode, encode
+from langchain_supabase_memory.values import check_id
 
 MOST: Final = 1000
 """The most memories that one recall returns."""

@@ -12,22 +12,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory.checks import wrong
-from langchain_supabase_memory.chunks.kinds import KINDS
-from langchain_supabase_memory.conversations import moment
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Call, Flow, call
+from langchain_supabase_memory.language.chunks.kinds import KINDS
+from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.long_term.memories import Memory, text_id
-from langchain_supabase_memory.memory import opened
-from langchain_supabase_memory.messages.sanitizer import clean
-from langchain_supabase_memory.recall.search import Scope
-from langchain_supabase_memory.telemetry import watch
+from langchain_supabase_memory.memory import watch
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.operations.arguments import moment
+from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 
-    from langchain_supabase_memory.chunks.kinds import Kind
-    from langchain_supabase_memory.long_term.memories import LongTerm
-    from langchain_supabase_memory.memory import SupabaseMemory
+    from langchain_supabase_memory.language.chunks.kinds import Kind
+    from langchain_supabase_memory.long_term.memories import LongTerm, Remembered
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 T = TypeVar("T")
 
@@ -97,12 +97,26 @@ class Withdrawn:
 
 @dataclass(frozen=True)
 class _Remember:
+    long_term: LongTerm
     memories: Sequence[Memory] = field(repr=False)
+
+    def run(self) -> Remembered:
+        return self.long_term.remember(self.memories)
+
+    async def arun(self) -> Remembered:
+        return await self.long_term.aremember(self.memories)
 
 
 @dataclass(frozen=True)
 class _Forget:
+    long_term: LongTerm
     ids: Sequence[str]
+
+    def run(self) -> None:
+        self.long_term.forget(self.ids)
+
+    async def arun(self) -> None:
+        await self.long_term.aforget(self.ids)
 
 
 def important(
@@ -199,7 +213,7 @@ def promote(
         Exception: Whatever the long-term memory raises; what was moved before stays, and nothing is lost.
     """
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return _run(memory, long_term, _promoting(scope, long_term, min_importance, types, since))
+    return _run(memory, _promoting(scope, long_term, min_importance, types, since))
 
 
 async def apromote(
@@ -215,7 +229,7 @@ async def apromote(
 ) -> Promoted:
     """The async twin of `promote`."""
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await _arun(memory, long_term, _promoting(scope, long_term, min_importance, types, since))
+    return await _arun(memory, _promoting(scope, long_term, min_importance, types, since))
 
 
 def forget_source(
@@ -258,7 +272,7 @@ def forget_source(
         Exception: Whatever the long-term memory raises; the next call goes on.
     """
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return _run(memory, long_term, _withdrawing(scope, long_term, message_ids, dry_run))
+    return _run(memory, _withdrawing(scope, long_term, message_ids, dry_run))
 
 
 async def aforget_source(
@@ -273,7 +287,7 @@ async def aforget_source(
 ) -> Withdrawn:
     """The async twin of `forget_source`."""
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await _arun(memory, long_term, _withdrawing(scope, long_term, message_ids, dry_run))
+    return await _arun(memory, _withdrawing(scope, long_term, message_ids, dry_run))
 
 
 def _promoting(
@@ -310,13 +324,13 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Generator[Any, An
             }
         )
     arguments = {"p_target": long_term.name, "p_user_id": page.user_id}
-    noted = {row["source_id"]: row for row in (yield from call("memory_promote", {**arguments, "p_facts": rows}))}
+    notes = {row["source_id"]: row for row in (yield from call("memory_promote", {**arguments, "p_facts": rows}))}
     new = [
         fact.memory
         for fact in page.facts
-        if not noted[fact.source_id]["known"] and noted[fact.source_id]["memory_id"] == fact.memory.id
+        if not notes[fact.source_id]["known"] and notes[fact.source_id]["memory_id"] == fact.memory.id
     ]
-    receipt = yield _Remember(new)
+    receipt = yield _Remember(long_term, new)
     sources = [_source(fact) for fact in page.facts]
     confirmed = yield from call("memory_promote", {**arguments, "p_facts": sources, "p_moved": True})
     there = {row["source_id"] for row in confirmed}
@@ -324,11 +338,11 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Generator[Any, An
     # Forgotten while it was on its way: it goes again, and so does the note of those who said the same.
     gone = sorted({str(each.memory.id) for each in page.facts if each.source_id not in there} & moving)
     if gone:
-        yield _Forget(gone)
+        yield _Forget(long_term, gone)
         yield from call("memory_withdrawn", {**arguments, "p_gone": gone, "p_limit": 0})
     done.moved.extend(id_ for id_ in receipt.stored if id_ not in gone)
     done.known.extend(
-        noted[fact.source_id]["memory_id"]
+        notes[fact.source_id]["memory_id"]
         for fact in page.facts
         if fact.source_id in there and fact.memory.id not in receipt.stored
     )
@@ -339,7 +353,7 @@ def _withdrawing(
 ) -> Generator[Any, Any, Withdrawn]:
     if isinstance(message_ids, str):
         raise InvalidInputError("message_ids must be a list of ids, not one text.", hint="Pass [id].")
-    named = None if message_ids is None else [clean(str(each)) for each in message_ids]
+    wanted = None if message_ids is None else [clean(str(each)) for each in message_ids]
     done = Withdrawn(dry_run=dry_run)
     page: list[str] = []
     while True:
@@ -350,7 +364,7 @@ def _withdrawing(
                 "p_user_id": scope.user_id,
                 "p_thread_id": scope.thread_id,
                 "p_agent_id": scope.agent_id,
-                "p_message_ids": named,
+                "p_message_ids": wanted,
                 "p_gone": [] if dry_run else page,
                 "p_after": page[-1] if page else None,
                 "p_dry_run": dry_run,
@@ -362,7 +376,7 @@ def _withdrawing(
         if not page:
             return done
         if not dry_run:
-            yield _Forget(page)
+            yield _Forget(long_term, page)
         done.memories.extend(page)
 
 
@@ -394,7 +408,7 @@ def _source(fact: Fact) -> dict[str, Any]:
 
 
 def _fact(row: Mapping[str, Any], user_id: str) -> Fact:
-    said = {name: row[name] for name in ("role", "speaker", "agent_id") if row[name] is not None}
+    metadata = {name: row[name] for name in ("role", "speaker", "agent_id") if row[name] is not None}
     memory = Memory(
         text=row["content"],
         kind=row["type"],
@@ -403,30 +417,20 @@ def _fact(row: Mapping[str, Any], user_id: str) -> Fact:
         thread_id=row["thread_id"],
         message_ids=tuple(row["message_ids"]),
         quote=None if row["quote"] == row["content"] else row["quote"],
-        metadata=said,
+        metadata=metadata,
     )
     place = (row["conversation_id"], row["place"], row["part"])
     source = (row["conversation_id"], row["source_id"], place, row["edited_at"], row["from_board"])
     return Fact(memory.of(user_id), *source)
 
 
-def _run(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[Any, Any, T]) -> T:
-    def perform(step: Call | _Remember | _Forget) -> Any:
-        if isinstance(step, _Remember):
-            return long_term.remember(step.memories)
-        if isinstance(step, _Forget):
-            return long_term.forget(step.ids)
-        return memory.transport.perform(step)
-
-    return watch.run(steps, perform, memory.metrics)
+def _run(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
+    door = memory.transport
+    return watch.run(steps, lambda step: door.perform(step) if isinstance(step, Call) else step.run(), memory.metrics)
 
 
-async def _arun(memory: SupabaseMemory, long_term: LongTerm, steps: Generator[Any, Any, T]) -> T:
-    async def perform(step: Call | _Remember | _Forget) -> Any:
-        if isinstance(step, _Remember):
-            return await long_term.aremember(step.memories)
-        if isinstance(step, _Forget):
-            return await long_term.aforget(step.ids)
-        return await memory.transport.aperform(step)
-
-    return await watch.arun(steps, perform, memory.metrics)
+async def _arun(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
+    door = memory.transport
+    return await watch.arun(
+        steps, lambda step: door.aperform(step) if isinstance(step, Call) else step.arun(), memory.metrics
+    )

@@ -20,7 +20,7 @@ from langchain_supabase_memory.long_term.memories import (
     checked_question,
     distinct,
 )
-from langchain_supabase_memory.models import check_id
+from langchain_supabase_memory.values import check_id
 
 T = TypeVar("T")
 _Batches = Generator[list[Op], Any, T]

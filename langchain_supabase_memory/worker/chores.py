@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory import summary_recall, work
-from langchain_supabase_memory.boards.revise import revise
-from langchain_supabase_memory.complete_summary import complete_summary
+from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
+from langchain_supabase_memory.adapters.writer import asking
 from langchain_supabase_memory.errors import AccessError, EmbeddingError, SchemaError, UnavailableError
-from langchain_supabase_memory.recall.search import Scope
-from langchain_supabase_memory.telemetry.logs import about, about_error
+from langchain_supabase_memory.operations import work
+from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.summaries.complete import complete_summary
+from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.summary_model import SummaryModel
+    from langchain_supabase_memory.adapters.writer import SummaryModel
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.worker.policy import WorkerPolicy
 
 _logger = logging.getLogger(__name__)
@@ -59,8 +61,8 @@ async def _chore(memory: SupabaseMemory, name: str, every: timedelta, do: Callab
 
 async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
     """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
-    summary = memory.within(None) if model is not None and "summarize" in policy.duties else None
-    board = memory.board_policy if model is not None and "board" in policy.duties else None
+    summary = memory.summary_policy(None) if model is not None and "summarize" in policy.duties else None
+    board = memory.settings.board_policy if model is not None and "board" in policy.duties else None
     index = "index" in policy.duties
     vectors = index and memory.embeddings is not None
     return await memory.arun(work.rederive(summary=summary, board=board, index=index, vectors=vectors))
@@ -89,9 +91,10 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
             if not status:
                 continue
             if model is not None:
-                board = await memory.arun(revise(key, memory.board_policy, model=model.name), model=model)
-                flow = complete_summary(key, memory.within(None), model=model.name, embedder=memory.embedder_name)
-                made = await memory.arun(flow, model=model)
+                board = await memory.arun(asking(revise(key, memory.settings.board_policy, model=model.name), model))
+                within, embedder = memory.summary_policy(), memory.embedder_name
+                flow = complete_summary(key, within, model=model.name, embedder=embedder)
+                made = await memory.arun(asking(flow, model))
                 if board.failed or made.failed or made.overtaken or board.overtaken:
                     continue
             archived += await memory.arun(work.archive(key, status[0].next_sequence))

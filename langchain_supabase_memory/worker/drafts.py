@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory.flow import Ask, Compute
-from langchain_supabase_memory.messages import sanitizer
-from langchain_supabase_memory.work import keep_draft
+from langchain_supabase_memory.language.messages import sanitizer
+from langchain_supabase_memory.operations.work import keep_draft
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.work import Lease
+    from langchain_supabase_memory.operations.work import Lease
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.embedding_model import EmbeddingModel
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.writer import SummaryModel
     from langchain_supabase_memory.flow import Ask, Embed
-    from langchain_supabase_memory.summary_model import SummaryModel
 
 _PATIENCE: Final = 3
 _LONGEST_SECONDS: Final = 60.0

@@ -9,23 +9,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory import indexing, summaries, summary_recall
-from langchain_supabase_memory.boards.revise import revise
+from langchain_supabase_memory.adapters.telemetry.alerts import is_poor
+from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
+from langchain_supabase_memory.adapters.writer import asking
 from langchain_supabase_memory.long_term.moving import aforget_source, apromote
-from langchain_supabase_memory.recall.search import Scope
-from langchain_supabase_memory.telemetry.alerts import is_poor
-from langchain_supabase_memory.telemetry.logs import about, about_error
+from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.recall import indexing
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.values import Scope
 from langchain_supabase_memory.worker.drafts import drafted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from langchain_supabase_memory.adapters.writer import SummaryModel
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.long_term.memories import LongTerm
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.models import BoardResult, ConversationKey, IndexResult, SummaryResult
-    from langchain_supabase_memory.summary_model import SummaryModel
-    from langchain_supabase_memory.work import Lease
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.work import Lease
+    from langchain_supabase_memory.values import BoardResult, ConversationKey, IndexResult, SummaryResult
     from langchain_supabase_memory.worker.policy import Duty
 
 _logger = logging.getLogger(__name__)
@@ -99,7 +102,7 @@ async def work(
 async def _indexed(memory: SupabaseMemory, lease: Lease, duties: tuple[Duty, ...], done: Done) -> None:
     if "index" not in duties:
         return
-    flow = partial(indexing.index, lease.key, memory.chunking, model=memory.embedder_name, patient=False)
+    flow = partial(indexing.index, lease.key, memory.settings.chunking, model=memory.embedder_name, patient=False)
     done.index = await _tried(memory, lease, done, "index", flow, None)
 
 
@@ -114,17 +117,17 @@ async def _written(
             done,
             "summarize",
             lambda: summaries.summarize(
-                key, memory.within(None), model=model.name, patient=False, only_due=not lease.requested
+                key, memory.summary_policy(None), model=model.name, patient=False, only_due=not lease.requested
             ),
             model,
         )
     if model is not None and "board" in duties:
-        policy, only_due = memory.board_policy, not lease.requested
+        policy, only_due = memory.settings.board_policy, not lease.requested
         done.board = await _tried(
             memory, lease, done, "board", lambda: revise(key, policy, model=model.name, only_due=only_due), model
         )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
-    if scores and is_poor(min(scores), memory.policy.min_quality):
+    if scores and is_poor(min(scores), memory.settings.policy.min_quality):
         done.poor = min(scores)
     # A summary of an earlier try may have been left without its vector.
     is_new = done.summary is not None and (bool(done.summary.segments) or lease.attempts > 1)
@@ -144,7 +147,7 @@ async def _tried(
     result: Any = None
     for _ in range(_TRIES):
         try:
-            result = await memory.arun(flow() if model is None else drafted(flow(), lease, model.name), model=model)
+            result = await memory.arun(asking(flow() if model is None else drafted(flow(), lease, model.name), model))
         except Exception as error:
             _failed(lease.key, done, duty, error)
             return result

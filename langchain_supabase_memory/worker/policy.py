@@ -32,7 +32,7 @@ class WorkerPolicy:
         settle_seconds: How long a conversation is left alone after it became due, in seconds, so that a burst of
             messages is one piece of work.
         poll_seconds: How often to look for work, in seconds give or take a quarter, where no notification comes.
-        most_attempts: After so many failures in a row a conversation is given up, until it is revived.
+        most_attempts: After so many failures in a row a conversation is given up, until it is retried.
         retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
         grace_seconds: How long a worker that is stopped, or whose time to drain is up, lets what has begun come to an
             end, in seconds.

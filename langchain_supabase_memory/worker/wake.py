@@ -8,15 +8,15 @@ import random
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.telemetry.logs import about_error
-from langchain_supabase_memory.transports.breaker import BreakingTransport
+from langchain_supabase_memory.adapters.telemetry.logs import about_error
+from langchain_supabase_memory.adapters.transports.breaker import BreakingTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Self
 
-    from langchain_supabase_memory.transports.base import Transport
+    from langchain_supabase_memory.adapters.transports.base import Transport
 
 _logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from langchain_supabase_memory import work
+from langchain_supabase_memory.adapters.telemetry.alerts import alert, of_quality
+from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
 from langchain_supabase_memory.checks import function, number, of_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
-from langchain_supabase_memory.memory import opened
-from langchain_supabase_memory.telemetry.alerts import alert, of_quality
-from langchain_supabase_memory.telemetry.logs import about, about_error
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.worker.chores import sweep
 from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
 from langchain_supabase_memory.worker.piece import Done
@@ -32,13 +32,13 @@ from langchain_supabase_memory.worker.wake import Wake
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from langchain_supabase_memory.embedding_model import EmbeddingModel
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.telemetry.alerts import Alert
+    from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
+    from langchain_supabase_memory.adapters.writer import SummaryModel
     from langchain_supabase_memory.long_term.memories import LongTerm
-    from langchain_supabase_memory.memory import SupabaseMemory
-    from langchain_supabase_memory.summary_model import SummaryModel
-    from langchain_supabase_memory.telemetry.alerts import Alert
-    from langchain_supabase_memory.telemetry.metrics import NoMetrics
-    from langchain_supabase_memory.work import Lease, Outcome
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.work import Lease, Outcome
 
 _logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 -- Boards: what is to be read into one next, the commit, what a person does with it, and what an edit takes back.
--- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+-- How its queries are held to their indexes: sql/README.md.
 
 -- By this two wordings are the same item: but for capitals, spaces, quotation marks and where a sentence ends. Said by code
 -- points, for what a class of letters holds depends on the database's locale.
@@ -433,7 +433,8 @@ create function public.memory_board(
   p_user_id   text    default null,
   p_agent_id  text    default 'default',
   p_history   boolean default false, -- also what was superseded, and all changes
-  p_limit     integer default 500
+  p_limit     integer default 500,
+  p_retention json    default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -441,14 +442,16 @@ declare
   v_user text := memory_private.owner(p_user_id);
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
+  v_id   uuid; -- null: the board has expired
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
   end if;
+  v_id := case when not (memory_private.outlived(v_user, v_c.id, p_retention)).board then v_c.id end;
   select b.* into v_b from memory.conversation_summary_boards b
-   where b.user_id = v_user and b.conversation_id = v_c.id;
+   where b.user_id = v_user and b.conversation_id = v_id;
   return json_build_object(
     'conversation_id', v_c.id,
     'revision', v_c.revision,
@@ -465,16 +468,16 @@ begin
     'through_sequence', coalesce(v_b.through_sequence, -1),
     'version', coalesce(v_b.version, 0),
     'updated_at', v_b.updated_at,
-    'items', memory_private.board_items(v_user, v_c.id, p_history, greatest(0, least(p_limit, 1000))),
+    'items', memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000))),
     'unlisted', greatest(0, (
       select count(*) from memory.conversation_board_items i
-      where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null
+      where i.user_id = v_user and i.conversation_id = v_id and i.deleted_at is null
         and (p_history or i.superseded_at is null)) - least(p_limit, 1000)),
     'changes', case when p_history then coalesce((
       select json_agg(r order by r.version desc, r.place desc)
       from (select h.version, h.place, h.item_id, h.action, h.before, h.changed_by, h.changed_at
             from memory.conversation_board_changes h
-            where h.user_id = v_user and h.conversation_id = v_c.id
+            where h.user_id = v_user and h.conversation_id = v_id
             order by h.version desc, h.place desc limit greatest(0, least(p_limit, 500))) r), '[]') end);
 end
 $function$;

@@ -29,20 +29,53 @@ as $function$
     (select c.total_characters from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id))
 $function$;
 
--- After rows were moved: the sums from a sequence on, the counts, and what was made from there on.
-create or replace function memory_private.resettle(
-  p_user_id text, p_conversation_id uuid, p_base bigint, p_sequences bigint[], p_count bigint, p_characters bigint,
-  p_tokens bigint
+-- Move messages out, or in again at their own numbers; the sequences in order. With them go the sums from there on, the
+-- counts, and what was made from there on. Called with the conversation's row locked.
+create or replace function memory_private.move(
+  p_user_id text, p_conversation_id uuid, p_sequences bigint[], p_is_back boolean
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
   v_first    constant bigint := p_sequences[1];
+  v_last     constant bigint := p_sequences[cardinality(p_sequences)];
+  v_base     constant bigint := memory_private.characters_before(p_user_id, p_conversation_id, v_first);
+  v_now      constant timestamptz := clock_timestamp();
+  v_moved    record;
   v_sequence bigint;
 begin
+  if p_is_back then
+    with moved as (
+      delete from memory.superseded_messages s
+       where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+         and s.sequence between v_first and v_last and s.sequence = any (p_sequences)
+      returning s.*),
+    kept as (
+      insert into memory.conversation_messages (
+        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, created_at,
+        updated_at, metadata, images, payload, unreadable)
+      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, 0,
+             d.created_at, d.updated_at, d.metadata, d.images, d.payload, d.unreadable
+      from moved d)
+    select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
+  else
+    with moved as (
+      delete from memory.conversation_messages m
+       where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+         and m.sequence between v_first and v_last and m.sequence = any (p_sequences)
+      returning m.*),
+    kept as (
+      insert into memory.superseded_messages (
+        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
+        images, payload, unreadable)
+      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
+             d.updated_at, d.metadata, d.images, d.payload, d.unreadable
+      from moved d)
+    select -count(*) as count, -sum(d.characters) as characters, -sum(d.tokens) as tokens into v_moved from moved d;
+  end if;
   with sums as materialized (
-    select t.sequence, p_base + sum(t.characters) over (order by t.sequence) as characters
+    select t.sequence, v_base + sum(t.characters) over (order by t.sequence) as characters
     from memory.conversation_messages t
     where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.sequence >= v_first)
   update memory.conversation_messages m
@@ -51,10 +84,11 @@ begin
    where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= v_first
      and m.sequence = s.sequence and m.cumulative_characters <> s.characters;
   update memory.conversations c
-     set message_count = c.message_count + p_count,
-         total_characters = c.total_characters + p_characters,
-         total_tokens = c.total_tokens + p_tokens,
-         updated_at = clock_timestamp()
+     set message_count = c.message_count + v_moved.count,
+         total_characters = c.total_characters + v_moved.characters,
+         total_tokens = c.total_tokens + v_moved.tokens,
+         has_superseded = c.has_superseded or not p_is_back,
+         updated_at = v_now
    where c.user_id = p_user_id and c.id = p_conversation_id;
   for v_sequence in
     select distinct s from memory.conversation_board_items i, unnest(i.sequences) s
@@ -63,70 +97,11 @@ begin
     perform memory_private.unboard_items(p_user_id, p_conversation_id, v_sequence, null);
   end loop;
   perform memory_private.uncover(p_user_id, p_conversation_id, v_first);
-end
-$function$;
-
--- Move messages out; the sequences in order. Called with the conversation's row locked.
-create or replace function memory_private.supersede(p_user_id text, p_conversation_id uuid, p_sequences bigint[])
-returns void
-language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
-as $function$
-declare
-  v_first constant bigint := p_sequences[1];
-  v_last  constant bigint := p_sequences[cardinality(p_sequences)];
-  v_base  constant bigint := memory_private.characters_before(p_user_id, p_conversation_id, v_first);
-  v_moved record;
-begin
-  with moved as (
-    delete from memory.conversation_messages m
-     where m.user_id = p_user_id and m.conversation_id = p_conversation_id
-       and m.sequence between v_first and v_last and m.sequence = any (p_sequences)
-    returning m.*),
-  kept as (
-    insert into memory.superseded_messages (
-      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-      images, payload, unreadable)
-    select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-           d.updated_at, d.metadata, d.images, d.payload, d.unreadable
-    from moved d)
-  select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
-  update memory.conversations c set has_superseded = true
-   where c.user_id = p_user_id and c.id = p_conversation_id and not c.has_superseded;
-  perform memory_private.resettle(
-    p_user_id, p_conversation_id, v_base, p_sequences, -v_moved.count, -v_moved.characters, -v_moved.tokens);
-  perform memory_private.unchunk(p_user_id, p_conversation_id, v_first, v_last);
-end
-$function$;
-
--- Move messages in again, at their own numbers; the sequences in order. Called with the conversation's row locked.
-create or replace function memory_private.restore(p_user_id text, p_conversation_id uuid, p_sequences bigint[])
-returns void
-language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
-as $function$
-declare
-  v_first constant bigint := p_sequences[1];
-  v_last  constant bigint := p_sequences[cardinality(p_sequences)];
-  v_base  constant bigint := memory_private.characters_before(p_user_id, p_conversation_id, v_first);
-  v_moved record;
-begin
-  with moved as (
-    delete from memory.superseded_messages s
-     where s.user_id = p_user_id and s.conversation_id = p_conversation_id
-       and s.sequence between v_first and v_last and s.sequence = any (p_sequences)
-    returning s.*),
-  kept as (
-    insert into memory.conversation_messages (
-      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, created_at,
-      updated_at, metadata, images, payload, unreadable)
-    select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, 0,
-           d.created_at, d.updated_at, d.metadata, d.images, d.payload, d.unreadable
-    from moved d)
-  select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
-  perform memory_private.resettle(
-    p_user_id, p_conversation_id, v_base, p_sequences, v_moved.count, v_moved.characters, v_moved.tokens);
-  perform memory_private.unindex(p_user_id, p_conversation_id, v_first);
+  if p_is_back then
+    perform memory_private.unindex(p_user_id, p_conversation_id, v_first);
+  else
+    perform memory_private.unchunk(p_user_id, p_conversation_id, v_first, v_last);
+  end if;
 end
 $function$;
 
@@ -171,7 +146,7 @@ begin
             join memory.superseded_messages s
               on s.user_id = p_user_id and s.conversation_id = v_c.id and s.message_id = i.id) t;
     if v_back is not null then
-      perform memory_private.restore(p_user_id, v_c.id, array(select unnest(v_back) order by 1));
+      perform memory_private.move(p_user_id, v_c.id, array(select unnest(v_back) order by 1), true);
     end if;
   end if;
   select min(t.place) as first, max(t.place) as last into v_known
@@ -215,7 +190,7 @@ begin
         and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id
       order by m.sequence);
     if v_gone <> '{}' then
-      perform memory_private.supersede(p_user_id, p_conversation_id, v_gone);
+      perform memory_private.move(p_user_id, p_conversation_id, v_gone, false);
     end if;
   end if;
   update memory.conversations c

@@ -1,5 +1,5 @@
 -- Chunks: what is to be indexed next, the commit, and what happens to them when a message changes or goes.
--- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
+-- How its queries are held to their indexes: sql/README.md.
 
 -- The text search configuration of a name; simple, where this server has none of it.
 create or replace function memory_private.config(p_language text) returns regconfig
@@ -69,48 +69,45 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_language text;
-  v_rows     tid[];
-  v_words    bigint;
-  v_gone     bigint;
+  v_place    bigint;
+  v_word     text;
+  v_words    bigint := 0; -- that were not found
+  v_gone     bigint := 0;
   v_speakers text[]; -- who said what goes
+  v_chunk    memory.working_memory_chunks;
 begin
   select coalesce(c.language, 'simple') into v_language from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id;
-  v_rows := array(
-    select k.ctid from unnest(p_places) as p (place)
-    cross join lateral (
-      select k.ctid from memory.working_memory_chunks k
-      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
-      order by k.place offset 0) k);
-  select sum(k.terms) into v_words from memory.working_memory_chunks k where k.ctid = any (v_rows);
-  delete from memory.chunk_lexemes l
-   where l.ctid = any (array(
-     select t.ctid
-     from memory.working_memory_chunks k
-     cross join lateral memory_private.lexemes(
-       v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
-     cross join lateral (
-       select t.ctid from memory.chunk_lexemes t
-       where t.user_id = p_user_id and t.conversation_id = p_conversation_id
-         and t.lexeme = w.lexeme and t.place = k.place and t.part = k.part offset 0) t
-     where k.ctid = any (v_rows)));
-  get diagnostics v_gone = row_count;
-  if v_gone < v_words then
+  -- Row by row, each looked up as in take_out.
+  foreach v_place in array array(select distinct p from unnest(p_places) p) loop
+    for v_chunk in
+      select k.* from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between v_place and v_place
+      order by k.place
+    loop
+      for v_word in
+        select w.lexeme from memory_private.lexemes(
+          v_language, memory_private.indexed(v_chunk.content, v_chunk.speaker, v_chunk.said_at)) w
+      loop
+        delete from memory.chunk_lexemes l
+         where l.user_id = p_user_id and l.conversation_id = p_conversation_id and l.lexeme = v_word
+           and l.place = v_place and l.part = v_chunk.part;
+        v_words := v_words - found::integer;
+      end loop;
+      delete from memory.working_memory_chunks k
+       where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place = v_place
+         and k.part = v_chunk.part and k.to_sequence = v_chunk.to_sequence;
+      v_words := v_words + v_chunk.terms;
+      v_gone := v_gone + (not v_chunk.stale)::integer;
+      v_speakers := v_speakers || v_chunk.speaker;
+    end loop;
+    delete from memory.chunk_embeddings e
+     where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.place = v_place;
+  end loop;
+  if v_words > 0 then
     delete from memory.chunk_lexemes l
      where l.user_id = p_user_id and l.conversation_id = p_conversation_id and l.place = any (p_places);
   end if;
-  delete from memory.chunk_embeddings e
-   where e.ctid = any (array(
-     select t.ctid
-     from memory.working_memory_chunks k
-     cross join lateral (
-       select t.ctid from memory.chunk_embeddings t
-       where t.user_id = p_user_id and t.conversation_id = p_conversation_id
-         and t.place = k.place and t.part = k.part offset 0) t
-     where k.ctid = any (v_rows)));
-  with gone as (
-    delete from memory.working_memory_chunks k where k.ctid = any (v_rows) returning k.stale, k.speaker)
-  select count(*) filter (where not gone.stale), array_agg(distinct gone.speaker) into v_gone, v_speakers from gone;
   update memory.conversations c
      set chunk_count = c.chunk_count - v_gone,
          -- Of whom nothing is left speaks here no more.
@@ -222,9 +219,9 @@ begin
           order by k.place, k.part limit 1) k) t);
     v_dropped := memory_private.drop_chunks(p_user_id, p_conversation_id, v_stale);
     insert into memory.working_memory_chunks (
-      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, said_at,
+      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
       content, characters, tokens, lexemes, terms, importance, stale, expires_at)
-    select k.user_id, k.conversation_id, k.place, 1, k.id, k.from_sequence, k.to_sequence, '{}', k.segment, 'dialogue',
+    select k.user_id, k.conversation_id, k.place, 1, k.id, k.from_sequence, k.to_sequence, '{}', k.stretch, 'dialogue',
            k.role, k.said_at, '', 0, 0, 0, 0, 0, true, k.expires_at
     from unnest(v_marks) k;
     update memory.conversations c
@@ -308,7 +305,7 @@ begin
         where t.characters_through - t.characters < p_characters and t.size - t.bytes < v_bytes) r;
   if v_c.has_stale then
     select json_agg(r order by r.place) into v_stale
-    from (select k.place, k.segment, k.from_sequence, k.to_sequence, (
+    from (select k.place, k.stretch, k.from_sequence, k.to_sequence, (
                    select json_agg(n order by n.sequence)
                    from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable,
                                 v_topics <> '{}' and memory_private.mentions(
@@ -321,7 +318,7 @@ begin
                                order by m.sequence limit v_most) m
                          where m.before < v_bytes) n) as messages
           from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before
-                from (select k.place, k.segment, k.from_sequence, k.to_sequence, coalesce((
+                from (select k.place, k.stretch, k.from_sequence, k.to_sequence, coalesce((
                                select sum(m.bytes) from memory.conversation_messages m
                                where m.user_id = v_user and m.conversation_id = v_c.id
                                  and m.sequence between k.from_sequence and k.to_sequence), 0) as bytes
@@ -340,9 +337,9 @@ begin
     'messages', coalesce(v_rows, '[]'),
     'more', v_c.next_sequence - 1 > coalesce(v_last, v_c.indexed_through),
     'waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false),
-    -- What was said just before: where places and segments go on, and what is a change of topic here.
+    -- What was said just before: where places and stretches go on, and what is a change of topic here.
     'before', case when v_unit.place is not null then json_build_object(
-      'place', v_unit.place, 'segment', v_unit.segment, 'type', v_unit.type,
+      'place', v_unit.place, 'stretch', v_unit.stretch, 'type', v_unit.type,
       'is_group', v_unit.from_sequence < v_unit.to_sequence,
       'ended_at', coalesce((
         select m.created_at from memory.conversation_messages m
@@ -354,10 +351,10 @@ begin
         where k.user_id = v_user and k.conversation_id = v_c.id order by k.place desc, k.part desc limit 1),
       'same', (
         select json_build_array(count(distinct k.place), sum(k.tokens))
-        from (select k.place, k.tokens, k.segment from memory.working_memory_chunks k
-              where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence >= v_unit.segment
+        from (select k.place, k.tokens, k.stretch from memory.working_memory_chunks k
+              where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence >= v_unit.stretch
               order by k.to_sequence) k
-        where k.segment = v_unit.segment),
+        where k.stretch = v_unit.stretch),
       'cohesion', (
         select json_agg(r.cohesion order by r.place)
         from (select k.place, k.cohesion from memory.working_memory_chunks k
@@ -501,15 +498,15 @@ begin
     select i.*
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
-      segment bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
+      stretch bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w),
   made as (
     insert into memory.working_memory_chunks (
-      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, segment, type, role, speaker,
+      user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
       said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, expires_at)
-    select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.segment, g.type,
+    select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
            g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
            coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, v_expires
     from given g
@@ -518,7 +515,7 @@ begin
      and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
     left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
                group by w.place, w.part) n on n.place = g.place and n.part = g.part
-    returning segment, speaker),
+    returning stretch, speaker),
   worded as (
     insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
     select v_user, v_c.id, w.lexeme, w.place, w.part, w.count from words w),
@@ -527,7 +524,7 @@ begin
     select v_user, v_c.id, g.place, g.part, p_model, json_array_length(g.embedding),
            g.embedding::text::{{vector_schema}}.halfvec
     from given g where g.embedding is not null)
-  select count(*) as chunks, array_agg(distinct made.segment) as segments, min(made.segment) as first,
+  select count(*) as chunks, array_agg(distinct made.stretch) as stretches, min(made.stretch) as first,
          array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
          (select min(g.place) from given g where g.embedding is null) as unembedded
     into v_made from made;
@@ -535,7 +532,7 @@ begin
   update memory.working_memory_chunks k
      set expires_at = v_expires
    where k.user_id = v_user and k.conversation_id = v_c.id and k.expires_at is distinct from v_expires
-     and k.to_sequence >= v_made.first and k.segment = any (v_made.segments);
+     and k.to_sequence >= v_made.first and k.stretch = any (v_made.stretches);
   update memory.conversations c
      set indexed_through = greatest(p_to, c.indexed_through),
          chunk_count = c.chunk_count + v_made.chunks,
@@ -627,23 +624,20 @@ create function public.memory_index_due(
   p_vectors    boolean default false -- or where chunks lack a vector, and no failure asks for patience
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- as in memory_due
 as $function$
-declare
-  v_rows jsonb;
 begin
-  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
-  execute format(
-    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
-    ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where (c.next_sequence - 1 - c.indexed_through > $1 or c.has_stale or ($6 and c.unembedded_from is not null'
-    '        and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp())))'
-    '   and c.opted_out_at is null%s%s'
-    ' order by c.user_id, c.id limit $2) r',
-    case when p_user_id is not null then ' and c.user_id = $3' end,
-    case when p_after is not null then ' and (c.user_id, c.id) > ($4, $5)' end)
-  into v_rows
-  using p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after, p_vectors;
-  return coalesce(v_rows, '[]');
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
+    from (
+      select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c
+      where (c.next_sequence - 1 - c.indexed_through > p_messages or c.has_stale
+             or p_vectors and c.unembedded_from is not null
+                and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp()))
+        and c.opted_out_at is null and (p_user_id is null or c.user_id = p_user_id)
+        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+      order by c.user_id, c.id
+      limit greatest(0, least(p_limit, 1000))) r), '[]');
 end
 $function$;
 comment on function public.memory_index_due is
@@ -676,7 +670,7 @@ begin
                                 filter (where t.number <= v_limit and t.before < v_bytes), '[]'),
              'more', coalesce(bool_or(t.number > v_limit or t.before >= v_bytes), false))
     from (
-      select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.segment,
+      select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.stretch,
              k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
              p_thread_id as thread_id, p_agent_id as agent_id, row_number() over w as number,
              sum(octet_length(k.content)) over w - octet_length(k.content) as before
@@ -771,3 +765,52 @@ end
 $function$;
 comment on function public.memory_reembed is
   'langchain-supabase-memory: store vectors of another embedding model beside those that are there.';
+
+create function public.memory_rate_chunk(
+  p_chunk_id   uuid,
+  p_importance float8,
+  p_by         text,
+  p_thread_id  text default null, -- null: in whichever conversation of the user it is
+  p_user_id    text default null,
+  p_agent_id   text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    text := memory_private.owner(p_user_id);
+  v_id      uuid;
+  v_chunk   record;
+  v_version integer;
+begin
+  select k.conversation_id into v_id from memory.working_memory_chunks k
+    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
+   where k.user_id = v_user and k.id = p_chunk_id
+     and (p_thread_id is null or c.thread_id = p_thread_id and c.agent_id = p_agent_id);
+  -- Under the lock that indexing commits under, and looked at once more.
+  perform 1 from memory.conversations c where c.user_id = v_user and c.id = v_id for no key update;
+  select coalesce(r.importance, k.importance) as importance, k.from_sequence, k.to_sequence, k.part into v_chunk
+    from memory.working_memory_chunks k
+    left join memory.chunk_ratings r
+      on r.user_id = k.user_id and r.conversation_id = k.conversation_id and r.from_sequence = k.from_sequence
+     and r.to_sequence = k.to_sequence and r.part = k.part
+   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id
+   limit 1;
+  if not found then
+    raise exception 'there is no such chunk' using errcode = 'PT404', hint = 'recall it, or list the chunks, again';
+  end if;
+  insert into memory.chunk_ratings as r (
+    user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)
+  values (v_user, v_id, v_chunk.from_sequence, v_chunk.to_sequence, v_chunk.part, p_importance, p_by)
+  on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do update
+    set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = clock_timestamp(),
+        version = r.version + 1
+  returning r.version into v_version;
+  update memory.working_memory_chunks k set importance = p_importance
+   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id and not k.stale;
+  insert into memory.control_changes (user_id, conversation_id, action, subject, before, changed_by)
+  values (v_user, v_id, 'rate', p_chunk_id::text, v_chunk.importance::text, p_by);
+  return jsonb_build_object('importance', p_importance::real, 'version', v_version);
+end
+$function$;
+comment on function public.memory_rate_chunk is
+  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same place is indexed anew.';

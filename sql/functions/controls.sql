@@ -1,4 +1,4 @@
--- People in control: what is not to be remembered, what matters, and summaries that a person edits.
+-- People in control: what is not to be remembered, and who changed what.
 
 -- A text as it is compared with a topic: one case, no accents, no punctuation, one form of each letter. Where lower() of
 -- this database knows ASCII alone, a collation that knows more takes its place.
@@ -259,13 +259,13 @@ begin
              select u from unnest(s.topics) u where not memory_private.mentions(u, v_topics, s.language)) end,
            key_facts = (select jsonb_agg(f) from jsonb_array_elements(s.key_facts) f
                         where not memory_private.mentions(f::text, v_topics, s.language))
-      from (select r.ctid as place,
+      from (select r.level, r.number,
                    coalesce(nullif(memory_private.unmentioned(r.content, v_topics, v_c.language), ''), '…') as content
             from memory.conversation_summaries r
             where r.user_id = p_user_id and r.conversation_id = p_conversation_id
               and memory_private.mentions(
                 concat_ws(' ', r.content, array_to_string(r.topics, ' '), r.key_facts::text), v_topics, v_c.language)) t
-     where s.ctid = t.place
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = t.level and s.number = t.number
     returning s.level, s.number)
   delete from memory.summary_embeddings e
    using changed g
@@ -448,145 +448,6 @@ end
 $function$;
 comment on function public.memory_opt_outs is
   'langchain-supabase-memory: what is not to be remembered, and who said so.';
-
-create function public.memory_rate_chunk(
-  p_chunk_id   uuid,
-  p_importance float8,
-  p_by         text,
-  p_thread_id  text default null, -- null: in whichever conversation of the user it is
-  p_user_id    text default null,
-  p_agent_id   text default 'default'
-) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
-as $function$
-declare
-  v_user    text := memory_private.owner(p_user_id);
-  v_id      uuid;
-  v_chunk   record;
-  v_version integer;
-begin
-  select k.conversation_id into v_id from memory.working_memory_chunks k
-    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
-   where k.user_id = v_user and k.id = p_chunk_id
-     and (p_thread_id is null or c.thread_id = p_thread_id and c.agent_id = p_agent_id);
-  -- Under the lock that indexing commits under, and looked at once more.
-  perform 1 from memory.conversations c where c.user_id = v_user and c.id = v_id for no key update;
-  select coalesce(r.importance, k.importance) as importance, k.from_sequence, k.to_sequence, k.part into v_chunk
-    from memory.working_memory_chunks k
-    left join memory.chunk_ratings r
-      on r.user_id = k.user_id and r.conversation_id = k.conversation_id and r.from_sequence = k.from_sequence
-     and r.to_sequence = k.to_sequence and r.part = k.part
-   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id
-   limit 1;
-  if not found then
-    raise exception 'there is no such chunk' using errcode = 'PT404', hint = 'recall it, or list the chunks, again';
-  end if;
-  insert into memory.chunk_ratings as r (
-    user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)
-  values (v_user, v_id, v_chunk.from_sequence, v_chunk.to_sequence, v_chunk.part, p_importance, p_by)
-  on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do update
-    set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = clock_timestamp(),
-        version = r.version + 1
-  returning r.version into v_version;
-  update memory.working_memory_chunks k set importance = p_importance
-   where k.user_id = v_user and k.conversation_id = v_id and k.id = p_chunk_id and not k.stale;
-  insert into memory.control_changes (user_id, conversation_id, action, subject, before, changed_by)
-  values (v_user, v_id, 'rate', p_chunk_id::text, v_chunk.importance::text, p_by);
-  return jsonb_build_object('importance', p_importance::real, 'version', v_version);
-end
-$function$;
-comment on function public.memory_rate_chunk is
-  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same place is indexed anew.';
-
-create function public.memory_edit_summary(
-  p_thread_id      text,
-  p_action         text, -- edit, delete or regenerate
-  p_by             text,
-  p_number         integer default null,
-  p_text           text    default null,
-  p_tokens         integer default null,
-  p_include_edited boolean default false, -- regenerate what a person wrote as well
-  p_user_id        text    default null,
-  p_agent_id       text    default 'default'
-) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
-as $function$
-declare
-  v_user   text := memory_private.owner(p_user_id);
-  v_c      memory.conversations;
-  v_s      memory.conversation_summaries;
-  v_keep   integer; -- the last segment that stays
-  v_gone   bigint;
-  v_from   bigint;
-begin
-  if octet_length(p_text) > 65536 then
-    raise exception 'a summary has more than 65536 bytes' using errcode = 'PT413', hint = 'write it shorter';
-  end if;
-  perform memory_private.hold_opt_outs(v_user);
-  select c.* into v_c from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-     for no key update;
-  if not found then
-    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
-  end if;
-  if p_action in ('edit', 'delete') then
-    select s.* into v_s from memory.conversation_summaries s
-     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
-    if not found then
-      raise exception 'there is no such summary' using errcode = 'PT404', hint = 'read the summaries again';
-    end if;
-  end if;
-  case p_action
-  when 'edit' then
-    if memory_private.mentions(p_text, memory_private.topics(v_user, v_c.id), v_c.language) then
-      raise exception 'it mentions a topic that is not to be remembered'
-        using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
-    end if;
-    v_keep := p_number;
-    v_from := v_s.from_sequence;
-    -- Its vector was of other words; one that is on its way is refused by the id.
-    delete from memory.summary_embeddings e
-     where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.number = p_number;
-    update memory.conversation_summaries s
-       set content = p_text, characters = length(p_text), tokens = p_tokens, clipped = false, quality = null,
-           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, p_text), edited_by = p_by,
-           edited_at = clock_timestamp()
-     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
-  when 'delete' then
-    v_keep := p_number - 1;
-    v_from := v_s.from_sequence;
-    -- What was deleted is not kept elsewhere.
-    update memory.control_changes h set before = null
-     where h.user_id = v_user and h.conversation_id = v_c.id and h.to_sequence >= v_s.to_sequence;
-  when 'regenerate' then
-    -- What was made from messages that have expired cannot be written anew, and stays.
-    select coalesce(max(s.number), 0) into v_keep from memory.conversation_summaries s
-     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
-       and (s.edited_at is not null and not p_include_edited or s.from_sequence <= v_c.expired_through);
-    select s.to_sequence + 1 into v_from from memory.conversation_summaries s
-     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_keep;
-    v_from := greatest(coalesce(v_from, 0), v_c.expired_through + 1);
-  else
-    raise exception 'unknown action' using errcode = 'PT400';
-  end case;
-  delete from memory.conversation_summaries s
-   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number > v_keep;
-  get diagnostics v_gone = row_count;
-  delete from memory.conversation_summaries s
-   where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0 and s.to_sequence >= v_from
-     and (p_action <> 'regenerate' or s.from_sequence > v_c.expired_through);
-  update memory.conversations c
-     set revision = c.revision + 1, summary_failures = 0, summary_retry_at = null, summary_error = null
-   where c.user_id = v_user and c.id = v_c.id;
-  perform memory_private.reposition(v_user, v_c.id);
-  insert into memory.control_changes (user_id, conversation_id, action, subject, before, to_sequence, changed_by)
-  values (v_user, v_c.id, p_action || '_summary', p_number::text,
-          case p_action when 'edit' then v_s.content end, v_s.to_sequence, p_by);
-  return jsonb_build_object('taken_back', v_gone);
-end
-$function$;
-comment on function public.memory_edit_summary is
-  'langchain-supabase-memory: what a person does with segments; what was built on them is taken back.';
 
 create function public.memory_control_changes(
   p_user_id   text    default null,

@@ -1,6 +1,52 @@
 -- The verbs over conversations. Each is one round trip, runs with the caller's rights, and returns one document.
 -- The owner is p_user_id, or the subject of the caller's token where none is given.
 
+-- Delete a range of messages, and return what of them is needed. Here and in shift, each row is looked up by its primary
+-- key and the columns of the other indexes: a planner without statistics takes any that begins with the conversation,
+-- and would read it all.
+create or replace function memory_private.take_out(p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint)
+returns table (sequence bigint, message_id text, characters integer, tokens integer)
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off
+as $function$
+begin
+  return query
+  delete from memory.conversation_messages m
+   using (
+     select k.user_id, k.conversation_id, k.sequence, k.message_id, k.created_at from memory.conversation_messages k
+     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence between p_from and p_to
+     order by k.sequence
+     offset 0) r
+   where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
+     and m.message_id = r.message_id and m.created_at = r.created_at
+  returning m.sequence, m.message_id, m.characters, m.tokens;
+end
+$function$;
+
+-- Make the sums of characters right from a message on, after it or one before it has changed.
+create or replace function memory_private.shift(
+  p_user_id text, p_conversation_id uuid, p_from bigint, p_characters integer
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off
+as $function$
+begin
+  if p_characters = 0 then
+    return;
+  end if;
+  update memory.conversation_messages m set cumulative_characters = m.cumulative_characters + p_characters
+    from (
+      select k.user_id, k.conversation_id, k.sequence, k.message_id, k.created_at from memory.conversation_messages k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= p_from
+      order by k.sequence
+      offset 0) r
+   where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
+     and m.message_id = r.message_id and m.created_at = r.created_at;
+end
+$function$;
+
 create function public.memory_append(
   p_thread_id text,
   p_messages  json,
@@ -11,8 +57,7 @@ create function public.memory_append(
   p_branch    json    default null  -- what a graph's state holds, see memory_private.follow
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
--- What is touched must not depend on what the planner knows. Every range is read in the order of the one index that it
--- is to use, and no sort may stand in for that; so a plan made once is as good as one made for each call.
+-- How its queries are held to their indexes: sql/README.md.
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
@@ -27,6 +72,7 @@ declare
   v_edited     bigint;
   v_fresh      integer;
   v_touched    timestamptz;
+  v_now        timestamptz := clock_timestamp();
   v_new        text[];
   v_row        record;
   v_stored     record;
@@ -62,7 +108,7 @@ begin
            total_characters = c.total_characters + a.characters,
            total_tokens = c.total_tokens + a.tokens,
            archived_at = null,
-           updated_at = clock_timestamp()
+           updated_at = v_now
       from (select sum(i.characters) as characters, sum(i.tokens) as tokens
             from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -112,15 +158,7 @@ begin
     on conflict (user_id, conversation_id, message_id) do nothing;
     get diagnostics v_fresh = row_count;
     exit when v_fresh = v_count - cardinality(v_gone) or v_new is not null;
-    v_new := array(
-      select m.message_id from memory.conversation_messages m
-      where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_first
-      order by m.sequence);
-    delete from memory.conversation_messages m
-     where m.ctid = any (array(
-       select t.ctid from memory.conversation_messages t
-       where t.user_id = v_user and t.conversation_id = v_id and t.sequence >= v_first
-       order by t.sequence));
+    v_new := array(select t.message_id from memory_private.take_out(v_user, v_id, v_first, v_first + v_count) t);
   end loop;
 
   if v_fresh = v_count then
@@ -138,13 +176,14 @@ begin
   end if;
 
   -- Update what was there with other content.
+  v_now := clock_timestamp(); -- since then the lock may have been waited for
   v_counted := v_tokens;
   for v_row in
     select * from json_to_recordset(p_messages) as (
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
   loop
     select t.* into v_stored
-      from (select m.ctid, m.message_id, m.sequence, m.characters, m.tokens, m.text, m.payload, m.unreadable
+      from (select m.message_id, m.sequence, m.created_at, m.characters, m.tokens, m.text, m.payload, m.unreadable
             from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= v_row.id
             order by m.message_id limit 1) t
@@ -157,17 +196,11 @@ begin
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
-           payload = v_row.payload, unreadable = null, updated_at = clock_timestamp()
-     where m.ctid = v_stored.ctid;
-    if v_row.characters <> v_stored.characters then
-      update memory.conversation_messages m
-         set cumulative_characters = m.cumulative_characters + v_row.characters - v_stored.characters
-       where m.ctid = any (array(
-         select t.ctid from memory.conversation_messages t
-         where t.user_id = v_user and t.conversation_id = v_id and t.sequence >= v_stored.sequence
-         order by t.sequence));
-      v_characters := v_characters + v_row.characters - v_stored.characters;
-    end if;
+           payload = v_row.payload, unreadable = null, updated_at = v_now
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_stored.sequence
+       and m.message_id = v_stored.message_id and m.created_at = v_stored.created_at;
+    perform memory_private.shift(v_user, v_id, v_stored.sequence, v_row.characters - v_stored.characters);
+    v_characters := v_characters + v_row.characters - v_stored.characters;
     v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
     v_edited := least(v_edited, v_stored.sequence);
     perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence, v_stored.text = v_row.text);
@@ -218,24 +251,23 @@ create function public.memory_read(
   p_columns   json        default '["payload"]',
   p_retention json        default null
 ) returns json -- {"messages", "more"}: json, not jsonb, so that the payload keeps its key order on the way out as well
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 set enable_sort = off set jit = off
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
-  v_id      uuid;
+  v_c       memory.conversations;
+  v_gone    record; -- what has expired
   v_limit   integer := greatest(0, least(coalesce(p_last, p_limit), 1000));
   v_columns text[];
   v_found   json;
 begin
-  select c.id into v_id from memory.conversations c
+  select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return '{"messages": [], "more": false}';
   end if;
-  if p_retention is not null then
-    perform memory_private.retain(v_user, v_id, p_retention);
-  end if;
+  v_gone := memory_private.expired(v_c, p_retention);
   v_columns := array(
     select quote_ident(c) from json_array_elements_text(p_columns) c
     where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
@@ -246,23 +278,29 @@ begin
   if p_since is not null or p_until is not null then
     perform set_config('enable_sort', 'on', true);
   end if;
-  execute format(
-    'select json_build_object('
-    '  ''messages'', coalesce(json_agg((select r from (select t.sequence%1$s) r) order by t.sequence)'
-    '                         filter (where t.place <= $5 and t.before < $8), ''[]''),'
-    '  ''more'', coalesce(bool_or(t.place > $5 or t.before >= $8), false))'
-    ' from (select m.sequence%2$s, row_number() over w as place, sum(%3$s) over w - %3$s as before'
-    '       from memory.conversation_messages m'
-    '       where m.user_id = $1 and m.conversation_id = $2 and m.sequence between $3 and $4%4$s'
-    '       window w as (order by m.sequence %5$s) order by m.sequence %5$s limit $5 + 1) t',
-    (select string_agg(', t.' || c, '') from unnest(v_columns) c),
-    (select string_agg(', m.' || c, '') from unnest(v_columns) c),
-    case when v_columns && array['payload', 'text', 'metadata', 'images'] then 'm.bytes' else '0' end,
-    case when p_since is not null or p_until is not null then ' and m.created_at >= $6 and m.created_at < $7' end,
-    case when p_last is null then 'asc' else 'desc' end)
+  execute format($sql$
+    select json_build_object(
+             'messages', coalesce(json_agg((select r from (select t.sequence %1$s) r) order by t.sequence)
+                                  filter (where t.place <= %9$s and t.before < %10$s), '[]'),
+             'more', coalesce(bool_or(t.place > %9$s or t.before >= %10$s), false))
+    from (select m.sequence %2$s, row_number() over w as place, sum(%3$s) over w - %3$s as before
+          from memory.conversation_messages m
+          where m.user_id = $1 and m.conversation_id = $2 and m.sequence between %7$s and %8$s %4$s %5$s
+          window w as (order by m.sequence %6$s) order by m.sequence %6$s limit %9$s + 1) t
+    $sql$,
+    /* 1 columns  */ (select string_agg(', t.' || c, '') from unnest(v_columns) c),
+    /* 2 the same */ (select string_agg(', m.' || c, '') from unnest(v_columns) c),
+    /* 3 bytes    */ case when v_columns && array['payload', 'text', 'metadata', 'images'] then 'm.bytes' else '0' end,
+    /* 4 window   */ case when p_since is not null or p_until is not null
+                          then 'and m.created_at >= $3 and m.created_at < $4' end,
+    /* 5 expired  */ case when v_gone.holes <> '{}' then 'and not m.sequence <@ $5' end,
+    /* 6 order    */ case when p_last is null then 'asc' else 'desc' end,
+    /* 7 from     */ greatest(p_from, v_gone.first),
+    /* 8 to       */ coalesce(p_to, 9223372036854775807),
+    /* 9 limit    */ v_limit,
+    /* 10 size    */ (memory_private.allowed()).answer_bytes)
   into v_found
-  using v_user, v_id, coalesce(p_from, 0), coalesce(p_to, 9223372036854775807), v_limit,
-        coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), (memory_private.allowed()).answer_bytes;
+  using v_user, v_c.id, coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), v_gone.holes;
   return v_found;
 end
 $function$;
@@ -274,7 +312,8 @@ create function public.memory_conversations(
   p_agent_id  text        default null,
   p_limit     integer     default 100,
   p_before    timestamptz default null,
-  p_before_id uuid        default null
+  p_before_id uuid        default null,
+  p_retention json        default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -284,13 +323,16 @@ begin
   return coalesce((
     select jsonb_agg(to_jsonb(r) order by r.updated_at desc, r.id desc)
     from (
-      select c.id, c.user_id, c.agent_id, c.thread_id, c.message_count, c.created_at, c.updated_at
-      from memory.conversations c
-      where c.user_id = v_user
-        and (p_agent_id is null or c.agent_id = p_agent_id)
-        and (p_before is null or (c.updated_at, c.id) < (p_before, p_before_id))
-      order by c.updated_at desc, c.id desc
-      limit greatest(0, least(p_limit, 1000))) r), '[]');
+      select c.id, c.user_id, c.agent_id, c.thread_id, case when p_retention is null then c.message_count else (
+               (memory_private.expired(c, p_retention)).conversation).message_count end as message_count,
+             c.created_at, c.updated_at
+      from (
+        select c.* from memory.conversations c
+        where c.user_id = v_user
+          and (p_agent_id is null or c.agent_id = p_agent_id)
+          and (p_before is null or (c.updated_at, c.id) < (p_before, p_before_id))
+        order by c.updated_at desc, c.id desc
+        limit greatest(0, least(p_limit, 1000))) c) r), '[]');
 end
 $function$;
 comment on function public.memory_conversations is
@@ -299,7 +341,8 @@ comment on function public.memory_conversations is
 create function public.memory_count(
   p_thread_id text,
   p_user_id   text default null,
-  p_agent_id  text default 'default'
+  p_agent_id  text default 'default',
+  p_retention json default null
 ) returns bigint
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -307,7 +350,7 @@ declare
   v_user text := memory_private.owner(p_user_id);
 begin
   return coalesce((
-    select c.message_count from memory.conversations c
+    select ((memory_private.expired(c, p_retention)).conversation).message_count from memory.conversations c
     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id), 0);
 end
 $function$;
@@ -441,14 +484,11 @@ begin
   if v_row.sequence is null and not p_dry_run then
     perform memory_private.uncover(v_user, v_id, v_from, p_message_id);
   elsif not p_dry_run then
-    delete from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_row.sequence;
+    perform memory_private.take_out(v_user, v_id, v_row.sequence, v_row.sequence);
     delete from memory.superseded_messages s
      where v_aside and s.user_id = v_user and s.conversation_id = v_id and s.sequence = v_row.sequence;
     -- Its number is not given to another message: what refers to a range keeps its meaning.
-    update memory.conversation_messages m
-       set cumulative_characters = m.cumulative_characters - v_row.characters
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_row.sequence and v_row.characters > 0;
+    perform memory_private.shift(v_user, v_id, v_row.sequence, -v_row.characters);
     update memory.conversations c
        set message_count = c.message_count - (not v_aside)::integer,
            has_gone = true,
@@ -507,23 +547,20 @@ create function public.memory_unreadable(
   p_after     json    default null  -- the row at which the last page ended
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- so that one user's messages, and each page, are a range of the index
 as $function$
-declare
-  v_rows jsonb;
 begin
-  -- Built here, so that one user's messages, and each page, are a range of the index.
-  execute format(
-    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.conversation_id, r.sequence) from ('
-    ' select m.user_id, m.conversation_id, c.agent_id, c.thread_id, m.sequence, m.message_id, m.unreadable as reason'
-    ' from memory.conversation_messages m'
-    ' join memory.conversations c on c.user_id = m.user_id and c.id = m.conversation_id'
-    ' where m.unreadable is not null%s%s order by m.user_id, m.conversation_id, m.sequence limit $1) r',
-    case when p_user_id is not null then ' and m.user_id = $2' end,
-    case when p_after is not null then ' and (m.user_id, m.conversation_id, m.sequence) > ($3, $4, $5)' end)
-  into v_rows
-  using greatest(0, least(p_limit, 1000)), p_user_id, p_after ->> 'user_id', (p_after ->> 'conversation_id')::uuid,
-        (p_after ->> 'sequence')::bigint;
-  return coalesce(v_rows, '[]');
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.user_id, r.conversation_id, r.sequence)
+    from (
+      select m.user_id, m.conversation_id, c.agent_id, c.thread_id, m.sequence, m.message_id, m.unreadable as reason
+      from memory.conversation_messages m
+      join memory.conversations c on c.user_id = m.user_id and c.id = m.conversation_id
+      where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id)
+        and (p_after is null or (m.user_id, m.conversation_id, m.sequence)
+             > (p_after ->> 'user_id', (p_after ->> 'conversation_id')::uuid, (p_after ->> 'sequence')::bigint))
+      order by m.user_id, m.conversation_id, m.sequence
+      limit greatest(0, least(p_limit, 1000))) r), '[]');
 end
 $function$;
 comment on function public.memory_unreadable is

@@ -3,7 +3,8 @@
 -- The chunks of one user that fit a question best. p_conversations is the scope; p_ask says the rest:
 --   query, vectors [{"names", "vector"}], model          what is asked, and its vectors, also without names in it
 --   names, dates [{"year", "month", "day", "weekday"}], zone, wants ["time", "number"]      the cues in it
---   since, until, types, min_importance, min_similarity, before {"conversation", "sequence"}      what is left out
+--   since, until, types, min_importance, min_similarity      what is left out; before {"conversation", "sequence", "expired"}:
+--   of one conversation what is from this sequence on, and what has expired, as ranges of sequences
 --   limit, characters, neighbors, whole                 how much is returned
 --   fusion "score" or "rrf", weights, exact_below        how it is ranked
 create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
@@ -41,12 +42,17 @@ declare
   v_size       bigint;
   v_passed     boolean;
   v_found      json;
+  v_expired    int8multirange; -- of the conversation that "before" names
+  v_without    int8multirange; -- with what is from its sequence on
 begin
   perform memory_private.admit(p_ask);
   select a.* into v_ask from json_to_record(p_ask) as a (
     query text, vectors json, model text, names text[], dates json, zone text, wants text[], since timestamptz,
     until timestamptz, types text[], min_importance float8, min_similarity float8, "before" json, "limit" integer,
     characters bigint, neighbors integer, whole boolean, fusion text, weights json, exact_below bigint);
+  v_expired := coalesce((v_ask.before ->> 'expired')::int8multirange, '{}');
+  v_without := nullif(v_expired + case when v_ask.before ->> 'sequence' is null then '{}' else
+    int8multirange(int8range((v_ask.before ->> 'sequence')::bigint, null)) end, '{}');
   v_limit := greatest(0, least(coalesce(v_ask.limit, 1000), 1000));
   v_ask.characters := greatest(0, least(coalesce(v_ask.characters, 2000000), 2000000));
   v_ask.neighbors := greatest(0, least(coalesce(v_ask.neighbors, 0), 20));
@@ -94,8 +100,7 @@ begin
     if v_candidates then
       execute memory_private.near(v_indexed, v_width) into v_near_in, v_near_at, v_by_meaning, v_is_cut
         using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
-              (v_ask.before ->> 'sequence')::bigint;
+              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without;
       if v_indexed and v_by_meaning < 200 then -- the index gave up, or there are no more: looked at one by one
         v_indexed := false;
         continue;
@@ -105,16 +110,14 @@ begin
       select * into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
         from memory_private.rank_all(
           p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-          v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
-          (v_ask.before ->> 'sequence')::bigint, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
+          v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
           coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
           false, v_ask.min_similarity, v_most);
     else
       execute memory_private.ranking(v_candidates)
         into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
         using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid,
-              (v_ask.before ->> 'sequence')::bigint, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
+              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
               coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
               coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
               v_near_in, v_near_at;
@@ -133,7 +136,8 @@ begin
       if v_joins then
         select array_agg(t.id), sum(t.characters) into v_keys, v_size
           from memory_private.together(
-            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbors, v_ask.whole) t
+            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbors, v_ask.whole,
+            case when v_conversation[v_rank] = (v_ask.before ->> 'conversation')::uuid then v_expired end) t
          where t.id <> all (v_taken);
         continue when v_keys is null;
       end if;
@@ -178,7 +182,8 @@ begin
              json_agg(memory_private.shown(n, c) order by n.place, n.part)
                filter (where (n.place, n.part) > (k.place, k.part)) as after
       from memory_private.together(
-        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbors, v_ask.whole) n
+        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbors, v_ask.whole,
+        case when k.conversation_id = (v_ask.before ->> 'conversation')::uuid then v_expired end) n
       where v_joins and n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank) u on true;
   return json_build_object(
     'chunks', coalesce(v_found, '[]'),
@@ -188,18 +193,19 @@ begin
 end
 $function$;
 
--- What is returned together with a chunk that was found: itself, its neighbors, or its segment.
+-- What is returned together with a chunk that was found: itself, its neighbors, or its stretch.
 create or replace function memory_private.together(
-  p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean
+  p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean,
+  p_expired int8multirange default null -- sequences
 ) returns setof memory.working_memory_chunks
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_segment bigint;
+  v_stretch bigint;
 begin
   if p_whole then
-    select k.segment into v_segment from memory.working_memory_chunks k
+    select k.stretch into v_stretch from memory.working_memory_chunks k
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place >= p_place
      order by k.place limit 1;
   end if;
@@ -210,7 +216,8 @@ begin
                       and p_place + case when p_whole then 1000 else p_reach end
       and (k.place = p_place and k.part = p_part
            or not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
-              and (p_reach > 0 and abs(k.place - p_place) <= p_reach or k.segment = v_segment))
+              and (p_reach > 0 and abs(k.place - p_place) <= p_reach or k.stretch = v_stretch)
+              and (p_expired is null or not int8range(k.from_sequence, k.to_sequence, '[]') && p_expired))
     order by k.place, k.part;
 end
 $function$;
@@ -223,7 +230,7 @@ as $function$
   select json_build_object(
     'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
     'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
-    'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'segment', p_chunk.segment,
+    'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
     'type', p_chunk.type, 'role', p_chunk.role, 'speaker', p_chunk.speaker, 'said_at', p_chunk.said_at,
     'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
 $function$;
@@ -235,7 +242,8 @@ as $function$
   select $sql$ not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
     and ($7 is null or k.said_at >= $7) and ($8 is null or k.said_at < $8)
     and ($9 is null or k.type = any ($9)) and ($10 is null or k.importance >= $10)
-    and ($12 is null or k.conversation_id <> $11 or k.to_sequence < $12) $sql$
+    and ($12 is null or k.conversation_id <> $11
+         or not int8range(k.from_sequence, k.to_sequence, '[]') && $12) $sql$
 $function$;
 
 -- The statement that finds candidates in a large scope: the best by words, and the nearest by meaning if p_width is
@@ -463,7 +471,7 @@ begin
   execute format($make$
     create or replace function memory_private.rank_all(
       p1 text, p2 uuid[], p3 text[], p4 {{vector_schema}}.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
-      p9 text[], p10 float8, p11 uuid, p12 bigint, p13 integer, p14 text[], p15 text[], p16 json, p17 text, p18 json,
+      p9 text[], p10 float8, p11 uuid, p12 int8multirange, p13 integer, p14 text[], p15 text[], p16 json, p17 text, p18 json,
       p19 boolean, p20 float8, p21 integer
     ) returns table (
       conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],

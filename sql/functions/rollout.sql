@@ -35,7 +35,7 @@ $function$;
 comment on function public.memory_rollout is
   'langchain-supabase-memory: the stage of an agent, and that of one user.';
 
-create function public.memory_set_rollout(
+create function public.memory_worker_set_rollout(
   p_stage    text,
   p_by       text,
   p_agent_id text   default 'default',
@@ -55,10 +55,10 @@ begin
   return to_jsonb(v_row);
 end
 $function$;
-comment on function public.memory_set_rollout is
+comment on function public.memory_worker_set_rollout is
   'langchain-supabase-memory: set the stage of an agent, for all servers at once.';
 
-create function public.memory_rollouts(
+create function public.memory_worker_rollouts(
   p_agent_id text    default 'default',
   p_limit    integer default 100
 ) returns jsonb -- the newest so many, oldest first
@@ -68,7 +68,7 @@ as $function$
   from (select r.* from memory.rollouts r where r.agent_id = p_agent_id order by r.version desc
         limit greatest(0, least(p_limit, 1000))) t
 $function$;
-comment on function public.memory_rollouts is
+comment on function public.memory_worker_rollouts is
   'langchain-supabase-memory: who set the stage of an agent to what, and when.';
 
 create function public.memory_compare(

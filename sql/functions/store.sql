@@ -129,11 +129,11 @@ as $function$
 begin
   update memory.store_items i
      set expires_at = p_now + i.ttl_minutes * interval '1 minute'
-    from (select l.ctid as place from memory.store_items l
+    from (select l.path, l.key from memory.store_items l
           join unnest(p_paths, p_keys) as r (path, key) on l.path = r.path collate "C" and l.key = r.key collate "C"
           where l.user_id = p_user_id
           for no key update of l skip locked) t
-   where i.ctid = t.place;
+   where i.user_id = p_user_id and i.path = t.path and i.key = t.key;
 end
 $function$;
 
@@ -401,10 +401,7 @@ begin
   end loop;
   -- Who writes takes some of what has expired away.
   if v_written then
-    delete from memory.store_items i
-     where i.ctid = any (array(
-       select e.ctid from memory.store_items e where e.user_id = v_user and e.expires_at <= v_now
-       limit 100 for update skip locked));
+    perform public.memory_store_sweep(v_user, null, 100);
   end if;
   return array_to_json(v_answers);
 end
@@ -420,20 +417,21 @@ create function public.memory_store_sweep(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_gone record;
+  v_item  record;
+  v_items bigint := 0;
 begin
-  -- Built here, so that one user's items, and each page, are a range of the index.
-  execute format(
-    'with gone as ('
-    '  delete from memory.store_items i where i.ctid = any (array('
-    '    select e.ctid from memory.store_items e where e.expires_at <= clock_timestamp()%s%s'
-    '    order by e.user_id, e.expires_at limit $3 for update skip locked)) returning i.user_id)'
-    'select count(*) as items, max(user_id) as user_id from gone',
-    case when p_user_id is not null then ' and e.user_id = $1' end,
-    case when p_after is not null then ' and e.user_id >= $2' end)
-    into v_gone using p_user_id, p_after, least(p_limit, 1000);
-  return jsonb_build_object(
-    'items', v_gone.items, 'after', case when v_gone.items = least(p_limit, 1000) then v_gone.user_id end);
+  -- Planned for each call, so that one user's items, and each page, are a range of the index.
+  for v_item in execute $sql$
+    select e.user_id, e.path, e.key from memory.store_items e
+    where e.expires_at <= clock_timestamp() and ($1 is null or e.user_id = $1) and ($2 is null or e.user_id >= $2)
+    order by e.user_id, e.expires_at limit $3
+      for update skip locked $sql$
+    using /* 1 */ p_user_id, /* 2 */ p_after, /* 3 */ least(p_limit, 1000)
+  loop
+    delete from memory.store_items i where i.user_id = v_item.user_id and i.path = v_item.path and i.key = v_item.key;
+    v_items := v_items + 1;
+  end loop;
+  return jsonb_build_object('items', v_items, 'after', case when v_items = least(p_limit, 1000) then v_item.user_id end);
 end
 $function$;
 comment on function public.memory_store_sweep is
@@ -448,11 +446,14 @@ create function public.memory_store_reindex(
   p_user_id    text    default null  -- null: everybody that the caller may see
 ) returns json -- the next items without a vector of this model
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- so that one user's items, and each page, are a range of the index
 as $function$
 declare
   v_item    record;
   v_page    record;
   v_indexed bigint := 0;
+  v_limit   constant integer := greatest(0, least(p_limit, 1000));
+  v_bytes   constant bigint := (memory_private.allowed()).answer_bytes;
 begin
   perform memory_private.admit(p_items);
   for v_item in
@@ -479,31 +480,35 @@ begin
   end loop;
 
   -- A page looks at a thousand items, and ends at the first so many that lack a vector.
-  execute
-    'with seen as materialized ('
-    '  select i.user_id, i.path, i.key, row_number() over () as place, i.at, octet_length(i.value::text) as bytes,'
-    '         i.index_fields is distinct from ''{}'' and (i.expires_at is null or i.expires_at > clock_timestamp())'
-    '         and not exists (select from memory.store_vectors v where v.user_id = i.user_id and v.path = i.path'
-    '                         and v.key = i.key and v.model = $1 and v.dimensions = $2) as lacks'
-    '  from (select i.*, i.ctid as at from memory.store_items i where true'
-    || case when p_user_id is not null then ' and i.user_id = $3' else '' end
-    || case when p_after is not null then ' and (i.user_id, i.path, i.key) > ($4, $5, $6)' else '' end ||
-    '        order by i.user_id, i.path, i.key limit 1000) i'
-    '), page as ('
-    '  select p.* from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before'
-    '                   from seen s where s.lacks order by s.place limit $7) p where p.before < $8'
-    ') select'
-    '  (select json_agg(json_build_object(''user_id'', i.user_id, ''namespace'', i.namespace, ''key'', i.key,'
-    '                                     ''value'', i.value, ''index'', i.index_fields, ''updated_at'', i.updated_at)'
-    '                   order by p.place) from page p join memory.store_items i on i.ctid = p.at) as items,'
-    '  (select json_build_object(''user_id'', s.user_id, ''path'', s.path, ''key'', s.key) from seen s'
-    '   where s.place = case when (select count(*) from page) = $7'
-    '                          or (select count(*) from page) < (select count(*) from seen where lacks)'
-    '                   then (select max(place) from page)'
-    '                   when (select count(*) from seen) = 1000 then 1000 end) as after'
-    into v_page
-    using p_model, p_dimensions, p_user_id, p_after ->> 'user_id', p_after ->> 'path', p_after ->> 'key',
-          greatest(0, least(p_limit, 1000)), (memory_private.allowed()).answer_bytes;
+  with seen as materialized (
+    select i.user_id, i.path, i.key, row_number() over () as place, octet_length(i.value::text) as bytes,
+           i.index_fields is distinct from '{}' and (i.expires_at is null or i.expires_at > clock_timestamp())
+           and not exists (
+             select from memory.store_vectors v
+             where v.user_id = i.user_id and v.path = i.path and v.key = i.key and v.model = p_model
+               and v.dimensions = p_dimensions) as lacks
+    from (select i.* from memory.store_items i
+          where (p_user_id is null or i.user_id = p_user_id)
+            and (p_after is null
+                 or (i.user_id, i.path, i.key) > (p_after ->> 'user_id', p_after ->> 'path', p_after ->> 'key'))
+          order by i.user_id, i.path, i.key limit 1000) i),
+  page as materialized (
+    select p.* from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before
+                     from seen s where s.lacks order by s.place limit v_limit) p
+    where p.before < v_bytes)
+  select (select json_agg(json_build_object(
+                   'user_id', i.user_id, 'namespace', i.namespace, 'key', i.key, 'value', i.value,
+                   'index', i.index_fields, 'updated_at', i.updated_at) order by p.place)
+          from page p
+          cross join lateral (
+            select i.* from memory.store_items i
+            where i.user_id = p.user_id and i.path = p.path and i.key = p.key limit 1) i) as items,
+         (select json_build_object('user_id', s.user_id, 'path', s.path, 'key', s.key) from seen s
+          where s.place = case when (select count(*) from page) = v_limit
+                                 or (select count(*) from page) < (select count(*) from seen where lacks)
+                               then (select max(place) from page)
+                               when (select count(*) from seen) = 1000 then 1000 end) as after
+    into v_page;
   return json_build_object('items', coalesce(v_page.items, '[]'), 'after', v_page.after, 'indexed', v_indexed);
 end
 $function$;

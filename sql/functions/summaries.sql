@@ -1,12 +1,6 @@
--- Summaries: what is to be summarized next, the commit, and what covers what. No call holds a lock while a model thinks.
--- As in memory_append, every range is read in the order of its index and no sort may stand in for that.
-
--- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
-create or replace function memory_private.retry_at(p_failures integer, p_seconds float8 default 30) returns timestamptz
-language sql volatile security invoker set search_path = ''
-as $function$
-  select clock_timestamp() + least(p_seconds * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
-$function$;
+-- Summaries: what is to be summarized next, the commit, what covers what, and conversations found by them. No call holds a
+-- lock while a model thinks.
+-- How its queries are held to their indexes: sql/README.md.
 
 -- What was computed from a message that has changed or gone is taken back: the segment and all that were built on it.
 -- What was forgotten, and not only edited, takes what a person wrote of it along.
@@ -41,11 +35,8 @@ begin
        and s.to_sequence < p_sequence
      order by s.number desc limit 1;
     delete from memory.conversation_summaries s
-     where s.ctid = any (array(
-       select t.ctid from memory.conversation_summaries t
-       where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.level = 0
-         and t.number > coalesce(v_last.number, 0)
-       order by t.number));
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+       and s.number > coalesce(v_last.number, 0);
     perform memory_private.reposition(p_user_id, p_conversation_id);
   end if;
   perform memory_private.unboard(p_user_id, p_conversation_id, p_sequence, p_forgotten);
@@ -54,10 +45,11 @@ begin
 end
 $function$;
 
--- The lowest sequence within a number of characters of a conversation's end, within a number of messages and, if that is
--- given, of bytes; at least the newest message. Looks at four times as many rows as it needs, at most.
+-- The lowest sequence before which fewer characters follow than a number, null: any, within a number of messages and, if
+-- that is given, of bytes; at least the newest message. Looks at four times as many rows as it needs, at most.
 create or replace function memory_private.tail(
-  p_user_id text, p_conversation_id uuid, p_after bigint, p_above bigint, p_messages integer, p_bytes bigint default null
+  p_user_id text, p_conversation_id uuid, p_after bigint, p_characters bigint, p_messages integer,
+  p_bytes bigint default null, p_holes int8multirange default '{}'
 ) returns bigint
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -71,10 +63,12 @@ begin
            min(t.sequence) filter (where t.is_inside) as lowest,
            max(t.sequence) as newest
       into v_tail
-      from (select m.sequence, m.cumulative_characters > p_above and (
-                     p_bytes is null or sum(m.bytes) over (order by m.sequence desc) <= p_bytes) as is_inside
+      from (select m.sequence, (p_characters is null or sum(m.characters) over w - m.characters < p_characters)
+                               and (p_bytes is null or sum(m.bytes) over w <= p_bytes) as is_inside
             from memory.conversation_messages m
             where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence > p_after
+              and not m.sequence <@ p_holes
+            window w as (order by m.sequence desc)
             order by m.sequence desc limit v_rows) t;
     exit when v_tail.inside < v_tail.seen or v_tail.seen < v_rows or v_rows >= p_messages;
     v_rows := least(v_rows * 4, p_messages);
@@ -148,14 +142,9 @@ begin
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_until
      order by m.sequence desc limit 1;
   else
-    v_low := memory_private.tail(
-      v_user, v_c.id, v_through,
-      v_c.total_characters - coalesce(v_keep, v_c.total_characters + 1),
-      coalesce(p_keep_messages, 2147483647));
+    v_low := memory_private.tail(v_user, v_c.id, v_through, v_keep, coalesce(p_keep_messages, 2147483647));
     v_middle := memory_private.tail(
-      v_user, v_c.id, v_through,
-      v_c.total_characters - coalesce(v_keep / 2, v_c.total_characters + 1),
-      greatest(coalesce(p_keep_messages, 2147483647) / 2, 1));
+      v_user, v_c.id, v_through, v_keep / 2, greatest(coalesce(p_keep_messages, 2147483647) / 2, 1));
     -- Whole turns stay if at least half of what may stay then does; else whole blocks. So the newest block always stays,
     -- whatever its size: its calls may still be waiting for results.
     select m.sequence into v_cut from memory.conversation_messages m
@@ -361,23 +350,21 @@ create function public.memory_due(
   p_after      uuid    default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- so that one user's conversations, and each page, are a range of the primary key
 as $function$
-declare
-  v_rows jsonb;
 begin
-  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
-  execute format(
-    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
-    ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where (c.total_characters - c.summarized_characters > $1 or c.total_tokens - c.summarized_tokens > $2'
-    '        or c.next_sequence - 1 - c.summarized_through > $3) and c.opted_out_at is null'
-    '   and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())%s%s'
-    ' order by c.user_id, c.id limit $4) r',
-    case when p_user_id is not null then ' and c.user_id = $5' end,
-    case when p_after is not null then ' and (c.user_id, c.id) > ($6, $7)' end)
-  into v_rows
-  using p_characters, p_tokens, p_messages, greatest(0, least(p_limit, 1000)), p_user_id, p_after_user, p_after;
-  return coalesce(v_rows, '[]');
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
+    from (
+      select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c
+      where (c.total_characters - c.summarized_characters > p_characters
+             or c.total_tokens - c.summarized_tokens > p_tokens
+             or c.next_sequence - 1 - c.summarized_through > p_messages)
+        and c.opted_out_at is null and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())
+        and (p_user_id is null or c.user_id = p_user_id)
+        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+      order by c.user_id, c.id
+      limit greatest(0, least(p_limit, 1000))) r), '[]');
 end
 $function$;
 comment on function public.memory_due is
@@ -389,7 +376,8 @@ create function public.memory_summaries(
   p_agent_id  text    default 'default',
   p_before    integer default null,
   p_limit     integer default 100,
-  p_level     integer default 0 -- null: the highest that begins at the conversation's beginning
+  p_level     integer default 0, -- null: the highest that begins at the conversation's beginning
+  p_retention json    default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -401,6 +389,9 @@ declare
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if (memory_private.outlived(v_user, v_id, p_retention)).summaries then
+    return '[]';
+  end if;
   if v_level is null then
     select s.level into v_level from memory.conversation_summaries s
      where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
@@ -424,53 +415,61 @@ $function$;
 comment on function public.memory_summaries is
   'langchain-supabase-memory: the segments of a conversation, the newest so many, in order.';
 
+-- Ranges of sequences as pairs of the first and the last.
+create or replace function memory_private.pairs(p_ranges int8multirange) returns json
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(json_agg(json_build_array(lower(r), upper(r) - 1) order by r), '[]') from unnest(p_ranges) r
+$function$;
+
 create function public.memory_coverage(
   p_thread_id text,
   p_user_id   text default null,
-  p_agent_id  text default 'default'
+  p_agent_id  text default 'default',
+  p_retention json default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
   v_c    memory.conversations;
+  v_gone record; -- what has expired
+  v_last bigint; -- of what is on no branch now and has expired
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
   end if;
+  v_gone := memory_private.expired(v_c, p_retention);
+  v_c := v_gone.conversation;
+  select max(s.sequence) into v_last from memory.superseded_messages s
+   where s.user_id = v_user and s.conversation_id = v_c.id and (s.created_at < v_gone.age or s.sequence < v_gone.cut);
   return json_build_object(
     'next_sequence', v_c.next_sequence,
     'through_sequence', v_c.summarized_through,
-    'expired_through', v_c.expired_through,
+    'expired_through', greatest(v_c.expired_through, v_last),
     'unreadable', coalesce((
       select json_agg(m.sequence order by m.sequence) from memory.conversation_messages m
-      where m.user_id = v_user and m.conversation_id = v_c.id and m.unreadable is not null), '[]'),
-    'stored', coalesce((
-      select json_agg(json_build_array(i.first, i.last) order by i.first)
-      from (select min(n.sequence) as first, max(n.sequence) as last
-            from (select m.sequence, m.sequence - row_number() over (order by m.sequence) as island
-                  from memory.conversation_messages m
-                  where m.user_id = v_user and m.conversation_id = v_c.id) n
-            group by n.island) i), '[]'),
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.unreadable is not null
+        and not m.sequence <@ v_gone.messages), '[]'),
+    'stored', memory_private.pairs((
+      select range_agg(int8range(m.sequence, m.sequence, '[]')) from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_c.id) - v_gone.messages),
     -- What is on no branch now.
-    'superseded', coalesce((
-      select json_agg(json_build_array(i.first, i.last) order by i.first)
-      from (select min(n.sequence) as first, max(n.sequence) as last
-            from (select s.sequence, s.sequence - row_number() over (order by s.sequence) as island
-                  from memory.superseded_messages s
-                  where s.user_id = v_user and s.conversation_id = v_c.id) n
-            group by n.island) i), '[]'),
+    'superseded', memory_private.pairs((
+      select range_agg(int8range(s.sequence, s.sequence, '[]')) from memory.superseded_messages s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.sequence >= v_gone.cut
+        and (v_gone.age is null or s.created_at >= v_gone.age))),
     'segments', coalesce((
       select json_agg(json_build_array(s.number, s.from_sequence, s.to_sequence, s.built_on) order by s.number)
       from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0), '[]'),
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and not v_gone.summaries), '[]'),
     'levels', coalesce((
       select json_agg(json_build_array(s.level, s.number, s.from_sequence, s.to_sequence, s.parts)
                       order by s.level, s.number)
       from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0), '[]'),
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0 and not v_gone.summaries), '[]'),
     -- Messages in a segment's range that its model was not shown: there should be none.
     'unshown', coalesce((
       select json_agg(m.sequence order by m.sequence)
@@ -478,7 +477,8 @@ begin
       join memory.conversation_summaries s
         on s.user_id = m.user_id and s.conversation_id = m.conversation_id
        and m.sequence between s.from_sequence and s.to_sequence
-      where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id <> all (s.message_ids)), '[]'));
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id <> all (s.message_ids)
+        and not m.sequence <@ v_gone.messages and not v_gone.summaries), '[]'));
 end
 $function$;
 comment on function public.memory_coverage is
@@ -587,3 +587,297 @@ end
 $function$;
 comment on function public.memory_describe_summary is
   'langchain-supabase-memory: store the topics and key facts of a complete summary.';
+
+-- What a summary is found by. Where no language is known, its words are reduced as English ones: what is reduced alike on
+-- both sides still meets.
+create or replace function memory_private.summary_words(p_language text, p_text text) returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select w.lexeme from memory_private.lexemes(case p_language when 'simple' then 'english' else p_language end, p_text) w)
+$function$;
+
+-- The summary that says most of a conversation: the complete one where it reaches as far as the newest segment.
+drop view if exists memory.current_summaries;
+create view memory.current_summaries with (security_invoker = true) as
+select c.agent_id, c.thread_id, c.indexed_through, s.*
+from memory.conversations c
+cross join lateral (
+  select t.* from (
+    (select r.* from memory.conversation_summaries r
+     where r.user_id = c.user_id and r.conversation_id = c.id and r.level = 0
+     order by r.number desc limit 1)
+    union all
+    (select r.* from memory.conversation_summaries r
+     where r.user_id = c.user_id and r.conversation_id = c.id and r.level > 0 and r.number = 1
+     order by r.level desc limit 1)) t
+  -- What a person wrote comes before what a model did.
+  order by t.to_sequence desc, (t.edited_at is not null) desc, t.level desc limit 1) s;
+
+create function public.memory_recall_summaries(
+  p_query          text,
+  p_vector         json        default null,
+  p_model          text        default null,
+  p_limit          integer     default 5,
+  p_since          timestamptz default null,
+  p_until          timestamptz default null,
+  p_max_age        float8      default null, -- seconds
+  p_min_similarity float8      default null,
+  p_agent_id       text        default null, -- null: with all agents
+  p_user_id        text        default null
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan set jit = off
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_vector {{vector_schema}}.halfvec := p_vector::text::{{vector_schema}}.halfvec;
+  v_width  integer := json_array_length(p_vector);
+  v_since  timestamptz := greatest(p_since, clock_timestamp() - least(p_max_age, 1e10) * interval '1 second');
+  v_stored integer;
+  v_found  json;
+  v_is_large boolean;
+begin
+  perform memory_private.admit(p_vector);
+  -- Vectors of two widths say nothing about one another. Those of another model are no error: until the summaries are
+  -- embedded by this one, they are found by their words.
+  select e.dimensions into v_stored from memory.summary_embeddings e
+   where e.user_id = v_user and e.model = p_model and e.dimensions <> v_width limit 1;
+  if found then
+    raise exception 'the stored vectors of this model have % dimensions, not %', v_stored, v_width
+      using errcode = 'PT409', hint = 'name the embedding model otherwise, then call index_due()';
+  end if;
+  with newest as materialized (
+    select s.conversation_id as id, s.thread_id, s.agent_id, s.level, s.number, s.from_sequence, s.to_sequence, s.content,
+           s.created_at, coalesce(s.language, 'simple') as language,
+           coalesce(s.lexemes, memory_private.summary_words('simple', s.content)) as lexemes
+    from memory.current_summaries s
+    where s.user_id = v_user and (p_agent_id is null or s.agent_id = p_agent_id)
+      and (v_since is null or s.created_at >= v_since) and (p_until is null or s.created_at < p_until)),
+  -- Each summary is asked with the question's words as its own language reduces them.
+  asked as materialized (
+    select l.language, (memory_private.summary_words(l.language, left(p_query, 10000)))[:200] as lexemes
+    from (select distinct n.language from newest n) l),
+  hits as materialized (
+    select n.id, h.lexeme
+    from newest n
+    join asked a on a.language = n.language
+    cross join lateral (select unnest(a.lexemes) as lexeme intersect select unnest(n.lexemes)) h
+    where n.lexemes && a.lexemes),
+  spread as materialized (
+    select h.lexeme, ln(1 + (t.total - count(*) + 0.5) / (count(*) + 0.5))::float8 as rarity
+    from hits h cross join (select count(*) as total from newest) t
+    group by h.lexeme, t.total),
+  worded as materialized (
+    select h.id, sum(s.rarity) as words from hits h join spread s on s.lexeme = h.lexeme group by h.id),
+  matched as (
+    select n.*, coalesce(w.words, 0) as words, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+    from newest n
+    left join worded w on w.id = n.id
+    left join memory.summary_embeddings e
+      on v_vector is not null and e.user_id = v_user and e.conversation_id = n.id and e.level = n.level
+     and e.number = n.number
+     and e.model = p_model and e.dimensions = v_width),
+  -- Each part is brought to 0..1. Where all vectors are equally near, that is as near as it gets.
+  parts as (
+    select m.*, coalesce(m.words / nullif(max(m.words) over (), 0), 0) as words_1,
+           case when m.similarity is null then 0
+                else coalesce((m.similarity - min(m.similarity) over ())
+                              / nullif(max(m.similarity) over () - min(m.similarity) over (), 0), 1) end as meaning_1
+    from matched m),
+  scored as (
+    select p.*, 0.5 * p.words_1 + 0.5 * p.meaning_1 as score
+    from parts p
+    where (p.similarity is not null or p.words > 0
+           or v_vector is null and not exists (select from asked a where a.lexemes <> '{}'))
+      and (p_min_similarity is null or coalesce(p.similarity, p.words_1) >= p_min_similarity)
+    order by score desc, p.created_at desc, p.id
+    limit greatest(0, least(p_limit, 1000)))
+  select json_agg(json_build_object(
+           'thread_id', s.thread_id, 'agent_id', s.agent_id, 'number', s.number, 'from_sequence', s.from_sequence,
+           'to_sequence', s.to_sequence, 'content', s.content, 'created_at', s.created_at, 'score', s.score,
+           'similarity', s.similarity) order by s.score desc, s.created_at desc, s.id)
+           filter (where not t.is_large), bool_or(t.is_large)
+    into v_found, v_is_large
+    from scored s
+    cross join (select sum(octet_length(o.content)) > 2 * (memory_private.allowed()).answer_bytes as is_large
+                from scored o) t;
+  if v_is_large then
+    raise exception 'the summaries that were found are too large together' using errcode = 'PT413',
+      hint = 'pass a lower limit, or raise answer_bytes in memory_private.limits';
+  end if;
+  return coalesce(v_found, '[]');
+end
+$function$;
+comment on function public.memory_recall_summaries is
+  'langchain-supabase-memory: the conversations whose summaries fit a question, by meaning and by words.';
+
+create function public.memory_unembedded_summaries(
+  p_model      text,
+  p_user_id    text    default null, -- null: everybody that the caller may see
+  p_agent_id   text    default null,
+  p_thread_id  text    default null, -- null: every conversation
+  p_limit      integer default 50,
+  p_after_user text    default null,
+  p_after      uuid    default null
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_rows json;
+begin
+  -- Built here, so that one user's conversations, and each page, are a range of the primary key.
+  execute
+    'select json_agg(r order by r.user_id, r.conversation_id) from ('
+    ' select s.user_id, s.conversation_id, s.agent_id, s.thread_id, s.indexed_through, s.level, s.number, s.id, s.content'
+    ' from memory.current_summaries s'
+    ' where not exists (select from memory.summary_embeddings e where e.user_id = s.user_id'
+    '                   and e.conversation_id = s.conversation_id and e.level = s.level and e.number = s.number'
+    '                   and e.model = $1)'
+    || case when p_user_id is not null then ' and s.user_id = $2' else '' end
+    || case when p_agent_id is not null then ' and s.agent_id = $3' else '' end
+    || case when p_thread_id is not null then ' and s.thread_id = $4' else '' end
+    || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end ||
+    ' order by s.user_id, s.conversation_id limit $5) r'
+    into v_rows using p_model, p_user_id, p_agent_id, p_thread_id, greatest(0, least(p_limit, 100)), p_after_user, p_after;
+  return coalesce(v_rows, '[]');
+end
+$function$;
+comment on function public.memory_unembedded_summaries is
+  'langchain-supabase-memory: newest summaries that have no vector of a model yet.';
+
+create function public.memory_embed_summaries(
+  p_model   text,
+  p_vectors json -- [{"user_id", "conversation_id", "number", "id", "embedding"}]
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_made jsonb;
+begin
+  perform memory_private.admit(p_vectors);
+  -- Only for summaries that are still what was embedded; locked, so that they stay until the vector is there.
+  with given as (
+    select i.*
+    from json_to_recordset(p_vectors) as i (
+      user_id text, conversation_id uuid, level integer, number integer, id uuid, embedding json)
+    order by i.user_id, i.conversation_id),
+  there as (
+    select s.user_id, s.conversation_id, s.level, s.number, g.embedding
+    from given g
+    join memory.conversation_summaries s
+      on s.user_id = g.user_id and s.conversation_id = g.conversation_id and s.level = coalesce(g.level, 0)
+     and s.number = g.number and s.id = g.id
+    where s.id = (select n.id from memory.current_summaries n
+                  where n.user_id = s.user_id and n.conversation_id = s.conversation_id)
+    order by s.user_id, s.conversation_id
+      for key share of s),
+  made as (
+    insert into memory.summary_embeddings (user_id, conversation_id, level, number, model, dimensions, embedding)
+    select t.user_id, t.conversation_id, t.level, t.number, p_model, json_array_length(t.embedding),
+           t.embedding::text::{{vector_schema}}.halfvec
+    from there t
+    on conflict (user_id, conversation_id, level, number, model) do update
+      set dimensions = excluded.dimensions, embedding = excluded.embedding
+    returning user_id, conversation_id, level, number),
+  -- The summaries before them are in them.
+  gone as (
+    delete from memory.summary_embeddings e
+     using made m
+     where e.user_id = m.user_id and e.conversation_id = m.conversation_id and (e.level, e.number) <> (m.level, m.number))
+  select jsonb_agg(jsonb_build_array(m.user_id, m.conversation_id)) into v_made from made m;
+  return coalesce(v_made, '[]');
+end
+$function$;
+comment on function public.memory_embed_summaries is
+  'langchain-supabase-memory: store vectors of summaries that are still the newest; returns of which.';
+
+create function public.memory_edit_summary(
+  p_thread_id      text,
+  p_action         text, -- edit, delete or regenerate
+  p_by             text,
+  p_number         integer default null,
+  p_text           text    default null,
+  p_tokens         integer default null,
+  p_include_edited boolean default false, -- regenerate what a person wrote as well
+  p_user_id        text    default null,
+  p_agent_id       text    default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_c      memory.conversations;
+  v_s      memory.conversation_summaries;
+  v_keep   integer; -- the last segment that stays
+  v_gone   bigint;
+  v_from   bigint;
+begin
+  if octet_length(p_text) > 65536 then
+    raise exception 'a summary has more than 65536 bytes' using errcode = 'PT413', hint = 'write it shorter';
+  end if;
+  perform memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
+  end if;
+  if p_action in ('edit', 'delete') then
+    select s.* into v_s from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
+    if not found then
+      raise exception 'there is no such summary' using errcode = 'PT404', hint = 'read the summaries again';
+    end if;
+  end if;
+  case p_action
+  when 'edit' then
+    if memory_private.mentions(p_text, memory_private.topics(v_user, v_c.id), v_c.language) then
+      raise exception 'it mentions a topic that is not to be remembered'
+        using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
+    end if;
+    v_keep := p_number;
+    v_from := v_s.from_sequence;
+    -- Its vector was of other words; one that is on its way is refused by the id.
+    delete from memory.summary_embeddings e
+     where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.number = p_number;
+    update memory.conversation_summaries s
+       set content = p_text, characters = length(p_text), tokens = p_tokens, clipped = false, quality = null,
+           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, p_text), edited_by = p_by,
+           edited_at = clock_timestamp()
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
+  when 'delete' then
+    v_keep := p_number - 1;
+    v_from := v_s.from_sequence;
+    -- What was deleted is not kept elsewhere.
+    update memory.control_changes h set before = null
+     where h.user_id = v_user and h.conversation_id = v_c.id and h.to_sequence >= v_s.to_sequence;
+  when 'regenerate' then
+    -- What was made from messages that have expired cannot be written anew, and stays.
+    select coalesce(max(s.number), 0) into v_keep from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
+       and (s.edited_at is not null and not p_include_edited or s.from_sequence <= v_c.expired_through);
+    select s.to_sequence + 1 into v_from from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_keep;
+    v_from := greatest(coalesce(v_from, 0), v_c.expired_through + 1);
+  else
+    raise exception 'unknown action' using errcode = 'PT400';
+  end case;
+  delete from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number > v_keep;
+  get diagnostics v_gone = row_count;
+  delete from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0 and s.to_sequence >= v_from
+     and (p_action <> 'regenerate' or s.from_sequence > v_c.expired_through);
+  update memory.conversations c
+     set revision = c.revision + 1, summary_failures = 0, summary_retry_at = null, summary_error = null
+   where c.user_id = v_user and c.id = v_c.id;
+  perform memory_private.reposition(v_user, v_c.id);
+  insert into memory.control_changes (user_id, conversation_id, action, subject, before, to_sequence, changed_by)
+  values (v_user, v_c.id, p_action || '_summary', p_number::text,
+          case p_action when 'edit' then v_s.content end, v_s.to_sequence, p_by);
+  return jsonb_build_object('taken_back', v_gone);
+end
+$function$;
+comment on function public.memory_edit_summary is
+  'langchain-supabase-memory: what a person does with segments; what was built on them is taken back.';

@@ -235,7 +235,7 @@ begin
 end
 $function$;
 
-create function public.memory_claim(
+create function public.memory_worker_claim(
   p_worker         text,
   p_limit          integer default 1,
   p_lease_seconds  float8  default 60,
@@ -359,10 +359,10 @@ begin
   return coalesce(v_rows, '[]');
 end
 $function$;
-comment on function public.memory_claim is
+comment on function public.memory_worker_claim is
   'langchain-supabase-memory: take conversations that are due, under a lease, round by owner.';
 
-create function public.memory_heartbeat(
+create function public.memory_worker_heartbeat(
   p_leases        json,  -- [{"user_id", "conversation_id", "token"}]
   p_lease_seconds float8 default 60
 ) returns jsonb -- the tokens of those that are still held
@@ -387,10 +387,10 @@ begin
   return v_held;
 end
 $function$;
-comment on function public.memory_heartbeat is
+comment on function public.memory_worker_heartbeat is
   'langchain-supabase-memory: keep leases; returns which are still held.';
 
-create function public.memory_finish(
+create function public.memory_worker_finish(
   p_user_id         text,
   p_conversation_id uuid,
   p_token           uuid,
@@ -482,10 +482,10 @@ begin
     when v_is_moved then 'again' else 'done' end);
 end
 $function$;
-comment on function public.memory_finish is
+comment on function public.memory_worker_finish is
   'langchain-supabase-memory: give a conversation back: done, again because it has moved on, to be retried, or dead.';
 
-create function public.memory_keep_draft(
+create function public.memory_worker_keep_draft(
   p_user_id         text,
   p_conversation_id uuid,
   p_token           uuid,
@@ -514,10 +514,10 @@ begin
   return jsonb_build_object('kept', found);
 end
 $function$;
-comment on function public.memory_keep_draft is
+comment on function public.memory_worker_keep_draft is
   'langchain-supabase-memory: keep an answer that nothing is stored from yet, for who goes on if this worker is killed.';
 
-create function public.memory_release(
+create function public.memory_worker_release(
   p_leases json -- [{"user_id", "conversation_id", "token"}]
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
@@ -541,10 +541,10 @@ begin
   return jsonb_build_object('released', v_released);
 end
 $function$;
-comment on function public.memory_release is
+comment on function public.memory_worker_release is
   'langchain-supabase-memory: give leases back unfinished, for another worker.';
 
-create function public.memory_revive(
+create function public.memory_worker_revive(
   p_user_id   text default null, -- null: everybody's
   p_agent_id  text default null,
   p_thread_id text default null
@@ -576,10 +576,10 @@ begin
   return jsonb_build_object('revived', v_revived);
 end
 $function$;
-comment on function public.memory_revive is
+comment on function public.memory_worker_revive is
   'langchain-supabase-memory: try again what was given up.';
 
-create function public.memory_chore(
+create function public.memory_worker_chore(
   p_name          text,
   p_every_seconds float8
 ) returns jsonb -- whether the caller is to do it now
@@ -593,10 +593,10 @@ begin
   return jsonb_build_object('mine', found);
 end
 $function$;
-comment on function public.memory_chore is
+comment on function public.memory_worker_chore is
   'langchain-supabase-memory: of several workers, who does what is done from time to time.';
 
-create function public.memory_rederive(
+create function public.memory_worker_rederive(
   p_characters bigint  default null, -- due when so much is not yet summarized; null: does not matter
   p_tokens     bigint  default null,
   p_messages   bigint  default null,
@@ -693,35 +693,34 @@ begin
     jsonb_build_object('user', v_page.last_user, 'id', v_page.last) end);
 end
 $function$;
-comment on function public.memory_rederive is
+comment on function public.memory_worker_rederive is
   'langchain-supabase-memory: mark what is behind and not marked, by pages.';
 
-create function public.memory_idle(
+create function public.memory_worker_idle(
   p_seconds float8,          -- without a message for so long
   p_limit   integer default 100,
   p_after_user text default null,
   p_after      uuid default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- as in memory_due
 as $function$
-declare
-  v_rows jsonb;
 begin
-  execute format(
-    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
-    ' select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c'
-    ' where c.archived_at is null and c.next_sequence > 0'
-    '   and c.updated_at < clock_timestamp() - $1 * interval ''1 second''%s'
-    ' order by c.user_id, c.id limit $2) r',
-    case when p_after is not null then ' and (c.user_id, c.id) > ($3, $4)' end)
-  into v_rows using p_seconds, least(p_limit, 1000), p_after_user, p_after;
-  return coalesce(v_rows, '[]');
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
+    from (
+      select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c
+      where c.archived_at is null and c.next_sequence > 0
+        and c.updated_at < clock_timestamp() - p_seconds * interval '1 second'
+        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+      order by c.user_id, c.id
+      limit least(p_limit, 1000)) r), '[]');
 end
 $function$;
-comment on function public.memory_idle is
+comment on function public.memory_worker_idle is
   'langchain-supabase-memory: conversations without a message for so long that are not archived.';
 
-create function public.memory_archive(
+create function public.memory_worker_archive(
   p_thread_id     text,
   p_next_sequence bigint, -- if nothing was said since
   p_user_id       text    default null,
@@ -739,7 +738,7 @@ begin
   return jsonb_build_object('archived', found);
 end
 $function$;
-comment on function public.memory_archive is
+comment on function public.memory_worker_archive is
   'langchain-supabase-memory: mark a conversation as archived, unless it has moved on.';
 
 create function public.memory_status(
@@ -752,46 +751,40 @@ create function public.memory_status(
   p_after      uuid   default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- as in memory_due; what is in work, little beside all that is stored, is found from there
 as $function$
-declare
-  v_rows jsonb;
 begin
-  -- Built here, so that one user's conversations, and each page, are a range of the primary key. What is in work is
-  -- found from there: it may be little beside all that is stored.
-  execute format(
-    'select jsonb_agg(to_jsonb(r) order by r.user_id, r.id) from ('
-    ' select s.*, c.agent_id, c.thread_id, c.next_sequence, c.message_count, c.summarized_through, c.indexed_through,'
-    '        c.total_tokens, c.updated_at, c.archived_at, c.priority,'
-    '        coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,'
-    '        coalesce(s.work_error, c.summary_error, c.index_error) as error,'
-    '        greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality'
-    ' from (select k.user_id, k.id, w.since, w.worker, w.lease_until, w.run_after, w.error as work_error,'
-    '              w.paused, w.attempts + memory_private.failures(w.paused) as attempts, case when w.user_id is null then ''idle'' else memory_private.state(w.run_after, w.lease_until) end as state'
-    '       from %s) s'
-    ' join memory.conversations c on c.user_id = s.user_id and c.id = s.id'
-    ' left join memory.conversation_summary_boards b on b.user_id = s.user_id and b.conversation_id = s.id'
-    ' left join lateral ('
-    '   select g.tokens, g.quality from memory.conversation_summaries g'
-    '   where g.user_id = s.user_id and g.conversation_id = s.id and g.level = 0'
-    '   order by g.number desc limit 1) g on true'
-    ' where ($1 is null or s.state = $1)%s%s%s%s'
-    ' order by s.user_id, s.id limit $2) r',
-    case when p_state in ('due', 'running', 'waiting', 'dead')
-         then 'memory_private.work w cross join lateral (select w.user_id, w.conversation_id as id) k'
-         else 'memory.conversations k left join memory_private.work w on w.user_id = k.user_id and w.conversation_id = k.id'
-    end,
-    case when p_user_id is not null then ' and s.user_id = $3' end,
-    case when p_agent_id is not null then ' and c.agent_id = $4' end,
-    case when p_thread_id is not null then ' and c.thread_id = $5' end,
-    case when p_after is not null then ' and (s.user_id, s.id) > ($6, $7)' end)
-  into v_rows using p_state, least(p_limit, 1000), p_user_id, p_agent_id, p_thread_id, p_after_user, p_after;
-  return coalesce(v_rows, '[]');
+  return coalesce((
+    select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
+    from (
+      select c.user_id, c.id, w.since, w.worker, w.lease_until, w.run_after, w.paused,
+             w.attempts + memory_private.failures(w.paused) as attempts, s.state, c.agent_id, c.thread_id, c.next_sequence,
+             c.message_count, c.summarized_through, c.indexed_through, c.total_tokens, c.updated_at, c.archived_at,
+             c.priority, coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,
+             w.error as work_error, coalesce(w.error, c.summary_error, c.index_error) as error,
+             greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality
+      from memory.conversations c
+      left join memory_private.work w on w.user_id = c.user_id and w.conversation_id = c.id
+      cross join lateral (
+        select case when w.user_id is null then 'idle' else memory_private.state(w.run_after, w.lease_until) end as state
+      ) s
+      left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
+      left join lateral (
+        select g.tokens, g.quality from memory.conversation_summaries g
+        where g.user_id = c.user_id and g.conversation_id = c.id and g.level = 0
+        order by g.number desc limit 1) g on true
+      where (p_state is null or s.state = p_state) and (p_state is null or p_state = 'idle' or w.user_id is not null)
+        and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
+        and (p_thread_id is null or c.thread_id = p_thread_id)
+        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+      order by c.user_id, c.id
+      limit least(p_limit, 1000)) r), '[]');
 end
 $function$;
 comment on function public.memory_status is
   'langchain-supabase-memory: what is due, running, waiting and dead, and how far each conversation is covered.';
 
-create function public.memory_queue() returns jsonb
+create function public.memory_worker_queue() returns jsonb
 language sql stable security invoker set search_path = ''
 as $function$
   select jsonb_build_object(
@@ -816,5 +809,12 @@ as $function$
                     + pg_catalog.pg_relation_size('memory.chunk_embeddings'::regclass))
   from memory_private.work w
 $function$;
-comment on function public.memory_queue is
+comment on function public.memory_worker_queue is
   'langchain-supabase-memory: how much is due, how long it has waited, how many leases and dead there are.';
+
+-- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
+create or replace function memory_private.retry_at(p_failures integer, p_seconds float8 default 30) returns timestamptz
+language sql volatile security invoker set search_path = ''
+as $function$
+  select clock_timestamp() + least(p_seconds * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
+$function$;

@@ -1,4 +1,4 @@
--- Conversations and their messages.
+-- Conversations and their messages: those that stand, those that are gone, and those that a fork has superseded.
 
 -- What names something has 1 to 512 bytes of UTF-8, so that three of them fit into a row of an index, and no control
 -- characters; Python has the same rule in `models.check_id`. A count or a place is what every reader of JSON can hold, a
@@ -66,26 +66,106 @@ $function$;
 
 -- One row per conversation; it is also the lock and the counter behind gap-free sequences.
 create table memory.conversations (
-  user_id       text        not null check (
+  user_id               text        not null check (
     octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
-  id            uuid        not null default gen_random_uuid(),
-  agent_id      text        not null default 'default' check (
+  id                    uuid        not null default gen_random_uuid(),
+  agent_id              text        not null default 'default' check (
     octet_length(agent_id) between 1 and 512 and agent_id !~ '[\u0001-\u001f\u007f-\u009f]'),
-  thread_id     text        not null check (
+  thread_id             text        not null check (
     octet_length(thread_id) between 1 and 512 and thread_id !~ '[\u0001-\u001f\u007f-\u009f]'),
-  next_sequence bigint      not null default 0,
-  message_count bigint      not null default 0,
-  created_at    timestamptz not null default clock_timestamp(),
-  updated_at    timestamptz not null default clock_timestamp(),
+  created_at            timestamptz not null default clock_timestamp(),
+  updated_at            timestamptz not null default clock_timestamp(),
+
+  -- Its history as a whole, so that what is due, what a budget leaves out and what all of it would have cost are read
+  -- from one row.
+  next_sequence         bigint      not null default 0,
+  message_count         bigint      not null default 0,
+  total_characters      bigint      not null default 0,
+  total_tokens          bigint      not null default 0,
+  revision              bigint      not null default 0,
+  expired_through       bigint      not null default -1,
+  has_gone              boolean     not null default false,
+  branch_token          text check (octet_length(branch_token) <= 100),
+  branch_from           bigint check (branch_from >= 0),
+  has_superseded        boolean     not null default false,
+
+  -- How far it is summarized.
+  summarized_through    bigint      not null default -1,
+  summarized_characters bigint      not null default 0,
+  summarized_tokens     bigint      not null default 0,
+  summary_failures      integer     not null default 0,
+  summary_retry_at      timestamptz,
+  summary_error         text check (octet_length(summary_error) <= 1000),
+
+  -- How far it is indexed.
+  indexed_through       bigint      not null default -1,
+  chunk_count           bigint      not null default 0,
+  has_stale             boolean     not null default false,
+  unembedded_from       bigint,
+  speakers              text[]      not null default '{}' check (
+    cardinality(speakers) <= 50 and coalesce(array_ndims(speakers), 1) = 1 and array_position(speakers, null) is null),
+  language              text check (octet_length(language) <= 63),
+  index_failures        integer     not null default 0,
+  index_retry_at        timestamptz,
+  index_error           text check (octet_length(index_error) <= 1000),
+
+  -- What people and workers have set.
+  priority              smallint    not null default 0,
+  requested_at          timestamptz,
+  served_at             timestamptz,
+  archived_at           timestamptz check (
+    archived_at >= '0002-01-01 00:00+00' and archived_at < '9999-01-01 00:00+00'),
+  opted_out_at          timestamptz,
+  withheld              boolean     not null default false,
+
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
   check (
     least(created_at, updated_at) >= '0002-01-01 00:00+00'
-    and greatest(created_at, updated_at) < '9999-01-01 00:00+00')
+    and greatest(created_at, updated_at) < '9999-01-01 00:00+00'),
+  -- A conversation's counts are numbers that every reader of JSON can hold, and that can be added up.
+  constraint conversations_counts_check check (
+    greatest(
+      next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
+      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from)
+      <= 9007199254740991
+    and least(
+      next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
+      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from)
+      >= -9007199254740991
+    and greatest(summary_failures, index_failures) <= 1000000000)
 ) with (fillfactor = 70); -- the counter is updated in place (HOT) at every append
 
 comment on table memory.conversations is
   'One ordered exchange between a user and an agent, named by (user_id, agent_id, thread_id).';
+comment on column memory.conversations.revision is
+  'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
+comment on column memory.conversations.expired_through is
+  'Messages that are gone up to here have expired; those after it were forgotten. -1 if none has.';
+comment on column memory.conversations.branch_token is
+  'Names what a graph last stored here; drawn at random each time, so that it tells nothing of what was said.';
+comment on column memory.conversations.branch_from is
+  'The first sequence of what the graph''s state has held; what came before it no state can take away.';
+comment on column memory.conversations.summarized_through is
+  'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
+comment on column memory.conversations.indexed_through is
+  'The last sequence that is indexed; -1 if none. Moved by compare-and-swap alone.';
+comment on column memory.conversations.unembedded_from is
+  'From this place on a chunk may lack its vector, because there was no embedder or it failed; null: none does.';
+comment on column memory.conversations.language is
+  'The text search configuration of its chunks; null as long as too little was said to know.';
+comment on column memory.conversations.index_error is
+  'Why the embedder failed at the last try, in a word, never content; what was said is found by its words all the same.';
+comment on column memory.conversations.priority is
+  'Of two conversations of one owner that are due, a worker takes the one of the higher priority.';
+comment on column memory.conversations.requested_at is
+  'When somebody last asked for it to be summarized now; served_at: of which such wish that was done.';
+comment on column memory.conversations.archived_at is
+  'Since when it is archived: idle, and completely summarized. The next message brings it back.';
+comment on column memory.conversations.opted_out_at is
+  'Since when nothing is derived from it: its messages stay, and that is all.';
+comment on column memory.conversations.withheld is
+  'Something of it is not indexed because of a topic; taken up again when that is allowed.';
 
 create table memory.conversation_messages (
   user_id               text        not null,
@@ -105,6 +185,11 @@ create table memory.conversation_messages (
   payload               json        not null, -- json, not jsonb: jsonb reorders keys, which breaks prompt caches
   bytes                 integer     not null generated always as (
     memory_private.weighed(payload, text, metadata, images, characters, tokens)) stored,
+  -- A turn is complete when it has a final answer: one that says something and calls nothing.
+  final                 boolean     not null generated always as (
+    role = 'assistant' and (text <> '' or images is not null)
+    and case when json_typeof(payload #> '{data,tool_calls}') = 'array'
+             then json_array_length(payload #> '{data,tool_calls}') = 0 else true end) stored,
   unreadable            text check (octet_length(unreadable) <= 200),
   primary key (user_id, conversation_id, sequence),
   unique (user_id, conversation_id, message_id),
@@ -120,6 +205,11 @@ create table memory.conversation_messages (
 create index conversation_messages_created_at_idx
   on memory.conversation_messages (user_id, conversation_id, created_at);
 
+-- Questions and final answers: the newest turns, and how many there are, without what lies between.
+create index conversation_messages_turns_idx
+  on memory.conversation_messages (user_id, conversation_id, (sequence + 0)) -- + 0: an order that no other index has
+  where role = 'user' or final;
+
 create index conversation_messages_unreadable_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where unreadable is not null;
 
@@ -131,3 +221,50 @@ comment on column memory.conversation_messages.bytes is
   'What the payload and the columns beside it take: reads are bounded by it.';
 comment on column memory.conversation_messages.unreadable is
   'Why no message could be made of the payload, in a word; null: it could, or nobody has tried. Cleared by a new payload.';
+
+-- The ids of messages that have expired or were forgotten: a retry, or a graph that still holds them, does not bring
+-- them back. Nothing of their content.
+create table memory.gone_messages (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  message_id      text        not null check (
+    octet_length(message_id) between 1 and 512 and message_id !~ '[\u0001-\u001f\u007f-\u009f]'),
+  forgotten       boolean     not null,
+  gone_at         timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, message_id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (gone_at >= '0002-01-01 00:00+00' and gone_at < '9999-01-01 00:00+00')
+);
+
+-- Messages that are on no branch now, because a graph was forked, or a message removed or made anew. They keep their
+-- numbers, and come back with their branch.
+create table memory.superseded_messages (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  sequence        bigint      not null check (sequence >= 0),
+  message_id      text        not null check (
+    octet_length(message_id) between 1 and 512 and message_id !~ '[\u0001-\u001f\u007f-\u009f]'),
+  role            text        not null check (role in ('user', 'assistant', 'system', 'tool')),
+  text            text        not null,
+  characters      integer     not null,
+  tokens          integer     not null,
+  created_at      timestamptz not null,
+  updated_at      timestamptz,
+  metadata        jsonb,
+  images          jsonb,
+  payload         json        not null,
+  bytes           integer     not null generated always as (
+    memory_private.weighed(payload, text, metadata, images, characters, tokens)) stored,
+  unreadable      text check (octet_length(unreadable) <= 200),
+  superseded_at   timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, sequence),
+  unique (user_id, conversation_id, message_id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (
+    least(created_at, updated_at, superseded_at) >= '0002-01-01 00:00+00'
+    and greatest(created_at, updated_at, superseded_at) < '9999-01-01 00:00+00'),
+  check (sequence >= -9007199254740991 and sequence <= 9007199254740991)
+);
+
+comment on table memory.superseded_messages is
+  'Messages that a graph''s state had once and has no more: no prompt, summary or search has them.';

@@ -1,28 +1,4 @@
--- Summaries: which part of a conversation they cover, and what they were made from.
-
--- The counter row also knows the whole history's size and how far it is summarized, so that what is due, what a budget
--- leaves out and what the full history would have cost are read from one row.
-alter table memory.conversations
-  add column total_characters      bigint  not null default 0,
-  add column total_tokens          bigint  not null default 0,
-  add column revision              bigint  not null default 0,
-  add column summarized_through    bigint  not null default -1,
-  add column summarized_characters bigint  not null default 0,
-  add column summarized_tokens     bigint  not null default 0,
-  add column summary_failures      integer not null default 0,
-  add column summary_retry_at      timestamptz,
-  add column summary_error         text check (octet_length(summary_error) <= 1000);
-
-comment on column memory.conversations.revision is
-  'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
-comment on column memory.conversations.summarized_through is
-  'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
-
-update memory.conversations c
-   set total_characters = t.characters, total_tokens = t.tokens
-  from (select m.user_id, m.conversation_id, sum(m.characters) as characters, sum(m.tokens) as tokens
-        from memory.conversation_messages m group by m.user_id, m.conversation_id) t
- where c.user_id = t.user_id and c.id = t.conversation_id;
+-- Summaries: which part of a conversation they cover, what they were made from, and what they are found by.
 
 create table memory.conversation_summaries (
   user_id            text        not null,
@@ -53,6 +29,9 @@ create table memory.conversation_summaries (
       'strict $[*] ? (@.text.type() == "string" && @.message_ids.type() == "array"
                       && !exists (@.message_ids[*] ? (@.type() != "string"))
                       && (!exists (@.quote) || @.quote.type() == "string" || @.quote.type() == "null"))'))),
+  language           text check (octet_length(language) <= 63),
+  lexemes            text[] check (
+    coalesce(array_ndims(lexemes), 1) = 1 and array_position(lexemes, null) is null and cardinality(lexemes) <= 50000),
   edited_by          text check (octet_length(edited_by) <= 1000),
   edited_at          timestamptz,
   created_at         timestamptz not null default clock_timestamp(),
@@ -79,3 +58,28 @@ comment on column memory.conversation_summaries.message_ids is
   'The messages that the model was shown for this segment.';
 comment on column memory.conversation_summaries.characters_through is
   'Characters of the conversation from its beginning to the end of this segment.';
+comment on column memory.conversation_summaries.language is
+  'The text search configuration by which its words were reduced.';
+comment on column memory.conversation_summaries.lexemes is
+  'Its words, as text search reduces them: what it is found by without an embedder.';
+
+-- Of the newest segment of a conversation, or of its complete summary: the older ones are in it. Of any width and any
+-- number of models, so that one model can take over from another while both are in use.
+create table memory.summary_embeddings (
+  user_id         text               not null,
+  conversation_id uuid               not null,
+  level           integer            not null default 0,
+  number          integer            not null,
+  model           text               not null check (
+    octet_length(model) between 1 and 512 and model !~ '[\u0001-\u001f\u007f-\u009f]'),
+  dimensions      integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
+  embedding       {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
+  primary key (user_id, conversation_id, level, number, model),
+  foreign key (user_id, conversation_id, level, number)
+    references memory.conversation_summaries (user_id, conversation_id, level, number) on delete cascade
+);
+-- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+alter table memory.summary_embeddings alter column embedding set storage main;
+
+comment on table memory.summary_embeddings is
+  'What a conversation''s newest summary means, by one model.';

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import psycopg
 
-from langchain_supabase_memory.schema.migrate import migrate
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 
 _HERE = Path(__file__).parent
 _numbers = count()

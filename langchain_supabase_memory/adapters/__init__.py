@@ -1,0 +1,1 @@
+"""The outside: databases, models, observers."""

@@ -1,0 +1,280 @@
+"""The model that embeds: any LangChain embedder, in both colors, in batches, with patience and checked answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable
+
+from langchain_supabase_memory.adapters import by_name
+from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.deadline import awithin, in_thread, within
+from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
+from langchain_supabase_memory.flow import Embed, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from langchain_supabase_memory.flow import Flow, Step
+
+T = TypeVar("T")
+
+DIGITS: Final = 6
+"""The decimals of a vector that are kept on the way to the database, which stores fewer."""
+
+REMEMBERED: Final = 64
+"""How many questions' vectors are kept."""
+
+_REST_SECONDS: Final = 30.0
+_LEAST_SECONDS: Final = 0.001
+
+
+class EmbeddingModel:
+    """Asks an embedder.
+
+    Args:
+        embeddings: Any LangChain embedder, or its name, such as `"openai:text-embedding-3-small"`, for LangChain's
+            `init_embeddings`.
+        name: What its vectors are recorded under; by default the embedder's own model name, or its class. Vectors of
+            two names are never compared.
+        batch: The most texts in one call of the embedder.
+        characters: The most characters of one text; what is longer is cut, as the embedder would.
+        attempts: The most tries of one call, the first included.
+        timeout_seconds: How long to wait for one call, in seconds.
+        wait_seconds: How long to wait before the second try, in seconds; it doubles from try to try.
+        question_seconds: How long to wait for a question's vector, in seconds, all tries included: without one the
+            question goes by words. After such a wait in vain the embedder is not asked for as long as thirty seconds.
+
+    Raises:
+        ConfigurationError: It is no embedder or a name of none, the provider's key is missing, or a number is not
+            positive.
+        MissingDependencyError: A package that an embedder by its name needs is not installed.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings | str,
+        *,
+        name: str | None = None,
+        batch: int = 64,
+        characters: int = 24_000,
+        attempts: int = 3,
+        timeout_seconds: float = 60.0,
+        wait_seconds: float = 0.5,
+        question_seconds: float = 5.0,
+    ) -> None:
+        if isinstance(embeddings, str):
+            embeddings = by_name.embedder(embeddings)
+        if not isinstance(embeddings, Embeddings):
+            hint = f'Pass LangChain Embeddings, or their name, such as "{by_name.EMBEDDER}".'
+            if isinstance(embeddings, EmbeddingModel):
+                hint = "It is an EmbeddingModel already: pass it as it is."
+            elif isinstance(embeddings, Runnable):
+                hint = f"A chat model goes into model=. {hint}"
+            raise wrong("embeddings", "an embedder or its name", embeddings, hint)
+        for what, count in (("batch", batch), ("characters", characters), ("attempts", attempts)):
+            number(what, count, whole=True, optional=False, example=64)
+        number("timeout_seconds", timeout_seconds, optional=False, example=60)
+        number("question_seconds", question_seconds, optional=False, example=5)
+        number("wait_seconds", wait_seconds, above=False, optional=False, example=0.5)
+        self._embeddings = embeddings
+        named = (getattr(embeddings, each, None) for each in ("model", "model_name", "model_id"))
+        self.name = name or next((each for each in named if isinstance(each, str)), type(embeddings).__name__)
+        self._batch = batch
+        self._characters = characters
+        self._attempts = attempts
+        self._timeout_seconds = timeout_seconds
+        self._wait_seconds = wait_seconds
+        self._question_seconds = question_seconds
+        self._resting: tuple[float, EmbeddingError] | None = None
+        self._questions: dict[bytes, list[float]] = {}
+
+    def answer(self, embed: Embed) -> list[list[float]]:
+        """A vector for each text. The newest questions are remembered: an agent that uses tools asks them again.
+
+        Raises:
+            EmbeddingError: The embedder failed at every try, or gave something that is no vector.
+        """
+        known = self._known(embed)
+        if known is not None:
+            return known
+        until = self._until(embed)
+        vectors: list[list[float]] = []
+        for wanted, call in self._calls(embed):
+            for attempt in range(self._attempts):
+                try:
+                    answer = within(self._at_most(until), call)
+                    break
+                except Exception as error:  # whatever an embedder, a provider or a network raises
+                    wait = self._wait_seconds * 2**attempt
+                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
+                        raise self._gave_up(error, embed) from None
+                    time.sleep(wait)
+            vectors += _checked(answer, wanted)
+        return self._learned(embed, _of_one_width(vectors))
+
+    async def aanswer(self, embed: Embed) -> list[list[float]]:
+        """The async twin of `answer`."""
+        known = self._known(embed)
+        if known is not None:
+            return known
+        until = self._until(embed)
+        vectors: list[list[float]] = []
+        for wanted, call in self._acalls(embed):
+            for attempt in range(self._attempts):
+                try:
+                    answer = await awithin(self._at_most(until), call())
+                    break
+                except Exception as error:
+                    wait = self._wait_seconds * 2**attempt
+                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
+                        raise self._gave_up(error, embed) from None
+                    await asyncio.sleep(wait)
+            vectors += _checked(answer, wanted)
+        return self._learned(embed, _of_one_width(vectors))
+
+    def __repr__(self) -> str:
+        """Its name, without keys."""
+        return f"EmbeddingModel({self.name!r})"
+
+    def _until(self, embed: Embed) -> float:
+        """Until when somebody waits, by the monotonic clock.
+
+        Raises:
+            EmbeddingError: A question was waited for in vain a moment ago.
+        """
+        now = time.monotonic()
+        if embed.is_query and self._resting is not None and now < self._resting[0]:
+            _, failure = self._resting
+            raise EmbeddingError(failure.message, code=failure.code)
+        seconds = self._question_seconds if embed.is_query else embed.seconds
+        return math.inf if seconds is None else now + seconds
+
+    def _at_most(self, until: float) -> float:
+        return max(min(self._timeout_seconds, until - time.monotonic()), _LEAST_SECONDS)
+
+    def _gave_up(self, error: Exception, embed: Embed) -> EmbeddingError:
+        failure = _failed(error)
+        if embed.is_query and isinstance(error, TimeoutError):
+            self._resting = (time.monotonic() + _REST_SECONDS, failure)
+        return failure
+
+    def _known(self, embed: Embed) -> list[list[float]] | None:
+        found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]
+        return [each for each in found if each is not None] if None not in found else None
+
+    def _learned(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
+        if embed.is_query:
+            # One assignment, so that threads need no lock: at worst one of them asks once more.
+            newest = [*self._questions.items(), *zip(map(_digest, embed.texts), vectors, strict=True)][-REMEMBERED:]
+            self._questions = dict(newest)
+        return vectors
+
+    def _calls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
+        """How many vectors each call is to give, and the call."""
+        if embed.is_query:
+            for text in embed.texts:
+                yield 1, partial(self._query, text)
+            return
+        for texts in self._batches(embed.texts):
+            yield len(texts), partial(self._embeddings.embed_documents, texts)
+
+    def _acalls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
+        # LangChain's own default for an embedder without async methods waits for its thread even when it is cancelled.
+        kind = type(self._embeddings)
+        method = "aembed_query" if embed.is_query else "aembed_documents"
+        if getattr(kind, method) is getattr(Embeddings, method):
+            for wanted, call in self._calls(embed):
+                yield wanted, partial(in_thread, call)
+        elif embed.is_query:
+            yield len(embed.texts), partial(self._aqueries, embed.texts)
+        else:
+            for texts in self._batches(embed.texts):
+                yield len(texts), partial(self._embeddings.aembed_documents, texts)
+
+    def _query(self, text: str) -> list[list[float]]:
+        return [self._embeddings.embed_query(text[: self._characters])]
+
+    async def _aqueries(self, texts: Sequence[str]) -> list[list[float]]:
+        return list(await asyncio.gather(*(self._embeddings.aembed_query(text[: self._characters]) for text in texts)))
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        for first in range(0, len(texts), self._batch):
+            yield [text[: self._characters] for text in texts[first : first + self._batch]]
+
+
+def embedder(model: Embeddings | EmbeddingModel | str | None) -> EmbeddingModel | None:
+    """What embeds texts: what was given, or nothing.
+
+    Raises:
+        ConfigurationError: What was given is no embedder.
+    """
+    return model if model is None or isinstance(model, EmbeddingModel) else EmbeddingModel(model)
+
+
+def embedding(flow: Flow[T], model: EmbeddingModel | None) -> Flow[T]:
+    """A flow whose texts go to an embedder of its own; `None` leaves them to the memory's."""
+
+    def change(step: Step) -> Step:
+        return replace(step, embedder=model) if isinstance(step, Embed) and step.embedder is None else step
+
+    return flow if model is None else changed(flow, change)
+
+
+def needed(model: EmbeddingModel | None) -> EmbeddingModel:
+    """The embedder, if there is one.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    if model is None:
+        raise ConfigurationError(
+            "There is no embedder.",
+            hint=f'Pass embeddings=OpenAIEmbeddings(...), or embeddings="{by_name.EMBEDDER}", to the memory.',
+        )
+    return model
+
+
+def _digest(text: str) -> bytes:
+    """What a question is remembered by: its words are not kept."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _failed(error: Exception) -> EmbeddingError:
+    return EmbeddingError(f"The embedder failed ({type(error).__name__}).", code=code_of(error))
+
+
+def _checked(vectors: Any, wanted: int) -> list[list[float]]:
+    """The vectors of one call at length one, if there is one for each text."""
+    try:
+        given = list(vectors)
+    except TypeError:
+        raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+    if len(given) != wanted:
+        raise EmbeddingError(f"The embedder gave {len(given)} vectors for {wanted} texts.", hint="Check the embedder.")
+    made = []
+    for vector in given:
+        try:
+            numbers = [float(number) for number in vector]
+            length = math.hypot(*numbers)
+        except (TypeError, ValueError, OverflowError):
+            raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+        if not length or not math.isfinite(length):
+            raise EmbeddingError(
+                "The embedder gave a vector that is empty, all zero or not finite.", hint="Check the embedder."
+            )
+        made.append([round(number / length, DIGITS) for number in numbers])
+    return made
+
+
+def _of_one_width(vectors: list[list[float]]) -> list[list[float]]:
+    if len({len(vector) for vector in vectors}) > 1:
+        raise EmbeddingError("The embedder gave vectors of several widths.", hint="Check the embedder.")
+    return vectors

@@ -1,0 +1,105 @@
+"""Applies the script over a connection: one transaction, so a failure leaves the database as it was."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Final
+
+from langchain_supabase_memory.adapters import addresses
+from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.errors import (
+    AccessError,
+    MigrationConflictError,
+    MissingDependencyError,
+    SchemaError,
+    UnavailableError,
+    from_code,
+    from_ours,
+    unconnected,
+)
+
+_PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
+"""How long to wait after each deadlock, in seconds."""
+
+_VECTOR_SCHEMA: Final = (
+    "select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace"
+    " where e.extname = 'vector'"
+)
+
+
+def ensure(conn_string: str) -> None:
+    """Set a database up unless it is of this release: for who opens one that others may be using just now.
+
+    Errors as for `migrate`.
+    """
+    import psycopg
+
+    found = None
+    with suppress(psycopg.Error), psycopg.connect(conn_string, connect_timeout=10) as connection:
+        found = connection.execute("select public.memory_schema()").fetchone()
+    if found is None or found[0] != asdict(script.current(found[0].get("vector_schema", script.VECTOR_SCHEMA))):
+        migrate(conn_string)
+
+
+def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Installed:
+    """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
+
+    On Supabase the roles and `auth` functions are left as they are; on another Postgres those that are missing are
+    made. pgvector is used in the schema where it lies; where it is not there, it is created in `extensions`.
+
+    Args:
+        conn_string: A Postgres connection string of a role that may create schemas, such as Supabase's `postgres`: a
+            direct one, or that of a pooler.
+        vector_index: Also make an index over the vectors of chunks of this width, 1 to 4,000 dimensions, which serves
+            owners of more than ten thousand. It makes indexing slower, and stays until you drop it.
+
+    Returns:
+        What the database is now set up with.
+
+    Raises:
+        ConfigurationError: `vector_index` is out of range, or the name of pgvector's schema cannot be written.
+        MissingDependencyError: The extra `postgres` is not installed.
+        MigrationConflictError: The tables are of a newer release, or from files that were edited since.
+        AuthenticationError: The password or the role is wrong.
+        UnavailableError: The server cannot be reached.
+        SchemaError: A statement failed; nothing was changed.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependencyError("Migrating a database", "postgres") from None
+    # The script is checked before the server is asked for anything.
+    lock, *_ = script.parts(vector_index=vector_index)
+    addresses.postgres(conn_string)
+
+    def apply() -> script.Installed:
+        # Two simple queries in one transaction, and nothing that lasts longer: any pooler may sit between.
+        with psycopg.connect(conn_string, connect_timeout=10, prepare_threshold=None) as connection:
+            connection.execute(lock.sql.encode())
+            found = connection.execute(_VECTOR_SCHEMA).fetchone()
+            vector_schema = script.VECTOR_SCHEMA if found is None else str(found[0])
+            connection.execute(script.text(vector_schema, plain=True, vector_index=vector_index).encode())
+            return script.current(vector_schema)
+
+    try:
+        for pause in _PAUSES:
+            try:
+                return apply()
+            except psycopg.errors.DeadlockDetected:  # with calls of applications, which go on meanwhile
+                time.sleep(pause)
+        return apply()
+    except psycopg.Error as error:
+        failure = from_code(error.sqlstate) if error.sqlstate else unconnected(str(error))
+        if isinstance(failure, MigrationConflictError):
+            failure = from_ours(str(error.sqlstate), error.diag.message_primary, error.diag.message_hint)
+        elif error.diag.message_primary:
+            # A migration carries no user's content, so the server's own words may be shown.
+            kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
+            failure = kind(
+                f"The migration failed: {error.diag.message_primary}.",
+                code=error.sqlstate,
+                hint=error.diag.message_hint or "Nothing was changed.",
+            )
+        raise failure from None

@@ -1,0 +1,184 @@
+"""The SQL files in the order they run, rendered. Pure: it reads package data and touches no database.
+
+`sql/tables/NNNN_*.sql` are each applied once, and the ledger keeps their names and checksums: a database whose tables
+are of another release is refused. Everything else is code and is replaced whole at every run. Rendered into them are
+the schema that pgvector lies in, what this release consists of, and into a vector index its width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+VECTOR_SCHEMA: Final = "extensions"
+"""Where pgvector is created if it is nowhere: where Supabase's dashboard puts it."""
+
+_WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of the script.
+
+    Attributes:
+        name: What it is called, such as `0001_conversations`.
+        sql: The statements, ready to run by a role that need not be a superuser, without a transaction of their own.
+        checksum: SHA-256, in hexadecimal: of what a table's file says, and of what runs where it is code, but for the
+            number of the release.
+    """
+
+    name: str
+    sql: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What a database is set up with, as `memory_schema()` answers.
+
+    Attributes:
+        version: The release that set it up.
+        tables: The names of the table files applied.
+        code: The checksum of the functions and the access rules.
+        vector_schema: The schema in which they look for pgvector.
+        vector_moved_to: The schema in which it lies, if that is another by now.
+    """
+
+    version: str
+    tables: list[str]
+    code: str
+    vector_schema: str
+    vector_moved_to: str | None = None
+
+
+def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> list[Part]:
+    """Everything a database needs, in order. Running it again changes nothing.
+
+    Args:
+        vector_schema: The schema that pgvector lies in. The script creates it there if it is nowhere, and refuses to
+            run if it is elsewhere.
+        plain: Also make what Supabase has and another Postgres lacks: three roles and the `auth` functions.
+        vector_index: Also make an index over the vectors of this width, 1 to 4,000 dimensions, which serves owners of
+            more than ten thousand chunks.
+
+    Returns:
+        The parts; run them in one transaction.
+
+    Raises:
+        ConfigurationError: `vector_index` is out of range, or the schema's name cannot be written into the functions.
+    """
+    expected = current(vector_schema)
+    values = {
+        "vector_schema": _quoted(vector_schema),
+        "vector_schema_name": vector_schema,
+        "version": expected.version,
+        "tables": json.dumps(expected.tables),
+        "checksums": json.dumps({name: _checksum(_read(f"tables/{name}.sql")) for name in expected.tables}),
+        "code": expected.code,
+        "width": str(vector_index),
+    }
+
+    def part(name: str, template: str) -> Part:
+        return Part(name, _render(template, values), _checksum(_render(template, values | {"version": ""})))
+
+    head = ["lock", *(["plain_postgres"] if plain else []), "vector", "ledger"]
+    ordered = [part(name, _read(f"{name}.sql")) for name in head]
+    for name in expected.tables:
+        table = _read(f"tables/{name}.sql")
+        ordered.append(_once(part(name, table), _checksum(table)))
+    if vector_index is not None:
+        if not 1 <= vector_index <= _WIDEST_INDEX:
+            raise ConfigurationError(
+                f"A vector index has 1 to {_WIDEST_INDEX} dimensions, not {vector_index}.",
+                hint="Pass the width of your embedding model, such as 1536; for a wider one leave the index out.",
+            )
+        ordered.append(part(f"vector_index_{vector_index}", _read("vector_index.sql")))
+    return [*ordered, part("functions_and_access", _code())]
+
+
+def text(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> str:
+    """The whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
+    ordered = parts(vector_schema, plain=plain, vector_index=vector_index)
+    return "\n".join(f"-- {part.name}\n{part.sql}" for part in ordered)
+
+
+def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
+    """What this release sets a database up with, where pgvector lies in this schema.
+
+    Raises:
+        ConfigurationError: The schema's name cannot be written into the functions.
+    """
+    code = _checksum(_render(_code(), {"vector_schema": _quoted(vector_schema)}))
+    return Installed(version("langchain-supabase-memory"), _names("tables"), code, vector_schema)
+
+
+def _quoted(schema: str) -> str:
+    """A schema's name as an identifier that stands in functions, in texts and in formats alike.
+
+    Raises:
+        ConfigurationError: It has a character that means something in one of these.
+    """
+    if not schema.isprintable() or set(schema) & set("\"'$%{}\\") or not 1 <= len(schema.encode()) <= 63:
+        raise ConfigurationError(
+            f"pgvector cannot be used in a schema that is called {schema!r}.",
+            hint="Name one without quotes, $, %, braces and backslashes; ALTER EXTENSION vector SET SCHEMA moves it.",
+        )
+    return f'"{schema}"'
+
+
+def _code() -> str:
+    functions = [_read(f"functions/{name}.sql") for name in _names("functions")]
+    return "\n".join([_read("replace.sql"), *functions, _read("access.sql")])
+
+
+def _once(part: Part, checksum: str) -> Part:
+    """Wrap a table file, so that it runs once and is recorded by name and checksum in the same transaction."""
+    sql = f"""do $migration$
+begin
+  if not exists (select from memory_private.migrations where name = '{part.name}') then
+    execute $body$
+{part.sql}
+$body$;
+    insert into memory_private.migrations (name, checksum) values ('{part.name}', '{checksum}');
+  end if;
+end
+$migration$;
+"""
+    return Part(part.name, sql, checksum)
+
+
+def _render(template: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace("{{" + name + "}}", value)
+    return template
+
+
+def _checksum(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@cache
+def _root() -> Traversable:
+    packaged = files("langchain_supabase_memory") / "sql"
+    # An editable install runs from the checkout, where `sql/` lies beside the package.
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "sql"
+
+
+@cache
+def _read(path: str) -> str:
+    return (_root() / path).read_text(encoding="utf-8")
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(file.name.removesuffix(".sql") for file in (_root() / folder).iterdir() if file.name.endswith(".sql"))

@@ -1,0 +1,135 @@
+"""Log lines, for people or as JSON. The package's own records carry ids and counts, in fields named `memory_…`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.values import log_fields
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.values import ConversationKey
+
+PACKAGE: Final = "langchain_supabase_memory"
+"""The logger above all of this package's."""
+
+LogFormat = Literal["plain", "json"]
+
+_FIELDS: Final = "memory_"
+"""What the names of the package's own fields begin with."""
+
+_FIRST: Final = (
+    "alert",
+    "outcome",
+    "error",
+    "code",
+    "attempts",
+    "quality",
+    "lag_seconds",
+    "thread_id",
+    "user_id",
+    "agent_id",
+)
+"""The fields that a line for people shows before the others, by what follows `memory_`."""
+
+_NO_WORD: Final = re.compile(r'[\s"=]|^$')
+
+_OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: `time` (UTC, ISO 8601), `level`, `logger`, `message`, and what `extra` added.
+
+    Of an exception it says the class and where it was raised, and not its text, which may hold what a user wrote.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as one line."""
+        shown: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields = {name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}
+        shown = {**shown, **{name: value for name, value in fields.items() if name not in shown}}
+        return json.dumps({**shown, **_raised(record)}, default=_by_class, skipkeys=True)
+
+
+class PlainFormatter(logging.Formatter):
+    """A line for people: time, level, logger and message, then the `memory_` fields as `key=value` without that word.
+
+    What became of something and why comes first, then whose it is, then the rest. Of an exception it says what
+    `JsonFormatter` does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as one line; a message with line breaks keeps them."""
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record, self.datefmt)
+        fields = {
+            name.removeprefix(_FIELDS): value
+            for name, value in vars(record).items()
+            if name.startswith(_FIELDS) and value is not None
+        }
+        names = sorted(fields, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+        shown = {**{name: fields[name] for name in names}, **_raised(record)}
+        return " ".join([self.formatMessage(record), *(f"{name}={_word(value)}" for name, value in shown.items())])
+
+
+def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
+    """Write this package's records, and the warnings of all others, to the standard error stream.
+
+    Args:
+        log_format: `json` for one object a line, `plain` for people.
+        level: The least level of the package's own records.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger(PACKAGE).setLevel(level)
+
+
+def about(key: ConversationKey, error: SupabaseMemoryError | None = None) -> dict[str, Any]:
+    """The fields of a record about a conversation: its ids, and the class and the code of an error."""
+    return log_fields(key) if error is None else {**log_fields(key), **about_error(error)}
+
+
+def about_error(error: BaseException) -> dict[str, Any]:
+    """The fields of a record about a failure: the error's class, and the server's code if it has one."""
+    return {
+        "memory_error": type(error).__name__,
+        "memory_code": error.code if isinstance(error, SupabaseMemoryError) else None,
+    }
+
+
+def _raised(record: logging.LogRecord) -> dict[str, str]:
+    """Of the exception of a record its class and where it was raised."""
+    if not record.exc_info or record.exc_info[0] is None:
+        return {}
+    shown, trace = {"exception": record.exc_info[0].__name__}, record.exc_info[2]
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None:
+        shown["raised_at"] = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    return shown
+
+
+def _word(value: object) -> str:
+    """A value that stays one word of one line: as it is, or else as JSON."""
+    if isinstance(value, str) and value.isprintable() and value == spelled(value) and not _NO_WORD.search(value):
+        return value
+    return json.dumps(value, default=_by_class, skipkeys=True)
+
+
+def _by_class(value: object) -> str:
+    """What JSON does not know, by its class: its text may be anything."""
+    return f"<{type(value).__name__}>"

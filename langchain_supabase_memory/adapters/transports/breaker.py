@@ -1,0 +1,188 @@
+"""A circuit breaker around a transport: while the database is away, a call fails at once instead of waiting for it.
+
+Closed, calls pass. After some failures in a row it opens, and calls are refused for a while. Then one of them is let
+through to try (half-open): if it succeeds the circuit closes, else it stays open for twice as long. All others are
+refused meanwhile, and the waits have jitter, so that a database that comes back is not met by everybody at once.
+After Nygard, "Release It!" (2007), chapter 5.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.flow import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_supabase_memory.adapters.transports.base import Transport
+    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.settings import BreakerPolicy
+
+State = Literal["closed", "open", "half-open"]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """How a circuit stands.
+
+    Attributes:
+        state: `closed`: calls pass; `open`: they are refused; `half-open`: one is being tried.
+        failures: Failures in a row.
+        retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless it is open.
+        last_code: The server's code of the newest failure, if a server answered.
+    """
+
+    state: State
+    failures: int
+    retry_in_seconds: float
+    last_code: str | None
+
+
+CLOSED = Circuit("closed", 0, 0.0, None)
+
+
+class Breaker:
+    """The state of a circuit. Every method is safe to call from any thread.
+
+    Args:
+        policy: When it opens, and for how long.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, policy: BreakerPolicy, clock: Callable[[], float] = time.monotonic) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._closed_until = 0.0
+        self._probing = False
+        self._last_code: str | None = None
+        self.has_answered = False
+        """Whether the database has once done what it was asked, for anybody."""
+
+    def admit(self) -> bool:
+        """Let a call pass, or refuse it.
+
+        Returns:
+            Whether it is the one that tries an open circuit; to be handed on when it has ended.
+
+        Raises:
+            UnavailableError: The circuit is open.
+        """
+        with self._lock:
+            if self._failures < self._policy.failures:
+                return False
+            wait = self._closed_until - self._clock()
+            if self._probing or wait > 0:
+                raise UnavailableError(
+                    f"The database was away a moment ago; the next try is in {max(wait, 0):.1f} seconds.",
+                    code=self._last_code,
+                    hint="Nothing was sent. It recovers by itself.",
+                )
+            self._probing = True
+            return True
+
+    def succeeded(self) -> None:
+        """Note that the database answered, whatever it said."""
+        with self._lock:
+            self._failures = 0
+            self._probing = False
+
+    def failed(self, error: UnavailableError, *, probe: bool) -> None:
+        """Note that the database was away."""
+        with self._lock:
+            if self._failures >= self._policy.failures and not probe:
+                return  # it was under way when the circuit opened, and tells nothing new
+            self._probing = False
+            self._failures += 1
+            self._last_code = error.code
+            over = self._failures - self._policy.failures
+            if over >= 0:
+                wait = min(self._policy.wait_seconds * 2.0 ** min(over, 32), self._policy.longest_wait_seconds)
+                self._closed_until = self._clock() + wait * random.uniform(0.75, 1.25)
+
+    def gave_up(self, *, probe: bool) -> None:
+        """Note that a call was abandoned before it ended, which says nothing of the database."""
+        with self._lock:
+            self._probing = self._probing and not probe
+
+    @property
+    def circuit(self) -> Circuit:
+        """How it stands now."""
+        with self._lock:
+            if self._failures < self._policy.failures:
+                return Circuit("closed", self._failures, 0.0, self._last_code if self._failures else None)
+            wait = max(self._closed_until - self._clock(), 0.0)
+            return Circuit("half-open" if self._probing else "open", self._failures, wait, self._last_code)
+
+
+class BreakingTransport:
+    """A transport behind a circuit breaker.
+
+    Args:
+        inner: The transport.
+        breaker: The state, shared by all transports to the same database.
+    """
+
+    def __init__(self, inner: Transport, breaker: Breaker) -> None:
+        self.inner = inner
+        self.breaker = breaker
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether calls carry a user's identity."""
+        return self.inner.acts_as_user
+
+    def perform(self, call: Call) -> Any:
+        """Perform a call, or refuse it while the circuit is open."""
+        probe = self.breaker.admit()
+        try:
+            answer = self.inner.perform(call)
+        except BaseException as error:
+            self._note(error, probe)
+            raise
+        self.breaker.succeeded()
+        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
+        return answer
+
+    async def aperform(self, call: Call) -> Any:
+        """The async twin of `perform`."""
+        probe = self.breaker.admit()
+        try:
+            answer = await self.inner.aperform(call)
+        except BaseException as error:
+            self._note(error, probe)
+            raise
+        self.breaker.succeeded()
+        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
+        return answer
+
+    def as_user(self, identity: Any) -> BreakingTransport:
+        """The same circuit for another user."""
+        return BreakingTransport(self.inner.as_user(identity), self.breaker)
+
+    def close(self) -> None:
+        """Close what the sync methods opened."""
+        self.inner.close()
+
+    async def aclose(self) -> None:
+        """Close what the sync methods and this event loop's async methods opened."""
+        await self.inner.aclose()
+
+    def __repr__(self) -> str:
+        """The transport's."""
+        return repr(self.inner)
+
+    def _note(self, error: BaseException, probe: bool) -> None:
+        if isinstance(error, UnavailableError) and error.is_away:
+            self.breaker.failed(error, probe=probe)
+        elif isinstance(error, SupabaseMemoryError) and error.code is not None:
+            self.breaker.succeeded()  # it answered, if only with an error
+        else:
+            self.breaker.gave_up(probe=probe)

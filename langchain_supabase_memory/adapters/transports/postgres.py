@@ -1,0 +1,354 @@
+"""The direct door: `psycopg` and its pool, safe behind a transaction pooler, able to act as a user."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+
+from langchain_supabase_memory.adapters import addresses
+from langchain_supabase_memory.adapters.transports.answers import checked, unreadable
+from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
+from langchain_supabase_memory.adapters.transports.credentials import Credential
+from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
+from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.checks import number
+from langchain_supabase_memory.errors import (
+    InvalidInputError,
+    MissingDependencyError,
+    SupabaseMemoryError,
+    UnavailableError,
+    from_code,
+    from_ours,
+    refused,
+    unconnected,
+)
+from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.settings import checked as checked_settings
+
+try:
+    import psycopg
+    from psycopg import sql
+    from psycopg_pool import ConnectionPool, PoolTimeout
+except ImportError:
+    raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.flow import Call
+
+Claims: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | Callable[[], Awaitable[Mapping[str, Any]]]
+"""The claims of a verified access token, or a function that gives the present ones, asked before each call.
+
+`sub` is the user, `role` one of Supabase's three, `authenticated` by default."""
+
+_ACT_AS: Final = "select set_config('request.jwt.claims', %s, true), set_config('role', %s, true)"
+
+POOL_SIZE: Final = 8
+"""The most connections of one pool; there is one pool for sync calls, and one for each event loop."""
+
+TIMEOUT_SECONDS: Final = 10
+"""How long to wait for a connection, in seconds."""
+
+
+class PostgresTransport:
+    """Performs calls over a connection to Postgres.
+
+    Args:
+        conn_string: A Postgres connection string, or a function that gives one at the first call (it may block).
+        claims: Whom to act as: the claims of an access token that you have verified, or a function that gives them. The
+            role and the claims are set for the call's own transaction, so row level security decides and nothing stays
+            on the connection. Only where none were given calls run as the role of the connection string, and the user
+            is named with each: claims that name nobody, or a function that gives none, are an error.
+        pool_size: The most connections of one pool.
+        retry: How a call is repeated.
+
+    Raises:
+        ConfigurationError: The connection string cannot be parsed.
+        AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
+    """
+
+    def __init__(
+        self,
+        conn_string: str | Callable[[], str],
+        *,
+        claims: Claims | None = None,
+        pool_size: int = POOL_SIZE,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+    ) -> None:
+        checked_settings(False, retry=retry)
+        self._pools = _Pools(conn_string, pool_size)
+        self._claims = None if claims is None else Credential(claims, checked_claims)
+        self._retry = retry
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether calls carry claims."""
+        return self._claims is not None
+
+    def as_user(self, identity: Claims) -> PostgresTransport:
+        """A transport over the same pools that acts as another user.
+
+        Args:
+            identity: The claims of an access token that you have verified, or a function that gives them.
+
+        Raises:
+            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
+        """
+        twin = object.__new__(PostgresTransport)
+        twin._pools, twin._retry = self._pools, self._retry
+        twin._claims = Credential(identity, checked_claims)
+        return twin
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.perform`."""
+        return repeat(self._retry, self._perform_once, call)
+
+    async def aperform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.aperform`."""
+        return await arepeat(self._retry, self._aperform_once, call)
+
+    def close(self) -> None:
+        """Close the pool of the sync calls."""
+        self._pools.close()
+
+    async def aclose(self) -> None:
+        """Close this event loop's pool and that of the sync calls."""
+        await asyncio.to_thread(self._pools.close)
+        await self._pools.asynchronous.aclose()
+
+    async def alisten(self, channel: str) -> AsyncIterator[None]:
+        """Listen to a channel over a connection of its own; gives something whenever somebody has notified it.
+
+        Nothing is heard behind a transaction pooler.
+
+        Raises:
+            UnavailableError: The connection could not be made, or was lost.
+        """
+        try:
+            async with await self._pools.alone() as connection:
+                await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+                yield  # what was notified before is not heard: there may be something already
+                async for _ in connection.notifies():
+                    yield
+        except psycopg.Error as error:
+            failure = _translated(error)
+        else:
+            return
+        raise failure
+
+    def _perform_once(self, call: Call) -> Any:
+        claims = None if self._claims is None else self._claims.now()
+        pool = self._pools.synchronous()
+        statement, arguments = _statement(call)
+        try:
+            with pool.connection() as connection:
+                if claims is None:
+                    cursor = connection.execute(statement, arguments)
+                else:
+                    with connection.pipeline(), connection.transaction():
+                        connection.execute(_ACT_AS, claims)
+                        cursor = connection.execute(statement, arguments)
+                row = cursor.fetchone()
+        except _FAILURES as error:
+            failure = _translated(error)
+            if _is_lost(error):
+                self._pools.discard(pool)
+        else:
+            return checked(call.function, _answer(row))
+        raise failure
+
+    async def _aperform_once(self, call: Call) -> Any:
+        claims = None if self._claims is None else await self._claims.anow()
+        pool = await self._pools.asynchronous.get()
+        statement, arguments = _statement(call)
+        try:
+            connection = await pool.take()
+            try:
+                if claims is None:
+                    cursor = await connection.execute(statement, arguments)
+                else:
+                    async with connection.pipeline(), connection.transaction():
+                        await connection.execute(_ACT_AS, claims)
+                        cursor = await connection.execute(statement, arguments)
+                row = await cursor.fetchone()
+            finally:
+                await pool.give_back(connection)
+        except _FAILURES as error:
+            failure = _translated(error)
+            if _is_lost(error):
+                await self._pools.asynchronous.aclose(pool)
+        else:
+            return checked(call.function, _answer(row))
+        raise failure
+
+    def __repr__(self) -> str:
+        """The class: the connection string may hold a password."""
+        return "PostgresTransport(…)"
+
+
+class _Pools:
+    """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
+
+    def __init__(self, conn_string: str | Callable[[], str], pool_size: int) -> None:
+        if not callable(conn_string):
+            addresses.postgres(conn_string)
+        number("pool_size", pool_size, whole=True, optional=False, example=POOL_SIZE)
+        self._conn_string = conn_string
+        self._pool_size = pool_size
+        self._opened: ConnectionPool | None = None
+        self._lock = threading.Lock()
+        self._finalizer: Callable[[], object] | None = None
+        self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
+
+    def synchronous(self) -> ConnectionPool:
+        pool = self._opened
+        if pool is None:
+            with self._lock:
+                if self._opened is None:
+                    conn_string, settings = self._settings()
+                    self._opened = ConnectionPool(conn_string, **settings)
+                    self._opened.open()
+                    # Also at the end of the process: the pool's threads must not outlive the interpreter.
+                    self._finalizer = weakref.finalize(self, self._opened.close)
+                pool = self._opened
+        return pool
+
+    def close(self) -> None:
+        pool = self._opened
+        if pool is not None:
+            self.discard(pool)
+
+    def discard(self, pool: ConnectionPool) -> None:
+        """Close a pool, so that the next call opens a fresh one; another thread may have done so already."""
+        with self._lock:
+            if self._opened is pool:
+                assert self._finalizer is not None
+                self._finalizer()
+                self._opened = self._finalizer = None
+
+    async def _open_async(self) -> _AsyncPool:
+        conn_string, settings = await asyncio.to_thread(self._settings)
+        return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
+
+    async def alone(self) -> psycopg.AsyncConnection[Any]:
+        """A connection outside of the pools, for who holds it for long."""
+        conn_string, settings = await asyncio.to_thread(self._settings)
+        return await psycopg.AsyncConnection.connect(conn_string, **settings["kwargs"])
+
+    def _settings(self) -> tuple[str, dict[str, Any]]:
+        """Everything a pool needs, after one connection has shown that the address and the password are right."""
+        conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
+        given = addresses.postgres(conn_string)
+        # No server-side prepared statements, so that a transaction pooler may sit between.
+        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+        for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
+            if name not in given:
+                kwargs[name] = value
+        try:
+            # The pool itself would only say that it waited in vain.
+            psycopg.connect(conn_string, **kwargs).close()
+        except psycopg.Error as error:
+            failure = _translated(error)
+        else:
+            return conn_string, {
+                "min_size": 1,
+                "max_size": self._pool_size,
+                "timeout": TIMEOUT_SECONDS,
+                "open": False,
+                "kwargs": kwargs,
+            }
+        raise failure
+
+
+class _AsyncPool:
+    """The connections of one event loop.
+
+    Not `psycopg_pool.AsyncConnectionPool`: its background tasks live in the loop, and one that misses its cancellation
+    keeps `asyncio.run` from ever ending. This pool has no tasks.
+    """
+
+    def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
+        self._conn_string = conn_string
+        self._kwargs = kwargs
+        self._slots = asyncio.Semaphore(size)
+        self._idle: list[psycopg.AsyncConnection[Any]] = []
+        self._closed = False
+
+    async def take(self) -> psycopg.AsyncConnection[Any]:
+        await self._slots.acquire()
+        try:
+            if self._idle:
+                return self._idle.pop()
+            return await psycopg.AsyncConnection.connect(self._conn_string, **self._kwargs)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        # A call that was cancelled may leave a transaction open: such a connection is not used again.
+        is_usable = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if self._closed or connection.closed or not is_usable:
+            await connection.close()
+        else:
+            self._idle.append(connection)
+        self._slots.release()
+
+    async def close(self) -> None:
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+
+
+@lru_cache(maxsize=256)
+def _sql(function: str, names: tuple[str, ...]) -> LiteralString:
+    # The names are constants of the flows, never a caller's.
+    arguments = ", ".join(f"{name} => %s" for name in names)
+    return f"select public.{function}({arguments})"
+
+
+def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
+    values = [
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, (list, dict)) else value
+        for value in call.arguments.values()
+    ]
+    return _sql(call.function, tuple(call.arguments)), values
+
+
+_FAILURES: Final = (psycopg.Error, ValueError, RecursionError)
+"""What a call raises; the last two are of values that cannot be sent, or documents that cannot be read."""
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is gone.
+
+    Then every other of the pool may be too; a fresh pool tries the address first, and tells at once what is wrong.
+    """
+    code = getattr(error, "sqlstate", None)
+    lost = isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
+    return lost and (code is None or code.startswith(("08", "57P")))
+
+
+def _answer(row: tuple[Any, ...] | None) -> Any:
+    return None if row is None else row[0]
+
+
+def _translated(error: Exception) -> SupabaseMemoryError:
+    """Our error for psycopg's. Texts of the server are dropped, since they can hold rows; ours are kept."""
+    if isinstance(error, (UnicodeEncodeError, psycopg.DataError)) and not getattr(error, "sqlstate", None):
+        return InvalidInputError()
+    if not isinstance(error, psycopg.Error):
+        return unreadable()
+    if error.sqlstate == "23514":
+        return refused(error.diag.constraint_name)
+    if error.sqlstate:
+        if error.sqlstate.startswith("PT"):
+            return from_ours(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
+        return from_code(error.sqlstate)
+    if isinstance(error, PoolTimeout):
+        return UnavailableError("No connection to Postgres became free in time.")
+    return unconnected(str(error))

@@ -1,0 +1,314 @@
+"""The Data API door: the official client's `rpc`, with the caller's token on each request."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import httpx
+from postgrest import AsyncPostgrestClient, SyncPostgrestClient
+
+from langchain_supabase_memory.adapters import addresses
+from langchain_supabase_memory.adapters.transports.answers import checked
+from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
+from langchain_supabase_memory.adapters.transports.credentials import Credential
+from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
+from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.adapters.transports.responses import document
+from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    SupabaseMemoryError,
+    TokenExpiredError,
+    UnavailableError,
+    unresolved,
+)
+from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
+from langchain_supabase_memory.settings import checked as checked_settings
+
+if TYPE_CHECKING:
+    from supabase import AsyncClient, Client
+
+    from langchain_supabase_memory.flow import Call
+
+AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
+"""A user's access token (a JWT), or a function that gives the present one, asked before each request."""
+
+_AsyncDoor: TypeAlias = "tuple[AsyncClient | AsyncPostgrestClient, asyncio.Semaphore]"
+
+MAX_IN_FLIGHT: Final = 8
+"""Requests at once per event loop, and per process for sync calls: the client slows down beyond (measured)."""
+
+TIMEOUT_SECONDS: Final = 10.0
+"""How long one request may take; Supabase's own limit for a statement is 8 seconds."""
+
+
+class SupabaseTransport:
+    """Performs calls through Supabase's Data API.
+
+    Args:
+        url: The project's url, such as `https://abc.supabase.co`.
+        key: Its publishable or secret key (or the older `anon` and `service_role` keys).
+        client: A client to use for sync calls instead of one of our own; it is never closed.
+        async_client: The same for async calls, in the event loop where it is first used; another loop gets its own.
+        access_token: The user on whose behalf calls are made, so that row level security decides. Only where none was
+            given the key itself speaks: a token that is none, or a function that gives none, is an error.
+        retry: How a call is repeated.
+        timeout_seconds: How long one request may take, for clients that we open.
+        rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+
+    Raises:
+        ConfigurationError: Url or key is missing, or no url.
+        AuthenticationError: The access token is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        client: Client | None = None,
+        async_client: AsyncClient | None = None,
+        access_token: AccessToken | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        rest_path: str = "/rest/v1",
+    ) -> None:
+        checked_settings(False, retry=retry)
+        self._clients = _Clients(url, key, client, async_client, timeout_seconds, rest_path)
+        self._token = None if access_token is None else Credential(access_token, checked_token)
+        self._retry = retry
+
+    @classmethod
+    def from_client(
+        cls, client: Client | AsyncClient, *, access_token: AccessToken | None = None, retry: RetryPolicy
+    ) -> SupabaseTransport:
+        """A transport over a client of yours; the missing color is opened from its url and key when needed.
+
+        Args:
+            client: A `supabase.Client` or `supabase.AsyncClient`.
+            access_token: As for the class; by default whoever is signed in at the client now.
+            retry: As for the class.
+
+        Raises:
+            ConfigurationError: It is no client.
+            AuthenticationError: The access token is none.
+        """
+        if not (hasattr(client, "supabase_url") and hasattr(client, "supabase_key")):
+            hint = "Pass what supabase.create_client or acreate_client gives; for a url and a key use from_url."
+            raise wrong("client", "a client of the package supabase", client, hint)
+        # The Authorization header of the client may already be a user's.
+        from supabase import AsyncClient
+
+        is_async = isinstance(client, AsyncClient)
+        headers = {name.lower(): value for name, value in dict(client.options.headers).items()}
+        spoken = headers.get("authorization", client.supabase_key).removeprefix("Bearer ")
+        if access_token is None and spoken != client.supabase_key:
+            access_token = spoken
+        return cls(
+            str(client.supabase_url),
+            str(client.supabase_key),
+            client=None if is_async else client,  # type: ignore[arg-type]
+            async_client=client if is_async else None,  # type: ignore[arg-type]
+            access_token=access_token,
+            retry=retry,
+        )
+
+    @property
+    def acts_as_user(self) -> bool:
+        """Whether an access token is sent."""
+        return self._token is not None
+
+    def as_user(self, identity: AccessToken) -> SupabaseTransport:
+        """A transport over the same clients for another user; a client is shared, a token never is.
+
+        Args:
+            identity: The user's access token, or a function that gives it.
+
+        Raises:
+            AuthenticationError: The access token is none.
+        """
+        twin = object.__new__(SupabaseTransport)
+        twin._clients, twin._retry = self._clients, self._retry
+        twin._token = Credential(identity, checked_token)
+        return twin
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.perform`."""
+        try:
+            return repeat(self._retry, self._perform_once, call)
+        except TokenExpiredError:
+            if self._token is None or not self._token.is_asked:
+                raise
+            return repeat(self._retry, self._perform_once, call)  # the function may have a new one
+
+    async def aperform(self, call: Call) -> Any:
+        """Perform one call; see `Transport.aperform`."""
+        try:
+            return await arepeat(self._retry, self._aperform_once, call)
+        except TokenExpiredError:
+            if self._token is None or not self._token.is_asked:
+                raise
+            return await arepeat(self._retry, self._aperform_once, call)
+
+    def close(self) -> None:
+        """Close the sync client, if it is ours."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close this event loop's client and the sync one, if they are ours."""
+        await in_thread(self._clients.close)
+        await self._clients.asynchronous.aclose()
+
+    def _perform_once(self, call: Call) -> Any:
+        token = None if self._token is None else self._token.now()
+        with self._clients.slots:
+            request = self._clients.synchronous().rpc(call.function, dict(call.arguments)).request
+            _authorize(request, token)
+            try:
+                response = request.send(httpx.Headers())
+            except _FAILURES as error:
+                failure = _translated(error)
+            else:
+                return checked(call.function, document(response))
+        raise failure
+
+    async def _aperform_once(self, call: Call) -> Any:
+        token = None if self._token is None else await self._token.anow()
+        client, slots = await self._clients.asynchronous.get()
+        async with slots:
+            request: Any = client.rpc(call.function, dict(call.arguments)).request
+            _authorize(request, token)
+            try:
+                response = await request.send(httpx.Headers())
+            except _FAILURES as error:
+                failure = _translated(error)
+            else:
+                return checked(call.function, document(response))
+        raise failure
+
+    def __repr__(self) -> str:
+        """The address, without the key."""
+        return f"SupabaseTransport({self._clients.address!r})"
+
+
+class _Clients:
+    """The clients behind a transport: one for sync calls, one per event loop. Shared by all users of one project."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        client: Client | None,
+        async_client: AsyncClient | None,
+        timeout_seconds: float,
+        rest_path: str,
+    ) -> None:
+        self.address = addresses.data_api(url, key, rest_path)
+        number("timeout_seconds", timeout_seconds, optional=False, example=10)
+        self._headers = {"apikey": key, "Authorization": f"Bearer {key}"}
+        self._timeout = httpx.Timeout(timeout_seconds)
+        self._given, self._async_given = client, async_client
+        self._async_given_loop: asyncio.AbstractEventLoop | None = None
+        self._opened: SyncPostgrestClient | None = None
+        self._lock = threading.Lock()
+        self.slots = threading.BoundedSemaphore(MAX_IN_FLIGHT)
+        self.asynchronous = PerLoop(self._open_async, self._close_async)
+
+    def synchronous(self) -> Client | SyncPostgrestClient:
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._opened is None:
+                session = httpx.Client(timeout=self._timeout, limits=_LIMITS)
+                self._opened = SyncPostgrestClient(
+                    self.address, headers=self._headers, http_client=session, retry_enabled=False
+                )
+            return self._opened
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.aclose()
+                self._opened = None
+
+    async def _open_async(self) -> _AsyncDoor:
+        slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+        loop = asyncio.get_running_loop()
+        given = self._async_given
+        if given is not None and self._async_given_loop in (None, loop):
+            self._async_given_loop = loop
+            await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
+            return given, slots
+        # A client reads the certificates that it trusts from files.
+        session = await in_thread(partial(httpx.AsyncClient, timeout=self._timeout, limits=_LIMITS))
+        return (
+            AsyncPostgrestClient(self.address, headers=self._headers, http_client=session, retry_enabled=False),
+            slots,
+        )
+
+    async def _close_async(self, door: _AsyncDoor) -> None:
+        if isinstance(door[0], AsyncPostgrestClient):  # one of ours
+            await door[0].aclose()
+
+
+_LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
+
+
+_FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError)
+"""What a request that gets no response raises; the last two are of arguments that are no JSON."""
+
+
+def _authorize(request: Any, token: str | None) -> None:
+    """Put the user's token on this one request: the client's own headers are shared, and stay as they are."""
+    if token is not None:
+        request.headers["Authorization"] = f"Bearer {token}"
+
+
+def _translated(error: Exception) -> SupabaseMemoryError:
+    """Our error for a request that got no response."""
+    kind = type(error).__name__
+    cause = _cause(error)
+    if isinstance(cause, socket.gaierror):
+        return unresolved(is_known_to_be_none=cause.errno in _NO_HOST)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ConfigurationError(
+            "The certificate of the project's url is not accepted.",
+            hint="Check the url; for a certificate of your own set SSL_CERT_FILE, or pass a client with from_client.",
+        )
+    if isinstance(cause, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(cause):
+        return ConfigurationError(
+            "What answers at the project's url does not speak TLS.",
+            hint="Begin the url with http:// (a local Supabase), or correct its port.",
+        )
+    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
+        return ConfigurationError("The project's url is no address.", hint="Copy it from the project's API settings.")
+    if isinstance(error, httpx.TooManyRedirects):
+        return ConfigurationError("The project's url leads round in circles.", hint="Copy it from the API settings.")
+    if not isinstance(error, httpx.HTTPError):
+        return InvalidInputError()
+    if isinstance(error, httpx.TimeoutException):
+        hint = "Look at the project's state in the dashboard, and at firewalls between; the call is safe to repeat."
+        return UnavailableError(f"The Data API did not answer in time ({kind}).", hint=hint)
+    if isinstance(error, httpx.ConnectError):
+        return UnavailableError(f"The Data API could not be reached ({kind}).")
+    hint = "If it always does, the port is another server's, such as Postgres; the call is safe to repeat."
+    return UnavailableError(f"The connection to the Data API broke off ({kind}).", hint=hint)
+
+
+_NO_HOST: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error of httpx goes back to."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, (socket.gaierror, ssl.SSLError)):
+        found = found.__cause__ or found.__context__
+    return error if found is None else found

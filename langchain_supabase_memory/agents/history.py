@@ -1,0 +1,245 @@
+"""`SupabaseChatMessageHistory`: the store of `RunnableWithMessageHistory`, and of code written for LangChain histories.
+
+LangChain deprecates both base classes since 1.x and removes them in 2.0: new code takes the middleware or the nodes.
+
+`RunnableWithMessageHistory` reads the history when a run begins and may read it again when the run ends, to tell what
+is new by position; and it swallows the error of a failed write. So one instance serves the same snapshot until it
+writes. What was served is not taken in again, and what is stored is not replaced: a prompt holds cut and repaired
+copies, and a runnable may hand back all that it was given. A failed write, whatever was raised, is kept in order in
+the memory's outbox, logged, and shown to whoever asks.
+
+This module is imported only when it is asked for, since it cannot be imported where the base class is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.chat_history import BaseChatMessageHistory
+
+from langchain_supabase_memory.agents.run import steps
+from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task, failed, ours
+from langchain_supabase_memory.agents.run.load import Loader
+from langchain_supabase_memory.agents.run.steps import FlowStep
+from langchain_supabase_memory.agents.run.thread import Thread, waiting
+from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.context.load import unread
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.memory.delivery import deliver
+from langchain_supabase_memory.memory.memory import SupabaseMemory
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.operations import conversations
+from langchain_supabase_memory.settings import INHERITED, Inherited
+from langchain_supabase_memory.settings import checked as checked_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.settings import ContextBudget, Retention
+
+_UNREAD: Final = Task("The history could not be read; it is taken to hold only what waits to be stored")
+
+
+class SupabaseChatMessageHistory(BaseChatMessageHistory):
+    """The messages of one conversation, as LangChain's histories are; what it serves stays within a budget.
+
+    Make one for each run (it costs nothing: no connection, no query), over a memory that the process shares.
+
+    What it serves is a context pack without the question, which a history is not told: older messages as a fenced
+    summary, the recent ones verbatim, the board; nothing is recalled. The question comes on top of the budget. A
+    summary that is due is made first, as before any answer. To show or export what was said, use `budget=None` or
+    `SupabaseMemory.read`.
+
+    Args:
+        session_id: The conversation's thread: any string of 1 to 512 bytes.
+        memory: Where it is stored.
+        user_id: The owner; the memory's by default.
+        agent_id: The agent; the memory's by default.
+        budget: The most that is served; the memory's by default. `None` serves all messages as they are stored, and
+            the prompt grows with them.
+        retention: How long, or how many turns, are kept; the memory's by default.
+        on_error: What happens when a read or a write fails after its retries. A read that fails gives what waits to be
+            stored, and no more. Messages of a write that fails are kept in the memory's outbox, and stored before the
+            next write to this conversation or by `memory.flush()`. In every case the failure is logged with user and
+            session and without content. By default (`"setup"`) a mistake in the set-up is also raised at the first
+            call; `"raise"` raises every failure, a function receives it; see `guard.OnError`.
+        deadline_seconds: How long one read may take, in seconds; making a summary has its own time.
+
+    Raises:
+        InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+        ConfigurationError: An argument is of another type than it must be.
+
+    Example:
+        ```python
+        history = SupabaseChatMessageHistory("session-1", memory, user_id="maya")
+        history.add_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
+        history.messages
+        ```
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        budget: ContextBudget | Inherited | None = INHERITED,
+        retention: Retention | None = None,
+        on_error: OnError = "setup",
+        deadline_seconds: float = 10.0,
+    ) -> None:
+        if isinstance(session_id, SupabaseMemory):
+            raise wrong(
+                "session_id",
+                "the session's id, and the memory comes after it",
+                session_id,
+                'Pass SupabaseChatMessageHistory("session-1", memory).',
+            )
+        self._memory = opened(memory)
+        checked_settings(budget=None if isinstance(budget, Inherited) else budget, retention=retention)
+        self._key = memory.key(session_id, user_id, agent_id)
+        self._retention = retention or memory.settings.retention
+        self._on_error = on_error
+        self._guard = Guard(memory, memory.model, on_error, deadline_seconds).with_listener(self._note, raises=True)
+        bounds = memory.settings.budget if isinstance(budget, Inherited) else budget
+        self._loader = (
+            None if bounds is None else Loader(self._guard, bounds, memory.settings.policy, retention=self._retention)
+        )
+        self._snapshot: list[BaseMessage] | None = None
+        self.last_error: SupabaseMemoryError | None = None
+        """The error of the newest read or write that failed; `None` after a write that succeeded."""
+
+    @property
+    def session_id(self) -> str:
+        """The conversation's thread."""
+        return self._key.thread_id
+
+    @property
+    def pending(self) -> int:
+        """How many messages of this conversation wait in the outbox."""
+        return len(self._memory.outbox.waiting(self._key))
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """The messages, oldest first: the same until this instance writes, and fresh objects at each read.
+
+        Raises:
+            SupabaseMemoryError: They could not be read, and `on_error` says that it is raised.
+        """
+        return steps.run(self._messages())
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """The async twin of `messages`."""
+        return await steps.arun(self._messages())
+
+    def add_message(self, message: BaseMessage) -> None:
+        """Store one message; see `add_messages`."""
+        self.add_messages([message])
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Store messages, behind those of failed writes, in one round trip.
+
+        A history adds: what was served, or is stored already under the same id, stays as it is stored.
+
+        Args:
+            messages: LangChain messages; those without an id get one, on the object itself.
+
+        Raises:
+            InvalidInputError: Something passed is no message; or the database refuses one of those in the outbox.
+            OutboxFullError: The write failed, and too many earlier ones wait already.
+            SupabaseMemoryError: The write failed, and `on_error` says that it is raised; the messages are in the
+                outbox.
+        """
+        FlowStep(self._memory, self._write(messages)).run()
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """The async twin of `add_messages`."""
+        await FlowStep(self._memory, self._write(messages)).arun()
+
+    def clear(self) -> None:
+        """Delete the conversation, with everything in it and with what waits for it.
+
+        Raises:
+            SupabaseMemoryError: It could not be deleted; what waits for it waits still.
+        """
+        steps.run(self._clear())
+
+    async def aclear(self) -> None:
+        """The async twin of `clear`."""
+        await steps.arun(self._clear())
+
+    def __repr__(self) -> str:
+        """The ids; it reads nothing."""
+        return (
+            f"SupabaseChatMessageHistory({self._key.thread_id!r}, user_id={self._key.user_id!r}, "
+            f"agent_id={self._key.agent_id!r})"
+        )
+
+    __str__ = __repr__
+
+    def _messages(self) -> Steps[list[BaseMessage]]:
+        snapshot = self._snapshot
+        if snapshot is None:
+            snapshot = yield from self._all() if self._loader is None else self._bounded(self._loader)
+            self._snapshot = snapshot
+        return [message.model_copy(deep=True) for message in snapshot]
+
+    def _all(self) -> Steps[list[BaseMessage]]:
+        """All messages, and those that wait to be stored."""
+        stored = (yield from self._guard.attempt(self._rows(), _UNREAD, self._key)) or []
+        known = {message.id for message in stored}
+        return [*stored, *(message for message in waiting(self._memory, self._key) if message.id not in known)]
+
+    def _rows(self) -> Flow[list[BaseMessage]]:
+        rows = yield from conversations.read_rows(self._key, retention=self._retention)
+        return codec.from_payloads([row["payload"] for row in rows])
+
+    def _bounded(self, loader: Loader) -> Steps[list[BaseMessage]]:
+        """The messages of a pack; of what waits to be stored, where there is none."""
+        pack = yield from loader.load(self._key, _NOBODY_ASKS, _nobody_listens)
+        if pack is None:
+            flow = unread(self._key, loader.budget, waiting(self._memory, self._key))
+            pack = yield from steps.perform(self._memory, flow)
+        return pack.messages
+
+    def _clear(self) -> Steps[None]:
+        self._snapshot = None
+        yield from steps.perform(self._memory, conversations.forget(self._key))
+        self._memory.outbox.drop(self._key)
+
+    def _note(self, error: SupabaseMemoryError) -> None:
+        self.last_error = error
+
+    def _write(self, messages: Sequence[BaseMessage]) -> Flow[None]:
+        served = {message.id for message in self._snapshot or () if message.id is not None}
+        # What was served may come back changed, and from the outbox it would replace what is stored.
+        batch = [message for message in codec.checked(messages) if message.id not in served]
+        codec.ensure_ids(batch)
+        self._snapshot = None
+        failure = None
+        try:
+            yield from deliver(self._memory, self._key, batch, replace=False, retention=self._retention)
+        except Exception as error:
+            failure = ours(error)
+            self._memory.outbox.keep(self._key, batch)
+        self.last_error = failure
+        if failure is None:
+            return
+        what = f"A write failed; {self.pending} messages wait in the outbox"
+        failed(failure, what, self._key, self._on_error, self._memory)
+        if isinstance(failure, InvalidInputError):
+            raise failure
+
+
+_NOBODY_ASKS: Final = Thread([], [], [])
+"""A history is not told what is asked, nor what a graph's state holds."""
+
+
+def _nobody_listens(_: object) -> None:
+    """In the place of a graph's stream."""

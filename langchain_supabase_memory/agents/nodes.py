@@ -1,0 +1,347 @@
+"""Nodes for a LangGraph graph, each a public `Runnable` in both colors.
+
+```
+START → SupabaseSummarizationNode → your model → SaveTurnNode → END
+```
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from langchain_supabase_memory.adapters.writer import Summarizer, needed, writer
+from langchain_supabase_memory.agents.run import steps
+from langchain_supabase_memory.agents.run.guard import Guard, OnError
+from langchain_supabase_memory.agents.run.identity import Bound, running
+from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
+from langchain_supabase_memory.agents.run.staged import Staged
+from langchain_supabase_memory.agents.run.steps import FlowStep
+from langchain_supabase_memory.agents.run.thread import Thread, store_new, thread
+from langchain_supabase_memory.checks import known, of_type, truth
+from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.operations import conversations, summaries
+from langchain_supabase_memory.operations.rollout.stages import Rollout
+from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Unpack
+
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey, RecallScope
+
+REMOVE_ALL: Final = "__remove_all__"
+"""LangGraph's id for removing all messages; written out, so that `langgraph` is not imported for it."""
+
+_TRIES: Final = 5
+"""How often a summary is made again because another summarizer was faster, or a message changed meanwhile."""
+
+
+class _Settings(TypedDict, total=False):
+    """What every node may be given; see `_Node`."""
+
+    user_id: str | None
+    agent_id: str | None
+    input_messages_key: str
+    on_error: OnError
+    deadline_seconds: float
+    model: Summarizer | None
+    name: str | None
+    trims: bool
+
+
+class _LoadSettings(_Settings, total=False):
+    """What `LoadContextNode` may be given beside its key; see there."""
+
+    budget: ContextBudget | None
+    policy: SummaryPolicy | None
+    references: bool
+    recall: RecallScope | Inherited | None
+    rollout: Rollout | None
+
+
+class _Node(Runnable[Any, dict[str, Any]]):
+    """What all nodes have: a memory, ids, and failures that do not stop the graph.
+
+    Args:
+        memory: Where the conversation is.
+        user_id: The owner; by default the run's (see `identity.Bound`).
+        agent_id: The agent; by default the run's.
+        input_messages_key: The key of the state that holds the messages.
+        on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
+            first call, and everything else is logged; see `guard.OnError`.
+        deadline_seconds: How long one operation of the memory may take, in seconds.
+        model: The summary model; the memory's by default. With `None` no summary is made.
+        name: The node's name.
+        trims: Whether the graph trims its messages itself, with `RemoveMessage`; see `SupabaseMemoryMiddleware`.
+    """
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        input_messages_key: str = "messages",
+        on_error: OnError = "setup",
+        deadline_seconds: float = 10.0,
+        model: Summarizer | Inherited | None = INHERITED,
+        name: str | None = None,
+        trims: bool = False,
+    ) -> None:
+        self.name = name or type(self).__name__
+        self._memory = opened(memory)
+        truth("trims", trims)
+        self._bound = Bound(user_id, agent_id)
+        self._input = input_messages_key
+        self._trims = trims
+        self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """Do what the node does.
+
+        Args:
+            input: The graph's state.
+            config: The run's configuration.
+
+        Returns:
+            The update of the state.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named, or the state holds no messages.
+        """
+        return steps.run(self._work(input, config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """The async twin of `invoke`."""
+        return await steps.arun(self._work(input, config))
+
+    @abstractmethod
+    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+        """What the node does; returns the update of the state."""
+
+    def _key(self, config: RunnableConfig | None) -> ConversationKey:
+        ambient, runtime = running()
+        return self._bound.key(self._memory, config or ambient, runtime)
+
+    def _thread(self, state: object, config: RunnableConfig | None) -> Thread:
+        messages = state.get(self._input) if isinstance(state, dict) else getattr(state, self._input, None)
+        return thread([] if messages is None else messages, config or running()[0], trims=self._trims)
+
+    def __repr__(self) -> str:
+        """The node's name; it reads nothing."""
+        return f"{type(self).__name__}({self._memory!r})"
+
+
+class SaveTurnNode(_Node):
+    """Stores the state's messages: once each, in order, as they are now. Put it after the model.
+
+    What the state has left, because the graph was forked or a message removed, is superseded; see
+    `SupabaseMemoryMiddleware`. Arguments as for every node, see `_Node`. It returns no update.
+    """
+
+    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+        run, key = self._thread(state, config), self._key(config)
+        yield from store_new(self._guard, key, run)
+        return {}
+
+
+class LoadContextNode(_Node):
+    """Puts the bounded context into the state under a key of its own, and stores nothing.
+
+    If the memory fails, these are the state's own messages.
+
+    Args:
+        memory: Where the conversation is.
+        output_messages_key: The key that the messages are returned under: the fenced summary, the recent messages,
+            and the current turn.
+        budget: The most that the pack may hold; the memory's by default.
+        policy: When and how a summary is made; the memory's by default.
+        references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
+        recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
+            nothing. The memory's by default.
+        rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
+            the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
+        settings: The arguments that every node has, see `_Node`.
+    """
+
+    _stores = False
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        output_messages_key: str = "context_messages",
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        references: bool = True,
+        recall: RecallScope | Inherited | None = INHERITED,
+        rollout: Rollout | None = None,
+        **settings: Unpack[_Settings],
+    ) -> None:
+        known(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
+        super().__init__(memory, **settings)
+        checked(budget=budget, policy=policy)
+        truth("references", references)
+        of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
+        self._output = output_messages_key
+        self._loader = Loader(
+            self._guard,
+            budget or memory.settings.budget,
+            policy or memory.settings.policy,
+            references,
+            recall_scope(recall, memory),
+        )
+        self._staged = None if rollout is None else Staged(self._loader, rollout)
+
+    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+        run, key, writer = self._thread(state, config), self._key(config), stream_writer()
+        if self._stores:
+            yield from store_new(self._guard, key, run)
+        if self._staged is None:
+            return self._update(run, (yield from self._loader.load(key, run, writer)))
+        prompt = yield from self._staged.prompt(key, run, writer)
+        yield from prompt.settle(writer)
+        return self._update(run, prompt.pack, prompt.messages)
+
+    def _update(
+        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+    ) -> dict[str, Any]:
+        if last is not None:
+            return {self._output: [*run.system, *last]}
+        if pack is None:
+            return {self._output: [*run.system, *run.branch, *run.current]}
+        stream_writer()(report_event(pack))
+        return {self._output: [*run.system, *pack.prompt]}
+
+
+class SupabaseSummarizationNode(LoadContextNode):
+    """Stores what is new in the state's messages, and returns them bounded: older ones as a rolling summary.
+
+    It can stand where `langmem.short_term.SummarizationNode` stands: it reads `messages` and returns
+    `summarized_messages`. Nothing else is kept in the state; the history stays in the database.
+
+    Args:
+        memory: Where the conversation is.
+        output_messages_key: The key that the bounded messages are returned under. The same as `input_messages_key`
+            replaces the state's messages, so that the state stays small.
+        settings: The other arguments of `LoadContextNode`.
+
+    Example:
+        ```python
+        builder.add_node("summarize", SupabaseSummarizationNode(memory, budget=ContextBudget(tokens=4000)))
+        ```
+    """
+
+    _stores = True
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        output_messages_key: str = "summarized_messages",
+        **settings: Unpack[_LoadSettings],
+    ) -> None:
+        super().__init__(memory, output_messages_key=output_messages_key, **settings)
+
+    def _update(
+        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+    ) -> dict[str, Any]:
+        update = super()._update(run, pack, last)
+        if self._output != self._input:
+            return update
+        if pack is None and last is None:
+            return {}
+        return {self._output: [RemoveMessage(id=REMOVE_ALL), *update[self._output]]}
+
+
+class SupabaseSummarizer(Runnable[Any, str]):
+    """Writes the summary for LangChain's own `SummarizationMiddleware(summarizer=...)`, and loses nothing.
+
+    The messages are stored, the rolling summary is brought up to the last of them, and its text is returned; the
+    original words stay in the database, whatever the middleware does to the graph's state.
+
+    The middleware must hand over all that it removes: by default it trims that to 4,000 tokens before a summarizer sees
+    it, so `trim_tokens_to_summarize=None` belongs with this class. Longer ranges take several calls of the model here.
+
+    Args:
+        memory: Where the conversation is; it needs a model, or `model` here.
+        user_id: The owner; by default the run's.
+        agent_id: The agent; by default the run's.
+        policy: How; the memory's by default.
+        model: The summary model; the memory's by default.
+
+    Example:
+        ```python
+        SummarizationMiddleware(
+            model,
+            trigger=("tokens", 8000),
+            summarizer=SupabaseSummarizer(memory, model=model),
+            trim_tokens_to_summarize=None,
+        )
+        ```
+    """
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summarizer | None = None,
+    ) -> None:
+        self._memory = opened(memory)
+        checked(policy=policy)
+        self._bound = Bound(user_id, agent_id)
+        self._policy = (policy or memory.settings.policy).for_budget(memory.settings.budget)
+        self._model = needed(writer(INHERITED if model is None else model, memory.model))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
+        """The summary of these messages and all before them.
+
+        Args:
+            input: The messages to summarize.
+            config: The run's configuration.
+
+        Raises:
+            InvalidInputError: No thread or nobody is named.
+            SupabaseMemoryError: The model or the database failed; nothing was changed.
+        """
+        return self._summary(input, config).run()
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
+        """The async twin of `invoke`."""
+        return await self._summary(input, config).arun()
+
+    def _key(self, config: RunnableConfig | None) -> ConversationKey:
+        ambient, runtime = running()
+        return self._bound.key(self._memory, ambient or config, runtime)
+
+    def _summary(self, messages: object, config: RunnableConfig | None) -> FlowStep[str]:
+        flow = self._summarize(thread(messages).conversation, self._key(config))
+        return FlowStep(self._memory, flow, self._model)
+
+    def _summarize(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
+        codec.ensure_ids(messages)
+        # The middleware may hand over shortened copies under the originals' ids: what is stored stays.
+        stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory.redactor)
+        until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
+        for _ in range(_TRIES if until is not None else 0):
+            made = yield from summaries.summarize(key, self._policy, model=self._model.name, until=until, patient=False)
+            if made.failed is not None:
+                raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")
+            if not made.overtaken:
+                break
+        newest: list[Any] = yield from summaries.segments(key, last=1)
+        return newest[0].content if newest else "Nothing was said yet."

@@ -1,0 +1,220 @@
+"""What was said before, as documents for chains and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection  # noqa: TC003  # pydantic needs it
+from datetime import datetime, tzinfo  # noqa: F401, TC003  # pydantic needs them
+from typing import TYPE_CHECKING, Any, Final, Literal  # noqa: F401  # pydantic needs it
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from pydantic import Field, SkipValidation, ValidationError, model_validator
+
+from langchain_supabase_memory.agents.run.identity import Bound, present_thread, running
+from langchain_supabase_memory.agents.run.steps import FlowStep
+from langchain_supabase_memory.checks import known
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.language.chunks.kinds import Kind  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question
+from langchain_supabase_memory.operations.recall.ranges import TimeRange  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
+from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope, Scope, check_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.values import Chunk
+
+_IDS: Final = ("thread_id", "user_id", "agent_id")
+_FILTERS: Final = (
+    "characters",
+    "time_range",
+    "time_zone",
+    "types",
+    "min_importance",
+    "min_similarity",
+    "neighbors",
+    "stretch",
+    "fusion",
+    "weights",
+    "exact_below",
+)
+_METADATA: Final = (
+    "score",
+    "similarity",
+    "thread_id",
+    "agent_id",
+    "role",
+    "speaker",
+    "type",
+    "importance",
+    "stretch",
+)
+
+
+class SupabaseMemoryRetriever(BaseRetriever):
+    """Finds what was said, by meaning and by words, and gives it as documents.
+
+    ```python
+    retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=4)
+    retriever.invoke("What did my kiln show?")
+    retriever.invoke("What did my kiln show?", k=2, time_range="week")  # any field but `memory`, for one call
+    ```
+
+    Where it looks: in the thread that is named; else in all conversations of the user who is named, or of one agent of
+    theirs; else, inside a graph, in the run's own conversation (see `identity.Bound`); else in those of the memory's
+    user, or of the bearer of its token. If that is nobody, it is an error, and not everybody's.
+
+    A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
+    `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`, `speaker`, `type`,
+    `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in `page_content`, a
+    line for each with who says it; then the range and the ids are those of all of them.
+
+    Attributes:
+        memory: Where to look.
+        thread_id: Only in this conversation.
+        user_id: The owner; the run's or the memory's by default.
+        agent_id: The agent.
+        scope: `conversation`, `agent` or `user`, where no thread is named: the run's conversation, all of the user's
+            with this agent, or all of the user's.
+        k: The most documents.
+        characters: The most characters of all of them.
+        time_range: `today`, `week`, `month`, `all`, or two times.
+        time_zone: That of the person who asks.
+        types: Only `dialogue`, `action`, `fact`, `question` or `answer`.
+        min_importance: Only what matters at least so much, 0 to 1.
+        min_similarity: Only what is at least so near to the question, -1 to 1.
+        neighbors: How many units before and after come with each.
+        stretch: Whether the whole stretch of talk comes with each.
+        fusion: How words and meaning become one ranking: `score` or `rrf`.
+        weights: What each part of the score counts.
+        exact_below: Scopes of more chunks than this are not compared one by one.
+
+    Raises:
+        InvalidInputError: A field is none of its choices, or there is no such field.
+        ConfigurationError: `memory` is none.
+    """
+
+    memory: SupabaseMemory = Field(exclude=True, repr=False)
+    thread_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    scope: RecallScope | None = None
+    k: int = LIMIT
+    characters: int | None = None
+    time_range: SkipValidation[TimeRange] = "all"  # what is none of its choices is said in our own words
+    time_zone: SkipValidation[str | tzinfo | None] = None
+    types: SkipValidation[Collection[Kind] | None] = None
+    min_importance: float | None = None
+    min_similarity: float | None = None
+    neighbors: int = 0
+    stretch: bool = False
+    fusion: str = "score"
+    weights: RecallWeights = DEFAULT_WEIGHTS
+    exact_below: int = EXACT_BELOW
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __init__(self, *given, **fields):
+            if given:
+                raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
+            known(type(self).__name__, fields, type(self).model_fields)
+            opened(fields.get("memory"))
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                failure = _ours(error)
+            else:
+                return
+            raise failure
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self._question("", {})
+        self._ids({})
+        return self
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **asked: Any
+    ) -> list[Document]:
+        return self._search(query, asked).run()
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **asked: Any
+    ) -> list[Document]:
+        return await self._search(query, asked).arun()
+
+    def _get_ls_params(self, **_: Any) -> LangSmithRetrieverParams:
+        params = LangSmithRetrieverParams(ls_retriever_name="supabase_memory", ls_vector_store_provider="Supabase")
+        if self.memory.embeddings is not None:
+            params["ls_embedding_model"] = self.memory.embeddings.name
+        return params
+
+    def _search(self, query: str, asked: Mapping[str, Any]) -> FlowStep[list[Document]]:
+        return FlowStep(self.memory, self._documents(query, asked))
+
+    def _documents(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
+        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "verbose"))
+        scope, question = self._scope(asked), self._question(query, asked)
+        embedder = self.memory.embeddings
+        result = yield from search.recall(scope, question, model=None if embedder is None else embedder.name)
+        return [_document(chunk) for chunk in result.chunks]
+
+    def _question(self, query: str, asked: Mapping[str, Any]) -> Question:
+        k = asked.get("k", self.k)
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
+            raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
+        return Question(query, Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS}))
+
+    def _ids(self, asked: Mapping[str, Any]) -> dict[str, str | None]:
+        """The ids that a call or this retriever names."""
+        ids = {name: asked.get(name, getattr(self, name)) for name in _IDS}
+        for name, value in ids.items():
+            if value is not None:
+                check_id(name, value)
+        return ids
+
+    def _scope(self, asked: Mapping[str, Any]) -> Scope:
+        ids = self._ids(asked)
+        config, runtime = running()
+        reach: RecallScope | None = asked.get("scope", self.scope)
+        if reach not in (None, *RECALL_SCOPES):
+            raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+        in_thread = ids["user_id"] is None and present_thread(config, runtime) is not None
+        if ids["thread_id"] is not None or (reach is None and in_thread):
+            reach = "conversation"
+        bound = Bound(ids["user_id"], ids["agent_id"])
+        # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
+        wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
+        return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
+
+
+def _ours(error: ValidationError) -> SupabaseMemoryError:
+    """Our error for pydantic's, without what was passed."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, SupabaseMemoryError):
+        return cause
+    name = ".".join(map(str, first["loc"]))
+    return InvalidInputError(f"{name} is not what it must be.", hint=f"{first['msg']}.")
+
+
+def _document(chunk: Chunk) -> Document:
+    around = [*chunk.before, chunk, *chunk.after]
+    lines = [f"{each.speaker or each.role.capitalize()}: {indented(each.content)}" for each in around]
+    metadata = {
+        **{name: getattr(chunk, name) for name in _METADATA},
+        "from_sequence": around[0].from_sequence,
+        "to_sequence": around[-1].to_sequence,
+        "message_ids": list(dict.fromkeys(id_ for each in around for id_ in each.message_ids)),
+        "said_at": chunk.said_at.isoformat(),
+    }
+    return Document(chunk.content if len(around) == 1 else "\n".join(lines), id=chunk.id, metadata=metadata)

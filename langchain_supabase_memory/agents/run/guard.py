@@ -1,0 +1,240 @@
+"""Memory is never in the way: a failure of it is kept, logged and shown, and the agent answers all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar
+
+from langchain_supabase_memory.adapters.telemetry.logs import about
+from langchain_supabase_memory.agents.run.steps import FlowStep
+from langchain_supabase_memory.checks import choice, number
+from langchain_supabase_memory.deadline import within
+from langchain_supabase_memory.errors import (
+    AccessError,
+    ConfigurationError,
+    InvalidInputError,
+    MigrationConflictError,
+    OutboxFullError,
+    SchemaError,
+    SupabaseMemoryError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.adapters.writer import SummaryModel
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.values import ConversationKey
+
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+
+OnError: TypeAlias = Literal["setup", "log", "raise"] | Callable[[SupabaseMemoryError], None]
+"""What happens when the memory fails: it is logged, and beside that
+
+- `"setup"`: raised, if it can only be a mistake in the set-up: a wrong key, password or address, no schema or one of
+  another release, a permission that the memory's own key lacks. That holds until the database has answered once in
+  this process; from then on, and for everything else, the agent answers without memory. What the database says of a
+  user's own token is never such a mistake.
+- `"log"`: nothing.
+- `"raise"`: raised.
+- a function: handed to it.
+"""
+
+_OF_THE_SETUP: Final = (AccessError, ConfigurationError, SchemaError)
+
+
+def failed(
+    error: SupabaseMemoryError, what: str, key: ConversationKey, on_error: OnError, memory: SupabaseMemory
+) -> None:
+    """Log a failure with user, agent and thread and without content, then do as `on_error` says.
+
+    Raises:
+        SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a mistake in the set-up.
+    """
+    ids = (key.user_id, key.agent_id, key.thread_id)
+    _logger.error("%s (user %r, agent %r, thread %r): %s", what, *ids, error, extra=about(key, error))
+    if is_raised(error, on_error, memory):
+        raise error
+    if callable(on_error):
+        on_error(error)
+
+
+def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bool:
+    """Whether a failure is raised and not only logged.
+
+    Args:
+        error: The failure.
+        on_error: What the application chose.
+        memory: The memory that failed.
+    """
+    if on_error != "setup":
+        return on_error == "raise"
+    if isinstance(error, MigrationConflictError) or not isinstance(error, _OF_THE_SETUP):
+        return False
+    if isinstance(error, AccessError) and memory.transport.acts_as_user:
+        return False
+    if isinstance(error, ConfigurationError) and not any(
+        cause.part == "database" and cause.reason == error.message for cause in memory.causes.standing
+    ):
+        return False  # something else than the database refused, such as a rule of redaction
+    return not memory.causes.has_answered
+
+
+def ours(error: Exception) -> SupabaseMemoryError:
+    """An error of this package for whatever was raised; the text of another is dropped, since it may hold content."""
+    if isinstance(error, SupabaseMemoryError):
+        return error
+    made = SupabaseMemoryError(f"The memory failed ({type(error).__name__}).", hint="Please report this.")
+    made.__suppress_context__ = True  # nor does a traceback show it
+    return made
+
+
+def checked(on_error: OnError) -> OnError:
+    """`on_error`, if it is one of the choices.
+
+    Raises:
+        ConfigurationError: It is not.
+    """
+    if not callable(on_error):
+        choice("on_error", on_error, ("setup", "log", "raise"), more="a function")
+    return on_error
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a guarded flow is for.
+
+    Attributes:
+        failure: What to say if it fails, for the log.
+        keep: Messages that wait in the outbox if it fails.
+    """
+
+    failure: str
+    keep: Sequence[BaseMessage] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[T]):
+    """A flow that may fail without stopping anything.
+
+    Attributes:
+        guard: What is done about a failure.
+        flow: A fresh flow.
+        task: What it is for.
+        key: The conversation, for the log.
+        seconds: How long it may take.
+    """
+
+    guard: Guard
+    flow: Flow[T] = field(repr=False)
+    task: Task
+    key: ConversationKey
+    seconds: float
+
+    def run(self) -> T | None:
+        """Run the flow. What is returned and raised: as for `Guard.attempt`."""
+        try:
+            return within(self.seconds, self._step.run)
+        except Exception as error:
+            self.guard.handle(error, self.task, self.key)
+        return None
+
+    async def arun(self) -> T | None:
+        """The async twin of `run`."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await self._step.arun()
+        except Exception as error:
+            self.guard.handle(error, self.task, self.key)
+        return None
+
+    @property
+    def _step(self) -> FlowStep[T]:
+        return FlowStep(self.guard.memory, self.flow, self.guard.model)
+
+
+class Guard:
+    """Runs flows so that a failure costs the memory and not the answer.
+
+    Args:
+        memory: The memory.
+        model: The summary model; `None` for none.
+        on_error: What happens when the memory fails.
+        deadline_seconds: How long one operation of the memory may take, in seconds.
+
+    Raises:
+        ConfigurationError: `on_error` is none of the choices, or the deadline is not positive.
+    """
+
+    def __init__(
+        self, memory: SupabaseMemory, model: SummaryModel | None, on_error: OnError, deadline_seconds: float
+    ) -> None:
+        number("deadline_seconds", deadline_seconds, optional=False, example=10)
+        self.memory = memory
+        self.model = model
+        self.deadline_seconds = deadline_seconds
+        self._on_error = checked(on_error)
+
+    def attempt(
+        self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None
+    ) -> Steps[T | None]:
+        """The one step of a guarded flow.
+
+        Args:
+            flow: A fresh flow.
+            task: What it is for.
+            key: The conversation, for the log.
+            seconds: How long it may take; `deadline_seconds` by default.
+
+        Returns:
+            What it returns; `None` if it failed or took too long.
+
+        Raises:
+            InvalidInputError: Something passed is no message.
+            SupabaseMemoryError: It failed, and `on_error` says that it is raised.
+        """
+        result: T | None = yield Attempt(self, flow, task, key, seconds or self.deadline_seconds)
+        return result
+
+    def with_listener(self, listener: Callable[[SupabaseMemoryError], None], *, raises: bool = False) -> Guard:
+        """The same guard with a listener, for what runs beside an answer and must not stop it.
+
+        Args:
+            listener: Is handed each failure, before a function given as `on_error` is.
+            raises: Whether a failure is raised all the same, where `on_error` says so.
+        """
+
+        def on_error(error: SupabaseMemoryError) -> None:
+            listener(error)
+            if callable(self._on_error):
+                self._on_error(error)
+            elif raises and is_raised(error, self._on_error, self.memory):
+                raise error
+
+        guard = copy.copy(self)
+        guard._on_error = on_error
+        return guard
+
+    def noting(self, failures: list[str], *, raises: bool = False) -> Guard:
+        """The same guard, which also adds the class of each failure to a list. Arguments as for `with_listener`."""
+        return self.with_listener(lambda error: failures.append(type(error).__name__), raises=raises)
+
+    def handle(self, error: Exception, task: Task, key: ConversationKey) -> None:
+        """Keep what waits, log the failure, and do as `on_error` says. Arguments and errors as for `attempt`."""
+        if isinstance(error, InvalidInputError) and error.code is None:
+            raise error  # what was passed is no message; what the database refuses waits like everything else
+        try:
+            self.memory.outbox.keep(key, task.keep)
+        except OutboxFullError as full:
+            error = full
+        if isinstance(error, TimeoutError):
+            error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
+        failed(ours(error), task.failure, key, self._on_error, self.memory)

@@ -1,0 +1,212 @@
+"""The loading of a run's context: the pack, and before it what is due for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
+from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.agents.run.thread import Changes, Thread, waiting
+from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.context.load import context, index_now, referring
+from langchain_supabase_memory.memory.packing import recalling
+from langchain_supabase_memory.operations import summaries, turns
+from langchain_supabase_memory.settings import Inherited
+from langchain_supabase_memory.values import RECALL_SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langgraph.types import StreamWriter
+
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.recalled import Recalling
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
+
+EVENT: Final = "supabase_memory.context"
+"""The type of the custom stream event that carries a pack's report."""
+
+INDEXING: Final = "supabase_memory.indexing"
+"""The type of the custom stream event that says that older messages are being indexed."""
+
+SUMMARIZING: Final = "supabase_memory.summarizing"
+"""The type of the custom stream event that says that a summary is being made.
+
+Beside `type` and `thread_id` it has `by`: `self`, before this answer, which waits for it; or `worker`, for which no
+answer waits, with `state`: `running` while a worker holds the conversation, `due` if a summary waits for one.
+"""
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Loads the pack of a graph's run, and first makes a summary and indexes where that is due.
+
+    Attributes:
+        guard: What runs the flows.
+        budget: The most that a pack may hold.
+        policy: When and how a summary is made.
+        references: Whether a turn that the user points at is put before their message.
+        recall: Where to recall from what fits the user's message; `None` for nothing.
+        retention: What is kept; the memory's by default.
+    """
+
+    guard: Guard
+    budget: ContextBudget
+    policy: SummaryPolicy
+    references: bool = True
+    recall: RecallScope | None = None
+    retention: Retention | None = None
+
+    def load(self, key: ConversationKey, run: Thread, writer: StreamWriter) -> Steps[ContextPack | None]:
+        """The pack; `None` if the memory failed.
+
+        Args:
+            key: The conversation.
+            run: The run's messages.
+            writer: The custom stream, which is told what is done meanwhile.
+        """
+        query = self._query(run)
+        if self.references and run.current:
+            run = self._with(run, (yield from self.guard.attempt(self._resolve(key, run), _UNRESOLVED, key)))
+        pack = yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)
+        if pack is None:
+            return None
+        self._tell(key, pack, writer)
+        if not (yield from self._prepare(key, pack, query, writer)):
+            return pack
+        return (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
+
+    def _tell(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
+        """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
+        self.guard.memory.causes.look_at(pack, has_writer=self._is_done_here)
+        if pack.due and self._is_done_here:
+            return
+        if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
+            writer({"type": SUMMARIZING, "thread_id": key.thread_id, "by": "worker", "state": pack.work})
+
+    @property
+    def _is_done_here(self) -> bool:
+        """Whether a summary that is due is made before the answer."""
+        return self.policy.mode == "inline" and self.guard.model is not None
+
+    def _look_at(self, key: ConversationKey, result: SummaryResult | None) -> None:
+        """Give an alert if a summary that was made is poor."""
+        if result is not None and is_poor(result.quality, self.policy.min_quality):
+            alert(self.guard.memory.metrics, "quality", of_quality(key, result.quality or 0.0))
+
+    def _query(self, run: Thread) -> Recalling | None:
+        """What is recalled: what fits the user's message."""
+        if self.recall is None or not run.current:
+            return None
+        query = recalling(self.guard.memory, str(run.current[0].text), self.recall)
+        # Another embedder than what is stored was made with costs the meaning, and not the answer.
+        return None if query is None else replace(query, strict=False)
+
+    def _prepare(
+        self, key: ConversationKey, pack: ContextPack, query: Recalling | None, writer: StreamWriter
+    ) -> Steps[bool]:
+        """Make a summary, and index, where that is due before the answer.
+
+        Returns:
+            Whether anything was due.
+        """
+        is_summary_due = pack.due and self._is_done_here
+        if is_summary_due:
+            writer(_doing(SUMMARIZING, key))
+            # One segment's tries; further segments are made as long as there is time.
+            seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
+            summarize = self._summarize(key, pack.due_through)
+            self._look_at(key, (yield from self.guard.attempt(summarize, _UNMADE, key, seconds=seconds)))
+        if query is None or not pack.index_due:
+            return is_summary_due
+        writer(_doing(INDEXING, key))
+        seconds = self.guard.deadline_seconds * 3
+        yield from self.guard.attempt(index_now(key, query), _UNINDEXED, key, seconds=seconds)
+        return True
+
+    def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
+        """The pack; where another branch is stored than the state is on, the store is brought to the state first."""
+        pack = yield from self._read(key, run, query)
+        record = None if run.origin is None else run.origin.record
+        if run.origin is None or record is None or pack.branch_token in (None, record.token):
+            return pack
+        # The run goes on from a checkpoint that lies behind the hook that stores.
+        yield from Changes.of(self.guard.memory, key, run.origin).flow()
+        return (yield from self._read(key, run, query))
+
+    def _read(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
+        return context(
+            key,
+            budget=self.budget,
+            policy=self.policy,
+            current=run.current,
+            branch=run.branch,
+            lineage=run.lineage,
+            waiting=waiting(self.guard.memory, key),
+            retention=self.retention or self.guard.memory.settings.retention,
+            recalling=query,
+            prepared=False,
+        )
+
+    def _resolve(self, key: ConversationKey, run: Thread) -> Flow[Reference | None]:
+        return turns.resolve(key, str(run.current[0].text), retention=self.guard.memory.settings.retention)
+
+    def _with(self, run: Thread, reference: Reference | None) -> Thread:
+        """The current turn with the turn that it points at before it."""
+        if reference is None:
+            return run
+        return replace(run, current=[referring(reference.turn, self.budget), *run.current])
+
+    def _summarize(self, key: ConversationKey, least: int | None) -> Flow[SummaryResult]:
+        name = None if self.guard.model is None else self.guard.model.name
+        return summaries.summarize(
+            key,
+            self.policy.for_budget(self.budget if self.recall is None else self.budget.beside_recalled),
+            model=name,
+            least=least,
+            most_segments=self.policy.inline_segments,
+        )
+
+
+_UNREAD: Final = Task("The context could not be read; the agent answers without memory")
+_UNRESOLVED: Final = Task("A reference could not be resolved; the agent answers without it")
+_UNINDEXED: Final = Task("Older messages could not be indexed; they are not recalled yet")
+_UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
+
+
+def recall_scope(recall: RecallScope | Inherited | None, memory: SupabaseMemory) -> RecallScope | None:
+    """Where a graph recalls from: as it was said, or as its memory does.
+
+    Raises:
+        ConfigurationError: It is none of the choices.
+    """
+    if isinstance(recall, Inherited):
+        return memory.settings.recall
+    choice("recall", recall, RECALL_SCOPES, optional=True, more="None")
+    return recall
+
+
+def stream_writer() -> StreamWriter:
+    """The writer of the graph's custom stream; outside of a graph one that does nothing."""
+    from langgraph.config import get_stream_writer
+
+    try:
+        return get_stream_writer()
+    except (RuntimeError, KeyError):
+        return lambda _: None
+
+
+def _doing(event: str, key: ConversationKey) -> dict[str, str]:
+    """The custom stream event of what is done before the answer."""
+    by = {"by": "self"} if event == SUMMARIZING else {}
+    return {"type": event, "thread_id": key.thread_id, **by}
+
+
+def report_event(pack: ContextPack, previous_response_id: bool | None = None) -> Mapping[str, object]:
+    """The custom stream event of a pack."""
+    return {"type": EVENT, "report": pack.report(previous_response_id=previous_response_id).to_dict()}

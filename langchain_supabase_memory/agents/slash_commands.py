@@ -1,0 +1,82 @@
+"""What a user may say to the memory instead of the model: `/summarize`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.operations.boards.board import Board, board
+from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.summaries import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey
+
+COMMANDS: Final = frozenset({"/summarize", "/summarise"})
+
+_NO_MODEL: Final = "There is no model that could write a summary. Give the memory one: SupabaseMemory(..., model=...)."
+UNREACHED: Final = "The summary could not be made just now. Nothing is lost; please try again later."
+"""What is answered where the memory is away, or takes too long."""
+
+
+def command(messages: Sequence[BaseMessage]) -> HumanMessage | None:
+    """The user's newest message, if it is just a command: any case, with spaces around it."""
+    last = messages[-1] if messages else None
+    if not isinstance(last, HumanMessage) or not content.was_said(last) or content.media(last.content):
+        return None
+    return last if str(last.text).strip().casefold() in COMMANDS else None
+
+
+def summarized(
+    key: ConversationKey, policy: SummaryPolicy, board_policy: BoardPolicy, *, model: str | None
+) -> Flow[str]:
+    """Summarize what is beyond what is kept, revise the board, and say what is on it.
+
+    Args:
+        key: The conversation.
+        policy: With every number given.
+        board_policy: How the board is revised.
+        model: The writer's name; `None` if there is none.
+
+    Returns:
+        The answer for the user. What failed is said there, and nothing is lost by it.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    failed: str | None = None
+    opted_out = False
+    if model is not None:
+        made = yield from summarize(key, policy, model=model, patient=False)
+        revised = yield from revise(key, board_policy, model=model)
+        failed = made.failed or revised.failed
+        opted_out = made.opted_out or revised.opted_out
+    shown = yield from board(key)
+    notes = []
+    if opted_out:
+        notes.append("This conversation is not to be remembered, so there is no summary of it.")
+    elif model is None:
+        notes.append(_NO_MODEL)
+    elif failed is not None:
+        notes.append(f"The summary could not be brought up to date ({failed}). Nothing is lost; try again later.")
+    return "\n\n".join([*notes, *written(shown)]) or "There is nothing to summarize yet."
+
+
+def written(board: Board) -> list[str]:
+    """A board's summary, open action items and pending questions, as paragraphs of plain text."""
+    parts = [text for text in (board.edited_summary, board.summary) if text]
+    for heading, items in (("Action items", board.action_items), ("Pending questions", board.pending_questions)):
+        if items:
+            parts.append("\n".join([f"{heading}:", *(f"- {item.text}" for item in items)]))
+    return parts
+
+
+def answer(asked: HumanMessage, text: str) -> list[BaseMessage]:
+    """The command and its answer, marked as what nobody said: neither is stored, summarized or indexed."""
+    return [content.marked(asked.model_copy()), content.marked(AIMessage(text))]

@@ -1,0 +1,117 @@
+"""An answer that is streamed: passed on piece by piece, and stored once, as one message, when it is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, message_chunk_to_message
+
+from langchain_supabase_memory.agents.run import steps
+from langchain_supabase_memory.agents.run.guard import Guard, OnError
+from langchain_supabase_memory.agents.run.thread import store
+from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.memory.opened import opened
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.values import ConversationKey
+
+Delta = TypeVar("Delta", str, AIMessageChunk)
+"""A piece of an answer: text, or a chunk of a model's stream."""
+
+
+def record_stream(
+    memory: SupabaseMemory,
+    query: str | HumanMessage,
+    deltas: Iterable[Delta],
+    *,
+    thread_id: str,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    on_error: OnError = "setup",
+    deadline_seconds: float = 10.0,
+) -> Generator[Delta, None, None]:
+    """Pass a streamed answer on, and store the turn when it is complete.
+
+    The user's query is stored before the first piece. If the stream fails or is abandoned, the turn stays incomplete:
+    no half of an answer is stored.
+
+    Args:
+        memory: Where the conversation is.
+        query: What the user said.
+        deltas: The pieces of the answer.
+        thread_id: The conversation's thread.
+        user_id: The owner; the memory's by default.
+        agent_id: The agent; the memory's by default.
+        on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
+        deadline_seconds: How long storing may take, in seconds.
+
+    Yields:
+        The pieces, as they come.
+    """
+    key = opened(memory).key(thread_id, user_id, agent_id)
+    turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
+    steps.run(turn.store_query(query))
+    for delta in deltas:
+        turn.pieces.append(delta)
+        yield delta
+    steps.run(turn.store_answer())
+
+
+async def arecord_stream(
+    memory: SupabaseMemory,
+    query: str | HumanMessage,
+    deltas: AsyncIterable[Delta],
+    *,
+    thread_id: str,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    on_error: OnError = "setup",
+    deadline_seconds: float = 10.0,
+) -> AsyncGenerator[Delta, None]:
+    """The async twin of `record_stream`."""
+    key = opened(memory).key(thread_id, user_id, agent_id)
+    turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
+    await steps.arun(turn.store_query(query))
+    async for delta in deltas:
+        turn.pieces.append(delta)
+        yield delta
+    await steps.arun(turn.store_answer())
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A turn whose answer is streamed: the conversation, what is done about failures, the pieces so far."""
+
+    key: ConversationKey
+    guard: Guard
+    pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
+
+    def store_query(self, query: str | HumanMessage) -> Steps[None]:
+        """Store what the user said."""
+        asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
+        codec.ensure_ids(asked)
+        yield from store(self.guard, self.key, asked)
+
+    def store_answer(self) -> Steps[None]:
+        """Store the answer as one message."""
+        yield from store(self.guard, self.key, _whole(self.pieces))
+
+
+def _whole(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:
+    """One message of all pieces; none, if nothing came."""
+    chunks = [AIMessageChunk(content=piece) if isinstance(piece, str) else piece for piece in pieces]
+    if not chunks:
+        return []
+    whole: AIMessageChunk = chunks[0]
+    for chunk in chunks[1:]:
+        whole += chunk
+    message = message_chunk_to_message(whole)
+    if not isinstance(message, AIMessage):
+        return []
+    codec.ensure_ids([message])
+    return [message]

@@ -1,0 +1,192 @@
+"""Search in what was said, the summary of a conversation, and what is to be recalled by its kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from langchain_supabase_memory.agents.tools import derived
+from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.operations.conversations import count, read
+from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall.question import Filters, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Unpack
+
+    from langchain_core.tools import BaseTool
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.recall.ranges import TimeRange
+    from langchain_supabase_memory.values import Chunk, RecallScope, Scope
+
+_SPARE: Final = 10
+"""How many more are asked for where what the model sees anyhow is left out."""
+
+_WHERE: Final[dict[RecallScope, str]] = {
+    "conversation": "this conversation",
+    "agent": "all conversations with this user",
+    "user": "all conversations of this user, with any agent",
+}
+_UNINDEXED: Final = "Not everything that was said lately could be searched."
+_CONVERSATION: Final = Field(
+    default=None, max_length=512, description="Another conversation of the same user; by default this one."
+)
+
+
+class _Search(BaseModel):
+    query: str = Field(description="What to look for, in words or as a question.")
+    time_range: Literal["today", "week", "month", "all"] = Field(
+        default="all", description="Only what was said today, or in the last 7 or 30 days."
+    )
+    limit: int = Field(default=5, ge=1, le=20, description="The most passages.")
+
+
+class _Summary(BaseModel):
+    conversation_id: str | None = _CONVERSATION
+
+
+class _Recall(BaseModel):
+    context_type: Literal["action_items", "questions", "facts", "entities"] = Field(
+        description="What to recall: things to do, questions (open ones first), facts, or who and what was named."
+    )
+    conversation_id: str | None = _CONVERSATION
+
+
+def search_conversation_history_tool(
+    memory: SupabaseMemory, *, scope: RecallScope = "conversation", **bound: Unpack[Bindings]
+) -> BaseTool:
+    """A tool with which an agent searches what was said.
+
+    Args:
+        memory: Where the conversations are.
+        scope: Where to look: this `conversation`, all of the user's with this `agent`, or all of the `user`'s.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+
+    Returns:
+        The tool `search_conversation_history(query, time_range="all", limit=5)`, sync and async.
+
+    Raises:
+        ConfigurationError: `scope` is none of the choices.
+    """
+    choice("scope", scope, _WHERE)
+    description = (
+        f"Search what was said earlier in {_WHERE[scope]}, by meaning and by words. The passages come the best first, "
+        "each with who said it, when, and the numbers of its messages."
+    )
+
+    def answer(asked: Asked, query: str, time_range: TimeRange = "all", limit: int = 5) -> Flow[Answer]:
+        return _search(asked, scope, query, time_range, limit)
+
+    return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
+
+
+def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
+    """A tool with which an agent reads the newest summary of a conversation.
+
+    Args:
+        memory: Where the conversation is.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+
+    Returns:
+        The tool `get_conversation_summary(conversation_id=None)`, sync and async.
+    """
+    description = "Read the summary of what was said earlier in a conversation, and which messages it stands for."
+    return tool("get_conversation_summary", description, _Summary, Binding.of(memory, bound), _summary)
+
+
+def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
+    """A tool with which an agent recalls the action items, questions, facts or entities of a conversation.
+
+    Args:
+        memory: Where the conversation is.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+
+    Returns:
+        The tool `recall_context(context_type, conversation_id=None)`, sync and async.
+    """
+    description = (
+        "Recall what matters of a conversation by its kind: action items, questions (those without an answer first), "
+        "facts, or the people and things that were named. The most important comes first."
+    )
+    return tool("recall_context", description, _Recall, Binding.of(memory, bound), _recalled)
+
+
+def _search(asked: Asked, reach: RecallScope, query: str, time_range: TimeRange, limit: int) -> Flow[Answer]:
+    scope = asked.scope(reach)
+    complete = True
+    if reach == "conversation":
+        complete = yield from asked.indexed(asked.key())
+    spare = _SPARE if asked.present else 0
+    question = Question(query, Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone))
+    result = yield from search.recall(scope, question, model=asked.embedder)
+    chunks = [chunk for chunk in result.chunks if not asked.sees(chunk)][:limit]
+    notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
+    if not chunks:
+        return noted(" ".join(["Nothing that was said fits.", *filter(None, notes)])), []
+    passages = [_passage(chunk, asked, scope) for chunk in chunks]
+    return _fit(passages, asked.binding.characters, notes)
+
+
+def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
+    attributes: dict[str, str | int] = {
+        "messages": range_of(chunk.from_sequence, chunk.to_sequence),
+        "by": name(chunk.speaker or chunk.role),
+        "at": dated(chunk.said_at, asked.zone),
+    }
+    if scope.thread_id is None:
+        # Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
+        own = chunk.agent_id == asked.scope("agent").agent_id
+        attributes["conversation_id" if own else "conversation"] = chunk.thread_id
+        attributes |= {} if own else {"agent": chunk.agent_id}
+    source = {
+        "thread_id": chunk.thread_id,
+        "agent_id": chunk.agent_id,
+        "from_sequence": chunk.from_sequence,
+        "to_sequence": chunk.to_sequence,
+        "message_ids": chunk.message_ids,
+        "score": chunk.score,
+    }
+    return Passage("passage", chunk.content, attributes, source)
+
+
+def _summary(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]:
+    key = asked.key(conversation_id)
+    retention = asked.binding.memory.settings.retention
+    newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
+    segments = yield from summaries.segments(key, last=1, retention=retention)
+    if not newest:
+        return noted("Nothing was said in this conversation."), []
+    last = newest[0].sequence
+    if not segments:
+        messages = yield from count(key, retention=retention)
+        return noted(f"There is no summary yet. There are {messages:,} messages; the newest is number {last}."), []
+    segment = segments[0]
+    attributes = {"messages": range_of(0, segment.to_sequence), "made_at": dated(segment.created_at, asked.zone)}
+    source = {"thread_id": key.thread_id, "from_sequence": 0, "to_sequence": segment.to_sequence}
+    newer = last - segment.to_sequence
+    note = f"Newer messages are not in it: {range_of(segment.to_sequence + 1, last)}." if newer > 0 else ""
+    return _fit([Passage("summary", segment.content, attributes, source)], asked.binding.characters, [note])
+
+
+def _recalled(asked: Asked, context_type: derived.ContextType, conversation_id: str | None = None) -> Flow[Answer]:
+    key = asked.key(conversation_id)
+    complete = yield from asked.indexed(key)
+    recalled = yield from derived.recalled(key, context_type, asked.zone, seen=asked.sees)
+    notes = ["" if complete else _UNINDEXED, recalled.note]
+    if not recalled.passages:
+        return noted(" ".join(["There is nothing of this kind.", *filter(None, notes)])), []
+    return _fit(recalled.passages, asked.binding.characters, notes)
+
+
+def _fit(passages: Sequence[Passage], characters: int, notes: Sequence[str]) -> Answer:
+    fits = fitted(passages, characters, *notes)
+    left = len(passages) - fits.shown
+    counted = f"{left} more {'is' if left == 1 else 'are'} left out, for there is no room." if left else ""
+    return fenced(fits.elements, *notes, counted), [dict(each.source) for each in passages[: fits.shown]]

@@ -1,0 +1,109 @@
+"""The originals of a range of messages, page by page: what a clipped passage or a summary stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, Field
+
+from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.language.chunks.units import is_recalled
+from langchain_supabase_memory.language.messages import codec, content
+from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+    from typing import Unpack
+
+    from langchain_core.tools import BaseTool
+
+    from langchain_supabase_memory.agents.tools.bounded import Fitted
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.values import ConversationKey, StoredMessage
+
+PAGE: Final = 50
+"""The most messages of one result."""
+
+_LARGEST: Final = 2**31 - 1
+_DESCRIPTION: Final = (
+    "Read original messages of a conversation by their numbers: those that a summary or a passage stands for "
+    '(messages="4-9"), or one that was cut ("it is message 4"). A long range comes in pages; each says how to go on.'
+)
+
+
+class _Arguments(BaseModel):
+    first: int = Field(ge=0, le=_LARGEST, description="The number of the first message.")
+    last: int = Field(ge=0, le=_LARGEST, description="The number of the last message; the same for one message.")
+    skip: int = Field(
+        default=0, ge=0, le=_LARGEST, description="How many characters of the first message were read already."
+    )
+    conversation_id: str | None = Field(
+        default=None, max_length=512, description="Another conversation of the same user; by default this one."
+    )
+
+
+def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
+    """A tool with which an agent reads the originals of a range of messages, page by page.
+
+    Args:
+        memory: Where the conversation is.
+        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+
+    Returns:
+        The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
+    """
+    return tool("read_messages", _DESCRIPTION, _Arguments, Binding.of(memory, bound), _read)
+
+
+def _read(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:
+    key = asked.key(conversation_id)
+    first, last = min(first, last), max(first, last)
+    page, is_cut = yield from _page(asked, key, {"p_from": first, "p_to": last, "p_limit": PAGE})
+    if not page:
+        newest, _ = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
+        last_one = f"The newest is {newest[-1].sequence}." if newest else "There are none in this conversation."
+        return noted(f"There is no message {range_of(first, last)}. {last_one}"), []
+    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page]
+    fits = fitted(shown, asked.binding.characters)
+    source = {"thread_id": key.thread_id, "from_sequence": page[0].sequence}
+    sources = [{**source, "to_sequence": page[max(fits.shown, 1) - 1].sequence}]
+    more = _more(page, last, skip if page[0].sequence == first else 0, fits, is_cut)
+    return fenced(
+        fits.elements, more and more + (" and the same conversation_id." if conversation_id else ".")
+    ), sources
+
+
+def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
+    """Messages, and whether the database has more within the bounds."""
+    retention = retention_argument(asked.binding.memory.settings.retention)
+    arguments = {**conversation_ids(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
+    answer = yield from call("memory_read", {**arguments, **bounds})
+    return [codec.from_row(row) for row in answer["messages"]], answer["more"]
+
+
+def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
+    message = stored.message
+    assert message is not None  # the payload was asked for
+    words = content.shown(message)
+    if is_recalled(message):
+        # It would hold what it was read from, and so on.
+        words = f"[what the memory gave, {len(words):,} characters]"
+    attributes: dict[str, str | int] = {"number": stored.sequence, "by": name(message.name or stored.role or "user")}
+    if stored.created_at is not None:
+        attributes["at"] = dated(stored.created_at, zone)
+    if skip:
+        attributes["from_character"] = skip
+    return Passage("message", words[skip:], attributes)
+
+
+def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: Fitted, is_cut: bool) -> str:
+    """How to go on, if there is more."""
+    if fits.whole == len(page):
+        return f"There is more: go on with first={page[-1].sequence + 1}, last={last}" if is_cut else ""
+    following = page[fits.whole].sequence
+    skipped = fits.cut + (skip if fits.whole == 0 else 0)
+    start = f"first={following}, last={last}" + (f", skip={skipped}" if skipped else "")
+    return f"There is more: go on with {start}"

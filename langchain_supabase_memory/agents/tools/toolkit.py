@@ -1,0 +1,87 @@
+"""All tools at once, bound to the same owner."""
+
+from __future__ import annotations
+
+from datetime import tzinfo  # noqa: TC003  # pydantic needs it
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools.base import BaseToolkit
+from pydantic import ConfigDict, Field, SkipValidation
+
+from langchain_supabase_memory.agents.run.guard import OnError  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.agents.tools.bound import Binding, Bindings
+from langchain_supabase_memory.agents.tools.bounded import CHARACTERS
+from langchain_supabase_memory.agents.tools.history import (
+    get_conversation_summary_tool,
+    recall_context_tool,
+    search_conversation_history_tool,
+)
+from langchain_supabase_memory.agents.tools.messages import read_messages_tool
+from langchain_supabase_memory.agents.tools.turns import get_turn_tool
+from langchain_supabase_memory.checks import choice, known
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from langchain_core.tools import BaseTool
+
+
+class _Bindings(Bindings, total=False):
+    scope: RecallScope
+
+
+class SupabaseMemoryToolkit(BaseToolkit):
+    """The tools with which an agent looks into what was said.
+
+    ```python
+    agent = create_agent(model, SupabaseMemoryToolkit(memory).get_tools())
+    ```
+
+    Attributes:
+        memory: Where the conversations are.
+        thread_id: The conversation; by default the run's.
+        user_id: The owner; by default the run's (see `identity.Bound`).
+        agent_id: The agent; by default the run's.
+        scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
+        characters: The most characters of one result.
+        time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else UTC.
+        on_error: What happens when the memory fails; see `guard.OnError`.
+
+    Raises:
+        InvalidInputError: An id is no usable string, or there is no such time zone.
+        ConfigurationError: `characters` is too small, or an argument is none of its choices.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    memory: SupabaseMemory = Field(exclude=True, repr=False)
+    thread_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    scope: RecallScope = "conversation"
+    characters: int = CHARACTERS
+    time_zone: SkipValidation[str | tzinfo | None] = None  # what is none of its choices is said in our own words
+    on_error: SkipValidation[OnError] = "setup"
+
+    def __init__(self, memory: SupabaseMemory, **bound: Unpack[_Bindings]) -> None:
+        known("SupabaseMemoryToolkit", bound, _Bindings.__annotations__, ConfigurationError)
+        fields: Any = {"memory": opened(memory), **bound}
+        rest: Any = {name: value for name, value in bound.items() if name != "scope"}
+        Binding.of(memory, rest)  # refuses what is none of its choices, before pydantic says it in its own words
+        choice("scope", bound.get("scope", "conversation"), RECALL_SCOPES)
+        super().__init__(**fields)
+
+    def get_tools(self) -> list[BaseTool]:
+        """`search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`, `read_messages`."""
+        bound: Any = {name: getattr(self, name) for name in Bindings.__annotations__}
+        return [
+            search_conversation_history_tool(self.memory, scope=self.scope, **bound),
+            get_conversation_summary_tool(self.memory, **bound),
+            recall_context_tool(self.memory, **bound),
+            get_turn_tool(self.memory, **bound),
+            read_messages_tool(self.memory, **bound),
+        ]

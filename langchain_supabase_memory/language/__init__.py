@@ -1,0 +1,1 @@
+"""What is understood without a model."""

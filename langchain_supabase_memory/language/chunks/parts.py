@@ -1,0 +1,70 @@
+"""Long texts, cut where a sentence ends, so that each part fits an embedder and says something by itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.sentences import ends
+from langchain_supabase_memory.language.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def _after(mark: str) -> Callable[[str], Iterator[int]]:
+    """Finds the places behind a mark."""
+    find = re.compile(mark).finditer
+    return lambda text: (found.end() for found in find(text))
+
+
+# A paragraph, a line, a sentence, a word: the first that makes it short.
+_BREAKS: Final = (_after(r"\n\s*\n"), _after(r"\n"), ends, _after(r"\s+"))
+
+
+def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_tokens) -> list[str]:
+    """Cut a text into parts of at most so many tokens.
+
+    Args:
+        text: Any text.
+        most_tokens: The most tokens of one part.
+        count: Counts the tokens of a text.
+
+    Returns:
+        The parts in order; one that is not blank at least, unless the text is blank. Nothing but white space between
+        parts is lost.
+    """
+    made: list[str] = []
+    start = size = 0
+    for first, end, tokens in _pieces(text, most_tokens, count, 0):
+        if made and size + tokens <= most_tokens:
+            size += tokens
+            made[-1] = text[start:end]
+        else:
+            start, size = first, tokens
+            made.append(text[start:end])
+    return [part.strip() for part in made if part.strip()]
+
+
+def _pieces(
+    text: str, most: int, count: Callable[[str], int], level: int, offset: int = 0
+) -> Iterator[tuple[int, int, int]]:
+    """First, end and tokens of pieces that are short enough, cut at the widest break that makes them so."""
+    tokens = count(text)
+    if tokens <= most:
+        if text.strip():
+            yield offset, offset + len(text), tokens
+        return
+    if level == len(_BREAKS):
+        # One word longer than a part: by characters, of which none takes more than two tokens.
+        step = max(1, most // 2)
+        for first in range(0, len(text), step):
+            piece = text[first : first + step]
+            yield offset + first, offset + first + len(piece), count(piece)
+        return
+    at = 0
+    for end in _BREAKS[level](text):
+        if end > at:
+            yield from _pieces(text[at:end], most, count, level + 1, offset + at)
+            at = end
+    yield from _pieces(text[at:], most, count, level + 1, offset + at)

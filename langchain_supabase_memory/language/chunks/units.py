@@ -1,0 +1,211 @@
+"""Messages that belong together, as the texts that are ranked and returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language.chunks import kinds
+from langchain_supabase_memory.language.chunks.parts import parts
+from langchain_supabase_memory.language.messages import codec, content, fence
+from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.language.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from langchain_supabase_memory.language.chunks.kinds import Kind
+    from langchain_supabase_memory.values import Role
+
+LONGEST: Final = 200_000
+"""The most characters of one unit that are indexed; what comes after them can be read, and is not found."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A stored message, with what is needed to index it."""
+
+    sequence: int
+    message_id: str
+    message: BaseMessage = field(repr=False)
+    said_at: datetime
+    hidden: bool = False  # it mentions a topic that is not to be remembered
+    edited_at: str | None = None  # as the database gives it
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Said:
+        """A row of `memory_pending_chunks`."""
+        message = codec.from_payload(row["payload"])
+        time = datetime.fromisoformat(row["created_at"])
+        return cls(
+            row["sequence"], row["message_id"], message, time, bool(row.get("hidden")), edited_at=row.get("updated_at")
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A text of a unit, short enough for an embedder.
+
+    Attributes:
+        text: The words.
+        kind: What it is.
+        importance: How much it is likely to matter, from 0 to 1.
+        marks: What it says of itself.
+        tokens: Its approximate tokens.
+    """
+
+    text: str = field(repr=False)
+    kind: Kind
+    importance: float
+    marks: cues.Marks
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A message; or a tool's call with its results.
+
+    Attributes:
+        messages: What it is made of, in order.
+        role: Who speaks.
+        speaker: Their name, if the message has one.
+        parts: Its texts, in order.
+        is_asked: Whether it is a user's message, with which a turn begins.
+        completes: Whether something is done with it.
+    """
+
+    messages: tuple[Said, ...]
+    role: Role
+    speaker: str | None
+    parts: tuple[Part, ...]
+    is_asked: bool
+    completes: bool
+
+    @property
+    def said_at(self) -> datetime:
+        """When it began."""
+        return self.messages[0].said_at
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it mentions a topic that is not to be remembered."""
+        return any(each.hidden for each in self.messages)
+
+    @property
+    def tokens(self) -> int:
+        """The approximate tokens of its texts."""
+        return sum(part.tokens for part in self.parts)
+
+
+def units(
+    said: Sequence[Said],
+    *,
+    most_tokens: int,
+    more: bool = False,
+    after_question: bool = False,
+    importance: Callable[[str, Kind], float] | None = None,
+) -> tuple[list[Unit], int]:
+    """Group messages into units.
+
+    System messages are instructions and no talk; what the memory itself put into a prompt or gave as a tool's result
+    is there already. Neither becomes a unit.
+
+    Args:
+        said: Messages of one conversation, in order.
+        most_tokens: The most tokens of one text.
+        more: Whether more messages follow.
+        after_question: Whether the message before the first asked something.
+        importance: Says how much a text of a kind matters, from 0 to 1; `kinds.importance` by default.
+
+    Returns:
+        The units, and how many of the messages they account for: calls at the end that may still get results wait.
+    """
+    made: list[Unit] = []
+    place = 0
+    asked = after_question
+    while place < len(said):
+        group = [said[place]]
+        calls = len(content.tool_calls(group[0].message))
+        while calls and place + len(group) < len(said) and _is_result(said[place + len(group)]):
+            group.append(said[place + len(group)])
+        if calls >= len(group) and place + len(group) == len(said) and not (more and place == 0):
+            break  # results are still to come; if the whole batch is one call's, it is taken as it is
+        place += len(group)
+        unit = _unit(group, most_tokens, asked, importance)
+        if unit is not None:
+            made.append(unit)
+            asked = unit.parts[-1].kind == "question"
+    return made, place
+
+
+def _unit(
+    group: Sequence[Said], most_tokens: int, asked: bool, importance: Callable[[str, Kind], float] | None
+) -> Unit | None:
+    first = group[0].message
+    role = content.role(first)
+    recalled = {
+        each.message.tool_call_id
+        for each in group
+        if isinstance(each.message, ToolMessage) and is_recalled(each.message)
+    }
+    said = [_without(each.message, recalled) for each in group if content.was_said(each.message)]
+    spoken = [_spoken(message) for message in said if not is_recalled(message)]
+    text = clean("\n".join(words for words, _ in spoken if words)[:LONGEST])
+    named = clean("\n".join(names for _, names in spoken if names))
+    if role == "system" or not (text.strip() or named) or text.strip() == content.HIDDEN:
+        return None
+    is_action = bool(content.tool_calls(first)) or _is_result(group[0])
+
+    def part(words: str) -> Part:
+        marks = cues.marks(words)
+        kind = kinds.kind(marks, is_action=is_action, after_question=asked)
+        weight = kinds.importance(words, marks, kind) if importance is None else min(max(importance(words, kind), 0), 1)
+        return Part(words, kind, weight, marks, count_tokens(words))
+
+    found = [part(each) for each in parts(text, most_tokens)]
+    for each in parts(named, most_tokens):
+        # It says nothing of what the words are: the size of a file is no number that somebody named.
+        whole = f"{found[-1].text}\n{each}" if found else each
+        tokens = count_tokens(whole)
+        if found and tokens <= most_tokens:
+            found[-1] = replace(found[-1], text=whole, tokens=tokens)
+        else:
+            found.append(replace(part(""), text=each, tokens=count_tokens(each)))
+    return Unit(
+        tuple(group),
+        role,
+        clean(first.name) if first.name else None,
+        tuple(found),
+        is_asked=role == "user",
+        completes=(is_action and len(group) > 1) or kinds.completes(found[0].text),
+    )
+
+
+def _without(message: BaseMessage, ids: Collection[str]) -> BaseMessage:
+    """A message without its calls of the memory's own tools: what was looked for was not said."""
+    return content.without_calls(message, ids) if ids and isinstance(message, AIMessage) else message
+
+
+def is_recalled(message: BaseMessage) -> bool:
+    """Whether a tool's result is what the memory itself gave: it is there already, where it was said."""
+    return isinstance(message, ToolMessage) and str(message.text).lstrip().startswith(f"<{fence.TAG}>")
+
+
+def _is_result(said: Said) -> bool:
+    return isinstance(said.message, ToolMessage)
+
+
+def _spoken(message: BaseMessage) -> tuple[str, str]:
+    """A message's words, a tool's with its name; and the names of what is no words."""
+    text, named = content.spoken(message)
+    text = text.strip()
+    return f"[{message.name}] {text}" if isinstance(message, ToolMessage) and message.name else text, named
+
+
+def texts(made: Iterable[Unit]) -> list[str]:
+    """The texts of units, in order: what an embedder is asked for."""
+    return [part.text for unit in made for part in unit.parts]

@@ -1,0 +1,394 @@
+"""The times that a text says: dates, months, weekdays and years, and what is relative to now.
+
+Relative words are resolved by a day of reference. A week, a part of a day or a season is a time, but no `NamedDate`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.cues.lexicon import lexicon
+from langchain_supabase_memory.language.sentences import begins_sentence
+from langchain_supabase_memory.language.spelling import WORD, keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_supabase_memory.language.cues.words import Words
+
+_FIRST_YEAR: Final = 1900
+_LAST_YEAR: Final = 2100
+_DAYS_OF_MONTH: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MONTHS_OF_YEAR: Final = 12
+_FARTHEST: Final = 1000  # units of time that are resolved
+
+_NUMERIC: Final = re.compile(
+    r"(?<![\w./-])(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}|\d{2}))(?![\d/-]|\.\d)"
+)
+_COUNTED: Final = re.compile(r"[%$\u20ac\u00b0]|[.,:/]\d")  # what follows a figure that is no year
+_CLOCK: Final = re.compile(r"(?<![\w:.,])(?:[01]?\d|2[0-3])[:h][0-5]\d(?![\d:])")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDate:
+    """A date, a month, a year or a weekday that a question names; what it does not say is None.
+
+    A date that is known to the day has no weekday beside it, since that would say nothing more.
+
+    Attributes:
+        year: The year.
+        month: The month, from 1.
+        day: The day of the month.
+        weekday: The day of the week, from 1 for Monday.
+    """
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time that a text says.
+
+    Attributes:
+        start: Where it begins in the text.
+        end: Where it ends.
+        date: The date it names, if it names one.
+    """
+
+    start: int
+    end: int
+    date: NamedDate | None = None
+
+
+def times(words: Words, today: date | None = None) -> Iterator[Time]:
+    """Every time that a text says, numeric dates and clocks first, the others in the order of the text.
+
+    Args:
+        words: The text.
+        today: The day that relative words refer to; without one they name no date.
+    """
+    taken: set[int] = set()  # where figures begin that belong to a numeric date
+    for match in _NUMERIC.finditer(words.text):
+        found = _numeric(match)
+        if found is not None:
+            taken.update(match.start(group) for group in range(1, 9) if match.group(group) is not None)
+            yield found
+    for match in _CLOCK.finditer(words.text):
+        yield Time(match.start(), match.end())
+    reader = _Reader(words, today, taken)
+    for at, entry in enumerate(words.entries):
+        if entry.says_time and at > reader.last and (found := reader.read(at)):
+            yield found
+
+
+def dates(words: Words, today: date) -> list[Time]:
+    """The dates that a text names, in its order, with the parts of one date put together."""
+    joined: list[Time] = []
+    for time in sorted((time for time in times(words, today) if time.date), key=lambda time: time.start):
+        one = joined[-1] if joined else None
+        if one and (counted := _counted(one, time, words.text)):
+            joined[-1] = Time(one.start, one.end, counted)
+        if one and (together := _together(one, time, words.text)):
+            joined[-1] = Time(one.start, time.end, together)
+        else:
+            joined.append(time)
+    return joined
+
+
+def _numeric(match: re.Match[str]) -> Time | None:
+    """A date in figures: 2023-05-07, 27/5/2023, 7.5.2023. One that can be read in two ways is a time without a date."""
+    year, _, month, day, one, mark, two, short = match.groups()
+    if year is not None:
+        read = [(int(year), int(month), int(day))]
+    else:
+        if len(short) < len("2023") and mark != "/":
+            return None
+        last = int(short) + (2000 if len(short) < len("2023") else 0)
+        read = [(last, int(two), int(one))]
+        if mark != ".":
+            read.append((last, int(one), int(two)))
+    valid = {each for each in read if _FIRST_YEAR <= each[0] <= _LAST_YEAR and _is_day(*each)}
+    if not valid:
+        return None
+    return Time(match.start(), match.end(), NamedDate(*valid.pop()) if len(valid) == 1 else None)
+
+
+def _is_day(year: int | None, month: int, day: int) -> bool:
+    """Whether a month has such a day; February of an unknown year has 29."""
+    if not (1 <= month <= _MONTHS_OF_YEAR and 1 <= day <= _DAYS_OF_MONTH[month - 1]):
+        return False
+    leap = year is None or (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))
+    return leap or (month, day) != (2, 29)
+
+
+def _together(one: Time, two: Time, text: str) -> NamedDate | None:
+    """The one date that two neighbors name: "Sunday" and "7 May", "March" and "last year"."""
+    first, second = one.date, two.date
+    between = text[one.end : two.start]
+    if first is None or second is None or len(between) > len(" in the month of "):
+        return None
+    kinds = _kinds(between)
+    if re.search(r"[.!?;:]", between):
+        return None
+    if first.weekday and second.day and not second.weekday and all(each & {"of", "on"} for each in kinds):
+        return second if second.year else replace(second, weekday=first.weekday)
+    if not all(each & {"of", "in"} for each in kinds) or "," in between:
+        return None
+    for month, year in ((first, second), (second, first)):
+        if month.month and not month.year and year == NamedDate(year.year):
+            return replace(month, year=year.year)
+    return None
+
+
+def _counted(one: Time, two: Time, text: str) -> NamedDate | None:
+    """The date of a weekday that is counted from the date after it: "the Sunday before 25 October 2022"."""
+    first, second = one.date, two.date
+    between = text[one.end : two.start]
+    if first is None or second is None or not first.weekday or len(between) > len(" right before the "):
+        return None
+    if not (second.year and second.month and second.day):
+        return None
+    for kind, direction in (("before", -1), ("after", 1)):
+        if any(kind in each for each in _kinds(between)):
+            return _weekday(date(second.year, second.month, second.day), first.weekday, direction)
+    return None
+
+
+def _kinds(text: str) -> list[frozenset[str]]:
+    """The parts that the words of a short text can play."""
+    known = lexicon().entries
+    return [known[word].kinds if word in known else frozenset() for word in keys(WORD.findall(text))]
+
+
+def _weekday(day: date, weekday: int, direction: int) -> NamedDate | None:
+    """The nearest such weekday before or after a day."""
+    days = (day.isoweekday() - weekday if direction < 0 else weekday - day.isoweekday()) % 7 or 7
+    return _exactly(day, direction * days)
+
+
+def _exactly(day: date, days: int) -> NamedDate | None:
+    """The date so many days from a day; nothing beyond the calendar's ends."""
+    try:
+        then = day + timedelta(days=days)
+    except OverflowError:
+        return None
+    return NamedDate(then.year, then.month, then.day)
+
+
+class _Reader:
+    """Reads one time after the other.
+
+    Attributes:
+        last: The last word of the time that was read last.
+    """
+
+    __slots__ = ("_taken", "_today", "_words", "last")
+
+    def __init__(self, words: Words, today: date | None, taken: set[int]) -> None:
+        self._words = words
+        self._today = today
+        self._taken = taken
+        self.last = -1
+
+    def read(self, at: int) -> Time | None:
+        """The time whose decisive word is at a place."""
+        words = self._words
+        entry = words.entries[at]
+        if words.keys[at].isdecimal():
+            return None if words.starts[at] in self._taken else self._figure(at)
+        if entry.day is not None:
+            if entry.weak and begins_sentence(words.text, words.starts[at]):
+                return None
+            return self._said(at, at, _exactly(self._today, entry.day) if self._today else None)
+        if entry.unit and (found := self._unit(at, entry.unit)):
+            return found
+        if entry.month and (found := self._month(at, entry.month)):
+            return found
+        if entry.weekday and (found := self._weekday(at, entry.weekday)):
+            return found
+        if "time" in entry.kinds:
+            return self._said(at, at, None)
+        if "part" in entry.kinds and (
+            self._relative(at) is not None or (words.near(at) and self._is(at - 1, "past", "on"))
+        ):
+            return self._said(at, at, None)
+        return None
+
+    def _said(self, first: int, last: int, named: NamedDate | None) -> Time:
+        """A time from one word to another."""
+        self.last = max(self.last, last)
+        return Time(self._words.starts[first], self._words.ends[last], named)
+
+    def _is(self, at: int, *kinds: str) -> bool:
+        """Whether the word at a place can play one of these parts."""
+        return not self._words.entry(at).kinds.isdisjoint(kinds)
+
+    def _relative(self, at: int) -> int | None:
+        """Whether a word is said to be the last one (-1), this one (0) or the next one (1)."""
+        before, after = self._words.near(at), self._words.near(at + 1)
+        for direction, kind in ((-1, "last"), (1, "next"), (0, "this")):
+            if (before and self._is(at - 1, kind)) or (after and self._is(at + 1, f"{kind}_after")):
+                return direction
+        return None
+
+    def _figure(self, at: int) -> Time | None:
+        """A year that stands where a year does, or a time of day."""
+        words = self._words
+        if words.figure(at, 0, 24) is not None:
+            if words.near(at + 1) and self._is(at + 1, "hour"):
+                return self._said(at, at + 1, None)
+            return self._said(at, at, None) if words.near(at) and self._is(at - 1, "hour_before") else None
+        year = words.figure(at, _FIRST_YEAR, _LAST_YEAR)
+        if year is None:
+            return None
+        end = words.text[words.ends[at] : words.ends[at] + 2]
+        if _COUNTED.match(end) or words.gap(at) == "-":
+            return None
+        before = words.near(at) and self._is(at - 1, "in", "around", "part")
+        bracketed = words.gap(at).endswith("(") and end.startswith(")")
+        if before or bracketed or (words.near(at) and words.entry(at - 1).unit == "year"):
+            return self._said(at, at, NamedDate(year))
+        return None
+
+    def _unit(self, at: int, unit: str) -> Time | None:
+        """A unit that is related to now: "last month", "two days ago", "hace tres semanas"."""
+        words = self._words
+        if found := self._ago(at, unit):
+            return found
+        direction = self._relative(at)
+        if direction is None or unit in ("moment", "day"):
+            return None
+        first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
+        last = at + 1 if words.near(at + 1) and self._is(at + 1, "last_after", "next_after", "this_after") else at
+        return self._said(first, last, self._from_now(unit, direction))
+
+    def _ago(self, at: int, unit: str) -> Time | None:
+        """So many units before now."""
+        words = self._words
+        count, first = None, at
+        before = words.entry(at - 1) if words.near(at) else None
+        if before is not None:
+            number = words.figure(at - 1, 0, _FARTHEST)
+            count = number if number is not None else before.number or (1 if "one" in before.kinds else None)
+            first = at - 1 if count is not None or "some" in before.kinds else at
+        ending = words.entry(at + 1).kinds if words.near(at + 1) else frozenset[str]()
+        if (first < at and ending & {"ago", "already"}) or ("ago" in ending and "last_after" not in ending):
+            last = at + 1
+        elif first < at and words.near(first) and self._is(first - 1, "ago_before"):
+            first, last = first - 1, at
+        else:
+            return None
+        return self._said(first, last, self._from_now(unit, -count) if count is not None else None)
+
+    def _from_now(self, unit: str, count: int) -> NamedDate | None:
+        """The day, month or year so many units from now. A week is no date."""
+        today = self._today
+        if today is None or abs(count) > _FARTHEST or unit not in ("day", "month", "year"):
+            return None
+        if unit == "day":
+            return _exactly(today, count)
+        months = today.year * 12 + today.month - 1 + count * (1 if unit == "month" else 12)
+        year = months // 12
+        if not date.min.year <= year <= date.max.year:
+            return None
+        return NamedDate(year, months % 12 + 1 if unit == "month" else None)
+
+    def _month(self, at: int, month: int) -> Time | None:
+        """A month, with what is said of its day and its year."""
+        words = self._words
+        day, first = self._day_before(at)
+        last, suffixed = at, first < at - 1
+        if day is None:
+            day, last, suffixed = self._day_after(at)
+        year, last = self._year_after(last)
+        if words.entries[at].weak and not self._is_month(at, day, year, first, last, suffixed=suffixed):
+            return None
+        if day is not None and not _is_day(year, month, day):
+            return self._said(first, last, None)
+        if year is None and day is None and self._today and (direction := self._relative(at)) is not None:
+            later = month > self._today.month if direction > 0 else month < self._today.month
+            year = self._today.year + (0 if later or not direction else direction)
+            first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
+        return self._said(first, last, NamedDate(year, month, day))
+
+    def _is_month(self, at: int, day: int | None, year: int | None, first: int, last: int, *, suffixed: bool) -> bool:
+        """Whether a word that is not always a month is one here."""
+        words = self._words
+        weak = words.entries[at].weak
+        if weak is None or year is not None:
+            return True
+        introduced = words.near(first) and words.keys[first - 1] in weak.before
+        capital = words.is_capital(at)
+        if day is None:
+            return introduced or (weak.capital and capital)
+        follows = words.keys[last + 1] if last + 1 < len(words) else ""
+        sure = suffixed or introduced or words.closed(last) or (capital and weak.capital) or follows in weak.after
+        return sure or (words.near(first) and self._is(first - 1, "around", "on", "in", "past"))
+
+    def _day_before(self, at: int) -> tuple[int | None, int]:
+        """The day in "7 May", "7th of May", "ika-7 ng Mayo", and where it begins."""
+        words = self._words
+        if at == 0 or words.gap(at) not in ("", "-", "."):
+            return None, at
+        before = at - 1
+        if self._is(before, "of") and words.near(before) and before > 0:
+            before -= 1
+        if self._is(before, "ordinal") and words.starts[before] == words.ends[before - 1] and before > 0:
+            before -= 1
+        day = words.figure(before, 1, 31)
+        if day is None or before <= self.last or words.starts[before] in self._taken:
+            return None, at
+        if words.text[words.starts[before] - 1 : words.starts[before]] in ("$", "/", ":", "#", ",", "."):
+            return None, at
+        return day, before
+
+    def _day_after(self, at: int) -> tuple[int | None, int, bool]:
+        """The day in "May 7", "May the 7th", its last word, and whether it is said to be a day."""
+        words = self._words
+        after = at + 1
+        if words.near(after) and self._is(after, "of"):
+            after += 1
+        day = words.figure(after, 1, 31) if words.near(after) and words.ends[after] - words.starts[after] < 3 else None
+        if day is None or words.starts[after] in self._taken:
+            return None, at, False
+        if after + 1 < len(words) and words.starts[after + 1] == words.ends[after]:
+            if self._is(after + 1, "ordinal"):
+                return day, after + 1, True
+            return None, at, False
+        if re.match(r"[:%/]|[.,]\d{1,3}(?!\d)", words.text[words.ends[after] : words.ends[after] + 5]):
+            return None, at, False
+        return day, after, False
+
+    def _year_after(self, at: int) -> tuple[int | None, int]:
+        """The year that follows a month or a day, and its place; otherwise the place that was given."""
+        words = self._words
+        after = at + 1
+        if words.near(after) and self._is(after, "of") and self._words.figure(after + 1, 0, 9999) is not None:
+            after += 1
+        if after >= len(words) or words.gap(after) not in ("", ",", ".", "-", "'", "\u2019"):
+            return None, at
+        year = words.figure(after, _FIRST_YEAR, _LAST_YEAR)
+        return (None, at) if year is None or words.starts[after] in self._taken else (year, after)
+
+    def _weekday(self, at: int, weekday: int) -> Time | None:
+        """A weekday; the last or the next one is a date."""
+        words = self._words
+        weak = words.entries[at].weak
+        if weak:
+            introduced = words.near(at) and words.keys[at - 1] in weak.before
+            if not (introduced or (weak.capital and words.is_capital(at))):
+                return None
+        direction = self._relative(at)
+        first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this", "past") else at
+        last = at + 1 if words.near(at + 1) and self._is(at + 1, "last_after", "next_after") else at
+        if words.near(at) and self._is(at - 1, "past"):
+            direction = -1
+        if self._today and direction:
+            return self._said(first, last, _weekday(self._today, weekday, direction))
+        return self._said(at, last, NamedDate(weekday=weekday))

@@ -1,0 +1,87 @@
+"""What a question names and asks for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from langchain_supabase_memory.language.cues.dates import NamedDate, dates
+from langchain_supabase_memory.language.cues.names import names
+from langchain_supabase_memory.language.cues.words import Words
+from langchain_supabase_memory.language.sentences import begins_sentence
+from langchain_supabase_memory.language.spelling import composed
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Want = Literal["time", "number"]
+
+_MOST_NAMES: Final = 3
+_MOST_DATES: Final = 4
+_ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
+_WANTS: Final[tuple[Want, ...]] = ("time", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What a question says about the text that answers it.
+
+    Attributes:
+        names: Words that may be a person's name, in the order of the text and without a possessive.
+        dates: The dates it names, relative ones resolved.
+        wants: The kinds of answer it asks for.
+    """
+
+    names: tuple[str, ...] = ()
+    dates: tuple[NamedDate, ...] = ()
+    wants: frozenset[Want] = frozenset()
+
+
+def find(question: str, now: datetime) -> Cues:
+    """Find the cues of a question. It never raises, whatever the text is.
+
+    Args:
+        question: The question, in any language and any mix of them.
+        now: The time of asking, aware, in the asker's time zone.
+    """
+    text = composed(question)
+    words = Words(text)
+    said = dates(words, now.date())
+    return Cues(
+        names(text, [(each.start, each.end) for each in said], _MOST_NAMES),
+        tuple(dict.fromkeys(each.date for each in said if each.date))[:_MOST_DATES],
+        _wants(words),
+    )
+
+
+def _wants(words: Words) -> frozenset[Want]:
+    """The kinds of answer that are asked for."""
+    wanted: set[Want] = set()
+    for at, entry in enumerate(words.entries):
+        if not entry.asks:
+            continue
+        for want in _WANTS:
+            if f"asks_{want}" in entry.kinds or (f"opens_{want}" in entry.kinds and _opens(words, at)):
+                wanted.add(want)
+    return frozenset(wanted)
+
+
+def _opens(words: Words, at: int) -> bool:
+    """Whether a word that may open a question does: "when did", and not "when I was young"."""
+    first = at
+    while first and "lead" in words.entries[first - 1].kinds:
+        first -= 1
+    if "indirect" in words.entry(first - 1).kinds:
+        return True
+    text = words.text
+    begins = begins_sentence(text, words.starts[first]) or (first <= _ADDRESS and "," in words.gap(first))
+    if not begins:
+        return False
+    if words.keys[at + 1 : at + 2] and words.keys[at + 1] in words.entries[at].auxiliaries:
+        return True
+    end = text.find("?", words.starts[at])
+    if end < 0 or any(mark in text[words.starts[at] : end] for mark in ",.!;"):
+        return False
+    others = range(at + 1, bisect_left(words.starts, end))
+    return not any(words.entries[other].asks or "question" in words.entries[other].kinds for other in others)

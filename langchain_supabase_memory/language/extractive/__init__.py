@@ -1,0 +1,47 @@
+"""A writer of summaries and boards that is no language model: it quotes, and says so.
+
+It selects the words that hold most of what was said for the characters they take (`coverage`), and fills a board by
+rules whose phrases are data files of a few languages (`phrases`). It needs no key, no network and no time to speak of,
+always gives the same for the same, and cannot make anything up; what it cannot do is put things in its own words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language.extractive.board import board
+from langchain_supabase_memory.language.extractive.digest import summary
+from langchain_supabase_memory.language.extractive.phrases import phrases
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.flow import Material
+
+KEPT: Final = (*cues.KEPT, phrases)
+"""What all of this reads from files once; see `flow.compute`."""
+
+__all__ = ["KEPT", "ExtractiveSummarizer"]
+
+
+class ExtractiveSummarizer:
+    """Writes summaries and boards by rules.
+
+    Attributes:
+        name: What is noted as the writer.
+    """
+
+    name = "extractive"
+
+    def write(self, material: Material) -> str:
+        """Write what is asked for. It never raises, whatever was said.
+
+        Args:
+            material: The task, and what there is to write from.
+
+        Returns:
+            For `summary` and `condense` a text of at most `material.characters`, for `board` a JSON document.
+        """
+        if material.task == "board":
+            return board(material)
+        lines = () if material.task == "condense" else material.lines
+        return summary(material.previous, lines, material.characters)

@@ -1,0 +1,148 @@
+"""The board by rules: what is new, what takes the place of what, what is done, what is still asked.
+
+Every item quotes the message it comes from; nothing is worded by this module but who said it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, unanswered
+from langchain_supabase_memory.language.extractive.digest import summary
+from langchain_supabase_memory.language.extractive.entities import entities
+from langchain_supabase_memory.language.extractive.facts import facts, ranked
+from langchain_supabase_memory.language.extractive.quotes import label
+from langchain_supabase_memory.language.extractive.spoken import spoken
+from langchain_supabase_memory.language.extractive.tasks import about_tasks, answered, outcome, same, tasks
+from langchain_supabase_memory.language.extractive.topics import topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from langchain_supabase_memory.flow import Line, Material
+    from langchain_supabase_memory.language.extractive.spoken import Sentence
+    from langchain_supabase_memory.language.extractive.tasks import Task
+
+_MOST_FACTS: Final = 30
+_MOST_ENTITIES: Final = 20
+_MOST_TOPICS: Final = 6
+_MOST_ACTIONS: Final = 15
+_MOST_QUESTIONS: Final = 5
+
+
+def board(material: Material) -> str:
+    """Revise a board: the JSON document that `boards.answer.SCHEMA` describes.
+
+    Args:
+        material: The summary so far, what was said since, and the board's present items.
+    """
+    lines = material.lines
+    sentences = list(spoken(lines))
+    items = _Items(material.items)
+    found = tasks(sentences, items.texts("action"))
+    closed = list(_closed(sentences, items))
+    used = about_tasks(found) | {sentence.text for _, sentence in closed}
+    return json.dumps(
+        {
+            "summary": summary(material.previous, lines, material.characters),
+            "context_notes": "",
+            "facts": _facts(sentences, items, used),
+            "entities": [
+                {"text": each.name, "source": each.number, "quote": each.name, "type": each.type}
+                for each in entities(sentences, items.texts("entity"), _MOST_ENTITIES)
+            ],
+            "topics": [
+                {"text": each.text, "source": each.number, "quote": each.text}
+                for each in topics(sentences, items.texts("topic"), _MOST_TOPICS)
+            ],
+            "action_items": _actions(found),
+            "pending_questions": _questions(lines, items),
+            "closed": [*(each for each, _ in closed), *_answered(lines, sentences, items)],
+        },
+        ensure_ascii=False,
+    )
+
+
+class _Items:
+    """The present items of a board, by kind."""
+
+    def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
+        self._items = items
+
+    def of(self, kind: str) -> Iterator[tuple[str, str, str]]:
+        """Id, words and text of the items of a kind that are still open or hold."""
+        for each in self._items:
+            if each.get("kind") == kind and each.get("id") and each.get("state") in (None, "open", "current"):
+                text = str(each.get("text") or "")
+                yield str(each["id"]), str(each.get("quote") or "") or text, text
+
+    def texts(self, kind: str) -> frozenset[str]:
+        """The texts and quotes of a kind, in one case."""
+        return frozenset(said.casefold() for _, quote, text in self.of(kind) for said in (quote, text))
+
+
+def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
+    """A sentence as an item, with who said it."""
+    who = label(sentence.line.role, sentence.line.speaker)
+    return {
+        "text": f"{who}: {sentence.text}",
+        "source": sentence.line.number,
+        "quote": sentence.text,
+        **more,
+    }
+
+
+def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -> list[dict[str, Any]]:
+    """The new facts, each with the item that it takes the place of; `used` is what was said about tasks."""
+    present = [(ident, quote) for ident, quote, _ in items.of("fact")]
+    told = [each for each in sentences if each.text not in used]
+    fresh = facts(told, present, items.texts("fact"))
+    kept = {id(each) for each in ranked((sentence for sentence, _ in fresh), _MOST_FACTS)}
+    return [_item(sentence, replaces=gone) for sentence, gone in fresh if id(sentence) in kept or gone]
+
+
+def _actions(found: Sequence[Task]) -> list[dict[str, Any]]:
+    """The new tasks: the open ones first where there are too many, then the user's, then the latest."""
+    kept = sorted(
+        range(len(found)),
+        key=lambda at: (found[at].state != "open", found[at].sentence.line.role != "user", -at),
+    )[:_MOST_ACTIONS]
+    return [_item(found[at].sentence, state=found[at].state, replaces=None) for at in sorted(kept)]
+
+
+def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict[str, Any], Sentence]]:
+    """The tasks of the board that are done or cancelled, with the sentences that say so."""
+    for ident, quote, _ in items.of("action"):
+        wanted = same(quote)
+        for sentence in sentences:
+            if state := outcome(wanted, sentence):
+                yield {"id": ident, "state": state, "source": sentence.line.number}, sentence
+                break
+
+
+def _questions(lines: Sequence[Line], items: _Items) -> list[dict[str, Any]]:
+    """The questions that nobody has answered yet."""
+    known = items.texts("question")
+    found = [
+        {
+            "text": f"{label(lines[each.place].role, lines[each.place].speaker)}: {each.text}",
+            "source": lines[each.place].number,
+            "quote": each.text,
+        }
+        for each in unanswered(lines)
+        if each.text.casefold() not in known
+    ]
+    return found[-_MOST_QUESTIONS:]
+
+
+def _answered(lines: Sequence[Line], sentences: Sequence[Sentence], items: _Items) -> list[dict[str, Any]]:
+    """The questions of the board that were answered since."""
+    present = list(items.of("question"))
+    closed = []
+    for at, (ident, quote, text) in enumerate(present):
+        role = next((role for role in SPEAKING if text.casefold().startswith(role)), None)
+        number = answered(quote, role, lines, sentences, is_last=at == len(present) - 1)
+        if number is not None:
+            closed.append({"id": ident, "state": "answered", "source": number})
+    return closed

@@ -1,0 +1,141 @@
+"""What passes between the speakers: greetings, questions, and which questions nobody has answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.cues import marks
+from langchain_supabase_memory.language.extractive.phrases import phrases, read
+from langchain_supabase_memory.language.extractive.terms import figures, stems
+from langchain_supabase_memory.language.sentences import Span, sentences
+from langchain_supabase_memory.language.spelling import WORD, key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from langchain_supabase_memory.flow import Line
+
+SPEAKING: Final = frozenset({"user", "assistant"})
+"""The roles that ask and answer."""
+
+_SHORT: Final = 60  # characters of a line that is a greeting with a name in it
+_ADDRESSED: Final = 2  # words of that name
+_LONGEST_QUESTION: Final = 400
+_ASKING: Final = frozenset("?？؟⁇⁈⁉⸮")
+_PAUSES: Final = frozenset(".!,;:\n")  # with these in it, a text without a question mark is no question
+_LONGEST_UNMARKED: Final = 200
+_MOST_QUESTIONS: Final = 20
+_MOST_SENTENCES: Final = 200  # of one line
+_LATEST: Final = 40  # lines at the end of which questions are looked for
+_ENOUGH: Final = 0.5  # share of a question's stems that make a line its answer
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question in a conversation.
+
+    Attributes:
+        place: The line's place among the lines.
+        span: Where it stands in the line's text.
+        text: Its words.
+    """
+
+    place: int
+    span: Span
+    text: str
+
+
+def greets(text: str) -> bool:
+    """Whether a text is but a greeting, thanks or a nod, and says nothing."""
+    if len(text) > 2 * _SHORT or figures(text):
+        return False
+    first = WORD.search(text)
+    if first is None or "greets" not in phrases().opening.get(key(first.group()), ()):
+        return first is None
+    reading = read(text)
+    covered: set[int] = set()
+    for each in reading.all("greets"):
+        covered.update(range(each.first, each.end))
+    left = [at for at in range(len(reading.words)) if at not in covered]
+    if not left:
+        return True
+    if len(text) > _SHORT or not covered or 0 not in covered:
+        return False
+    named = [at for at in left if text[reading.starts[at]].isupper()]
+    return len(left) == len(named) <= _ADDRESSED
+
+
+def questions(lines: Sequence[Line]) -> Iterator[Question]:
+    """The questions of the speakers, in order. One without a word of content, "really?", is none."""
+    for place, line in enumerate(lines):
+        if line.role not in SPEAKING or not line.text:
+            continue
+        for span in sentences(line.text):
+            said = line.text[span.start : span.end]
+            if len(said) <= _LONGEST_QUESTION and asks(said) and len(set(stems(said))) > 1:
+                yield Question(place, span, said)
+
+
+def unanswered(lines: Sequence[Line]) -> list[Question]:
+    """The questions that are open at the end of the lines, in order.
+
+    A question is answered once the other side says something that is neither a question nor a greeting nor an excuse
+    ("let me check"); or once anybody says something later that shares half of the question's stems.
+    """
+    first = max(len(lines) - _LATEST, 0)
+    recent = lines[first:]
+    said = [_Said(line) for line in recent]
+    found: list[Question] = []
+    for each in [*questions(recent)][-_MOST_QUESTIONS:]:
+        asked = frozenset(stems(each.text))
+        role = recent[each.place].role
+        later = said[each.place + 1 :]
+        if not any((other.role != role and other.replies) or other.answers(asked) for other in later):
+            found.append(Question(first + each.place, each.span, each.text))
+    return found
+
+
+class _Said:
+    """A line as it may answer questions, looked at when it is asked for and once."""
+
+    def __init__(self, line: Line) -> None:
+        self.role = line.role
+        self._text = line.text if line.role in SPEAKING else ""
+
+    @cached_property
+    def replies(self) -> bool:
+        """Whether it says something."""
+        return replies(self._text)
+
+    @cached_property
+    def _stated(self) -> list[frozenset[str]]:
+        """The stems of its statements."""
+        spans = islice(sentences(self._text), _MOST_SENTENCES)
+        said = [self._text[span.start : span.end] for span in spans]
+        return [frozenset(stems(each)) for each in said if not asks(each) and not read(each).has("defers")]
+
+    def answers(self, asked: frozenset[str]) -> bool:
+        """Whether a statement in it shares at least half of a question's stems, and two of them."""
+        least = max(2, _ENOUGH * len(asked))
+        return any(len(asked & stated) >= least for stated in self._stated)
+
+
+def replies(text: str) -> bool:
+    """Whether a text says something: any sentence of it is neither a question nor a greeting nor an excuse."""
+    for span in sentences(text[: 10 * _LONGEST_QUESTION]):
+        said = text[span.start : span.end]
+        if asks(said) or read(said).has("defers"):
+            continue
+        if not greets(said) or read(said).has("decides"):
+            return True
+    return False
+
+
+def asks(text: str) -> bool:
+    """Whether a text is a question; `cues` says it, where a glance does not."""
+    if _ASKING.isdisjoint(text) and (len(text) > _LONGEST_UNMARKED or not _PAUSES.isdisjoint(text)):
+        return False
+    return marks(text).is_question

@@ -1,0 +1,198 @@
+"""Who and what is named: people, places, organizations and dates, told apart by the words around them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.cues.dates import dates
+from langchain_supabase_memory.language.cues.lexicon import lexicon
+from langchain_supabase_memory.language.cues.names import capitalized
+from langchain_supabase_memory.language.cues.words import Words
+from langchain_supabase_memory.language.extractive.phrases import phrases
+from langchain_supabase_memory.language.spelling import composed, key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.language.extractive.phrases import Reading
+    from langchain_supabase_memory.language.extractive.spoken import Sentence
+
+TYPES: Final = ("person", "place", "organization", "date", "other")
+
+_CONTEXTS: Final = {
+    "person_before": "person",
+    "person_after": "person",
+    "place_before": "place",
+    "organization_before": "organization",
+    "organization_after": "organization",
+}
+_RECURS: Final = 2  # times that a name of no known type is said before it counts
+_MOST_DATES: Final = 8
+_LONGEST: Final = 60
+_ABBREVIATED: Final = 3  # letters of "Nov"
+_NOUNS: Final = 2  # articles and the like, from which a sentence is in a language that writes nouns with a capital
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What is named.
+
+    Attributes:
+        name: As it was said.
+        type: One of `TYPES`.
+        number: The message's sequence.
+    """
+
+    name: str
+    type: str
+    number: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known about a name: the sentences it is said in, first of all."""
+
+    first: tuple[str, int]
+    count: int = 0
+    votes: Counter[str] = field(default_factory=Counter)
+
+
+def entities(sentences: Sequence[Sentence], known: frozenset[str], most: int) -> list[Entity]:
+    """The new names and dates, in the order in which they were first said.
+
+    Args:
+        sentences: What was said.
+        known: The names that are known already, in one case.
+        most: How many at most.
+    """
+    found: dict[str, _Seen] = {}
+    speakers = {key(each.line.speaker) for each in sentences if each.line.speaker}
+    for sentence in sentences:
+        for name, start in named(sentence.text, sentence.reading):
+            seen = found.setdefault(key(name), _Seen((name, sentence.line.number)))
+            seen.count += 1
+            _vote(seen.votes, name, start, sentence.reading)
+    for speaker in speakers & found.keys():
+        found[speaker].votes["person"] += _LONGEST
+    lower = {word for each in sentences for word in each.text.split() if word.islower()}
+    for name in [name for name, seen in found.items() if seen.first[0].isupper() and name in lower]:
+        del found[name]  # a word that was shouted
+    _join(found)
+    ranked = [
+        (seen.count + (2 if seen.votes else 0), each, seen)
+        for each, seen in found.items()
+        if each not in known and (seen.votes or seen.count >= _RECURS)
+    ]
+    best = sorted(ranked, key=lambda item: -item[0])[: max(most - _MOST_DATES, 0)]
+    kept = {each for _, each, _ in best}
+    made = [Entity(seen.first[0], _type(seen.votes), seen.first[1]) for each, seen in found.items() if each in kept]
+    return [*made, *_dates(sentences, known)]
+
+
+def named(text: str, reading: Reading) -> Iterator[tuple[str, int]]:
+    """The names inside the sentences of a text with their places; of several words together they are one.
+
+    Args:
+        text: The text.
+        reading: Its words.
+    """
+    places: list[tuple[int, int]] = []
+    at = 0
+    for name in capitalized(text, inside=True):
+        start = text.find(name, at)
+        if start < 0:  # an apostrophe or an accent was read otherwise
+            continue
+        at = start + len(name)
+        if places and text[places[-1][1] : start] == " " and at - places[-1][0] <= _LONGEST:
+            places[-1] = places[-1][0], at
+        else:
+            places.append((start, at))
+    articles = noun_articles()
+    by_start = {start: word for word, start in enumerate(reading.starts)}
+    is_nouns = len(articles.intersection(reading.words)) >= _NOUNS
+    contexts = {each.end for each in reading.all(*(kind for kind in _CONTEXTS if kind.endswith("before")))}
+    for start, end in places:
+        word = by_start.get(start)
+        if word is None or _is_dated(reading.words[word]):
+            continue
+        is_noun = is_nouns or (word > 0 and reading.words[word - 1] in articles)
+        if word in contexts or not is_noun:
+            yield text[start:end], start
+
+
+@cache
+def noun_articles() -> frozenset[str]:
+    """What stands before a noun, in the languages that write nouns with a capital."""
+    return frozenset(word for word, kinds in phrases().known.items() if "noun_before" in kinds)
+
+
+def _is_dated(word: str) -> bool:
+    """Whether a word is a month or a weekday."""
+    entry = lexicon().entries.get(word)
+    return entry is not None and entry.is_named and (entry.weak is None or len(word) == _ABBREVIATED)
+
+
+def _vote(votes: Counter[str], name: str, start: int, reading: Reading) -> None:
+    """Count what the words around a name make of it; a longer phrase says more."""
+    end = start + len(name)
+    first = next((at for at, each in enumerate(reading.starts) if each == start), -1)
+    last = next((at for at, each in enumerate(reading.ends) if each == end), -1)
+    for each in reading.found:
+        length = 2 * (each.end - each.first) - 1
+        for kind in each.kinds & _CONTEXTS.keys():
+            before = kind.endswith("before") and each.end == first
+            after = kind.endswith("after") and last >= 0 and each.first == last + 1
+            inside = kind == "organization_after" and each.end - 1 == last and first < each.first
+            gap = (reading.ends[each.end - 1], start) if before else (end, reading.starts[each.first])
+            if inside or ((before or after) and reading.text[slice(*gap)] in (" ", ". ", "'", "\u2019")):
+                votes[_CONTEXTS[kind]] += 3 * length if inside or kind.startswith("person") else length
+
+
+def _type(votes: Counter[str]) -> str:
+    """What most of the words around a name make of it."""
+    return min(votes, key=lambda each: (-votes[each], TYPES.index(each))) if votes else "other"
+
+
+def _join(found: dict[str, _Seen]) -> None:
+    """Count "Ines" with "Ines Lim", where one full name alone has it."""
+    longer: defaultdict[str, list[str]] = defaultdict(list)
+    for name in found:
+        if " " in name:
+            longer[name.split(" ")[0]].append(name)
+    for short, full in longer.items():
+        if short in found and len(full) == 1:
+            seen = found.pop(short)
+            found[full[0]].count += seen.count
+            found[full[0]].votes.update(seen.votes)
+
+
+def _dates(sentences: Iterable[Sentence], known: frozenset[str]) -> list[Entity]:
+    """The days that were named to the month at least, the latest ones."""
+    made: dict[object, Entity] = {}
+    for sentence in sentences:
+        text = sentence.text
+        if not sentence.marks.has_time or composed(text) != text:
+            continue
+        for each in dates(Words(text), day(sentence.line)):
+            said = text[each.start : each.end]
+            if each.date is None or each.date.month is None or not (each.date.day or each.date.year):
+                continue
+            if any(letter.isdecimal() for letter in said) and key(said) not in known and each.date not in made:
+                made[each.date] = Entity(said, "date", sentence.line.number)
+    return list(made.values())[-_MOST_DATES:]
+
+
+def day(line: Line) -> date:
+    """The day on which a line was said; some day, where that is not known."""
+    try:
+        return datetime.fromisoformat(line.said_at or "").date()
+    except ValueError:
+        return _SOME_DAY
+
+
+_SOME_DAY: Final = date(2000, 1, 1)

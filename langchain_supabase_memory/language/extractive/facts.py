@@ -1,0 +1,343 @@
+"""Statements worth keeping, and which of them takes the place of which.
+
+A fact is a statement of the user about themselves, what is theirs, or somebody named, with something in it that can be
+right or wrong: a name, a number, a time, a preference. What it is a fact about, its attribute, is a fixed one (where
+somebody lives, how they are called) or the words of the thing that "is" something: "my phone number".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.cues import marks
+from langchain_supabase_memory.language.cues.names import capitalized
+from langchain_supabase_memory.language.extractive.phrases import phrases, read
+from langchain_supabase_memory.language.extractive.spoken import Sentence, sentence
+from langchain_supabase_memory.language.extractive.terms import FIGURE, figures, stems
+from langchain_supabase_memory.language.spelling import key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from langchain_supabase_memory.language.extractive.phrases import Found, Reading
+
+_FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
+_CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
+_GERUND: Final = re.compile(r"\w{3,}ing")
+_THING: Final = 7  # words of a thing at most
+_MOST_COMPARED: Final = 300
+_BEFORE: Final = -1_000_000  # the place of what was said before the lines
+_FAR: Final = 12  # lines behind which "it" is something else
+_OVERLAP: Final = 0.5
+_SAID_OF: Final = 2  # stems that make a thing one of its kind: "phone number"
+_USER: Final = frozenset({"user", "users", "usuario", "usuaria", "nutzer", "nutzers", "nutzerin"})
+_NEAR: Final = 3  # words between "I" and what it does
+_NOBODY: Final = frozenset({"i", "he", "she", "they", "it", "who", "that"})  # with a capital where a sentence begins
+_GRAMMAR: Final = ("self", "mine", "mine_after", "topic", "copula", "determiner", "others", "greets")
+_TELLING: Final = 2  # kinds of detail that make a statement a fact, whoever it is about
+_NOTED: Final = 4  # terms of a note that says something by itself: "3 wheels" does not
+_COUNTED: Final = 3  # terms of what somebody does with a number: "I counted to 9"
+_TALK: Final = frozenset({"question", "point", "problem", "thing", "idea", "answer", "plan", "part", "reason"})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a statement says.
+
+    Attributes:
+        attribute: What it is about, as stems; empty if that cannot be told.
+        kind: What it gives for it: `number`, `time`, `name` or `words`.
+        terms: Its stems and figures.
+        is_fixed: Whether the attribute can have one value only.
+        corrects: Whether it says that something said before no longer holds.
+    """
+
+    attribute: frozenset[str]
+    kind: str
+    terms: frozenset[str]
+    is_fixed: bool
+    corrects: bool
+
+    def replaces(self, other: Claim) -> bool:
+        """Whether another statement, made before, no longer holds because of this one."""
+        if self.attribute and self.attribute == other.attribute:
+            if self.is_fixed or self.corrects:
+                return True
+            if self.kind == other.kind:
+                return self.kind != "words" or len(self.attribute) >= _SAID_OF
+            return False
+        if not self.corrects or not other.terms:
+            return False
+        shared = {term for term in self.terms & other.terms if term[0] != "#"}
+        words = {term for term in other.terms if term[0] != "#"}
+        return bool(words) and len(shared) >= max(_OVERLAP * len(words), min(2, len(words)))
+
+
+def facts(
+    sentences: Iterable[Sentence], present: Sequence[tuple[str, str]] = (), known: frozenset[str] = frozenset()
+) -> list[tuple[Sentence, str | None]]:
+    """The facts that hold at the end of what was said, in order, each once.
+
+    Args:
+        sentences: What was said.
+        present: The facts that are known already: id and words.
+        known: Their words in one case; who says them again says nothing new.
+
+    Returns:
+        The new ones, each with the id of the fact that it takes the place of.
+    """
+    held = [(_BEFORE, claim(quote)) for _, quote in present]
+    places: dict[int, tuple[Sentence, str | None] | str] = {at: ident for at, (ident, _) in enumerate(present)}
+    said: dict[str, int] = {}
+    for statement in (clause for each in sentences for clause in clauses(each)):
+        if not is_fact(statement):
+            continue
+        folded = statement.text.casefold()
+        if said.get(folded) in places:
+            continue
+        made = claim(statement.text, statement.reading)
+        living = [(at, held[at]) for at in [*places][-_MOST_COMPARED:]]
+        before = replaced(made, [each for _, each in living], statement.place)
+        if before is not None:
+            at = living[before][0]
+            if isinstance(places[at], str) and made.terms <= held[at][1].terms:
+                continue  # what is known is only repeated
+        if folded in known:
+            if before is not None and not isinstance(places[living[before][0]], str):
+                places.pop(living[before][0])  # said again after what contradicted it
+            continue
+        said[folded] = len(held)
+        gone = None if before is None else places.pop(living[before][0])
+        places[len(held)] = statement, gone if gone is None or isinstance(gone, str) else gone[1]
+        held.append((statement.place, made))
+    return [each for each in places.values() if not isinstance(each, str)]
+
+
+def clauses(said: Sentence) -> list[Sentence]:
+    """A sentence that tells two of the fixed attributes as parts with one each: "I'm called Ana and live in Davao"."""
+    reading = said.reading
+    cuts: list[int] = []
+    told: set[str] = set()
+    for each in reading.all(*_FIXED):
+        fresh = each.kinds.intersection(_FIXED) - told
+        first = _clause_start(reading, each.first)
+        if told and fresh and first > 0 and reading.starts[first] > (cuts[-1] if cuts else 0):
+            cuts.append(reading.starts[first])
+        told |= fresh
+    if not cuts:
+        return [said]
+    parts = [said.text[start:end] for start, end in zip([0, *cuts], [*cuts, len(said.text)], strict=True)]
+    return [sentence(said.place, said.line, text) for part in parts if (text := _tidy(part))]
+
+
+def _tidy(part: str) -> str:
+    """A part of a sentence without the comma or the "and" that tied it to the next."""
+    text = part.strip().rstrip(",;:").rstrip()
+    head, _, last = text.rpartition(" ")
+    return head.rstrip(" ,;:") if _joins(key(last)) and head else text
+
+
+def _joins(word: str) -> bool:
+    """Whether a word ties two clauses together."""
+    return "joins" in phrases().known.get(word, ())
+
+
+def is_fact(statement: Sentence) -> bool:
+    """Whether a sentence is a fact of the user's."""
+    reading, said = statement.reading, statement.marks
+    if statement.line.role != "user" or said.is_question or reading.has("wonders") or not statement.terms:
+        return False
+    if reading.has(*_FIXED):
+        return not _is_supposed(reading)
+    if _is_supposed(reading):
+        return False
+    if said.has_number + said.has_time + said.has_name >= _TELLING and len(statement.terms) > _TELLING:
+        return True
+    if not reading.has(*_GRAMMAR) and (said.has_number or said.has_time or said.has_name):
+        return len(statement.terms) > _NOTED  # a language without a file, or a note
+    if reading.has("topic") and said.has_name:
+        return len(statement.terms) > _TELLING
+    tells = said.has_number or said.has_time or said.has_name
+    of_self = reading.has("self", "mine", "mine_after")
+    prefers = [word for each in reading.all("prefers") for word in reading.words[each.first : each.end]]
+    if prefers and (of_self or said.has_name or _begins_with_name(statement.text)):
+        return not statement.terms.issubset(stems(" ".join(prefers)))  # "I love it" does not say what
+    if reading.has("being"):
+        return True
+    is_thing = _thing(reading) is not None
+    if reading.has("mine", "mine_after") and is_thing:
+        return True
+    if reading.has("corrects") and (said.has_number or said.has_time):
+        return True
+    if _begins_with_name(statement.text) and reading.has("copula"):
+        return len(statement.terms) > 1
+    is_counted = said.has_number and not (said.has_name or said.has_time or reading.has("mine", "mine_after", "copula"))
+    return tells and (of_self or is_thing) and len(statement.terms) > (_COUNTED if is_counted else 1)
+
+
+def claim(text: str, reading: Reading | None = None) -> Claim:
+    """What a statement says, for a sentence as for the text of an item of a board."""
+    reading = reading or read(text)
+    attribute, value, is_fixed = _fixed(reading) or _thing(reading) or (frozenset(), text, False)
+    terms = frozenset([*stems(text), *figures(text)])
+    return Claim(attribute, _kind(value), terms, is_fixed, reading.has("corrects"))
+
+
+def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> int | None:
+    """Which of the earlier statements a new one takes the place of.
+
+    Args:
+        new: The new one.
+        earlier: The earlier ones with the place of their line, in order.
+        place: The place of the new one's line.
+
+    Returns:
+        The last that it replaces, as an index of `earlier`. If it corrects something and does not say what ("actually
+        it's now 5,000"), that is the last one near it that gives a value of the same kind.
+    """
+    for at in range(len(earlier) - 1, -1, -1):
+        if new.replaces(earlier[at][1]):
+            return at
+    if new.corrects and not new.attribute and new.kind in ("number", "time"):
+        for at in range(len(earlier) - 1, -1, -1):
+            line, other = earlier[at]
+            if 0 < place - line <= _FAR and other.kind == new.kind and _may_be_it(new, other):
+                return at
+    return None
+
+
+def _may_be_it(new: Claim, other: Claim) -> bool:
+    """Whether a statement without a subject may speak of another: they share a word, or it has but one of its own."""
+    own = {term for term in new.terms if term[0] != "#"}
+    return bool(own & other.terms) or len(own) <= 1
+
+
+def _is_supposed(reading: Reading) -> bool:
+    """Whether a statement is only thought of: it opens with "if" or "maybe"."""
+    return any(each.first <= 1 for each in reading.all("supposes"))
+
+
+def _begins_with_name(text: str) -> bool:
+    """Whether the first word is a name, and no verb as in "Drying is the problem"."""
+    return any(text.startswith(name) and not _GERUND.fullmatch(name) for name in capitalized(text[:60]))
+
+
+def _fixed(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
+    """One of the attributes that everybody has one of."""
+    for kind in _FIXED:
+        for each in reading.all(kind):
+            owner = _owner(reading, each)
+            if owner:
+                return frozenset({f"={kind}", owner}), reading.text[reading.ends[each.end - 1] :], True
+    return None
+
+
+def _owner(reading: Reading, phrase: Found) -> str:
+    """Whose attribute it is: the speaker's, or that of who is named right before it."""
+    before = max(phrase.first - _NEAR, 0)
+    if not _USER.isdisjoint(reading.words[before : phrase.end]):
+        return "me"
+    at = phrase.first - 1
+    if "third" not in phrase.kinds:
+        for each in reading.all("self", "mine", "mine_after"):
+            # "I now live in", and "nakatira na ako sa"; but "my sister lives in" is hers.
+            first = before if "self" in each.kinds else phrase.first
+            if first <= each.first < phrase.end + ("mine" not in each.kinds):
+                return "me"
+        if at < 0 or "called" in phrase.kinds:
+            return "me"
+    if at < 0 or not reading.text[reading.starts[at]].isupper() or reading.words[at] in _NOBODY:
+        return ""
+    return reading.words[at]
+
+
+def _thing(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
+    """The thing that is said to be something, and what it is said to be."""
+    for copula in reading.all("copula"):
+        first = _clause_start(reading, copula.first)
+        made = _named_thing(reading, first, copula.first)
+        if made and copula.end < len(reading.words):
+            return made, reading.text[reading.ends[copula.end - 1] :], False
+    for topic in reading.all("topic"):
+        owners = [each for each in reading.all("mine_after") if topic.end < each.first <= topic.end + _THING]
+        if owners:
+            made = _named_thing(reading, topic.first, owners[0].end)
+            if made:
+                before, after = reading.starts[topic.first], reading.ends[owners[0].end - 1]
+                return made, reading.text[:before] + reading.text[after:], False
+    return None
+
+
+def _clause_start(reading: Reading, at: int) -> int:
+    """Where the clause of a word begins."""
+    first = at
+    while first > 0 and at - first < _THING:
+        gap = reading.text[reading.ends[first - 1] : reading.starts[first]]
+        if _CLAUSE.search(gap) or _joins(reading.words[first - 1]):
+            break
+        first -= 1
+    return first
+
+
+def _named_thing(reading: Reading, first: int, end: int) -> frozenset[str] | None:
+    """The stems of a thing, if some words name one whose owner is the speaker, is named, or needs no saying."""
+    inside = [each for each in reading.found if first <= each.first and each.end <= end]
+    if first >= end or any("others" in each.kinds for each in inside):
+        return None
+    text = reading.text[reading.starts[first] : reading.ends[end - 1]]
+    owned = any(each.kinds & {"mine", "mine_after", "determiner", "topic"} for each in inside)
+    if not owned and not _possessed(text) and _USER.isdisjoint(reading.words[first:end]):
+        return None
+    dropped = {at for each in inside if each.kinds & {"now", "corrects"} for at in range(each.first, each.end)}
+    kept = [reading.words[at] for at in range(first, end) if at not in dropped and reading.words[at] not in _USER]
+    made = frozenset(stems(" ".join(kept))) - _TALK
+    return made or None
+
+
+def _possessed(text: str) -> bool:
+    """Whether something is said to be somebody's, by name: "Jomar's day off"."""
+    return re.search(r"[^\W\d_]['\u2019]s\b", text) is not None
+
+
+def _kind(value: str) -> str:
+    """What kind of value is given."""
+    said = marks(value)
+    if said.has_time and not FIGURE.search(value):
+        return "time"
+    if said.has_number:
+        return "time" if said.has_time else "number"
+    head = value.split()[:3]
+    return "name" if any(word[:1].isupper() for word in head) else "words"
+
+
+def _introduces(reading: Reading) -> bool:
+    """Whether the speaker says their name or what they are: "I'm Maya"."""
+    named = {key(name) for name in capitalized(reading.text, inside=True)}
+    return any(
+        each.end - each.first > 1 and each.end < len(reading.words) and reading.words[each.end] in named
+        for each in reading.all("self")
+    )
+
+
+def ranked(sentences: Iterable[Sentence], most: int) -> list[Sentence]:
+    """The sentences that tell most, in their order.
+
+    Args:
+        sentences: Facts.
+        most: How many at most.
+    """
+    listed = list(sentences)
+    if len(listed) <= most:
+        return listed
+
+    def tells(sentence: Sentence) -> float:
+        said = sentence.marks
+        told = 1.5 * (said.has_name + said.has_number + said.has_time) + sentence.reading.has("mine", "mine_after")
+        told += 3 * sentence.reading.has("prefers", *_FIXED) + 3 * _introduces(sentence.reading)
+        told += 0.3 * sentence.reading.has("self", "being")
+        return told + min(len(sentence.terms), 12) / 6
+
+    best = sorted(range(len(listed)), key=lambda at: (-tells(listed[at]), -at))[:most]
+    return [listed[at] for at in sorted(best)]

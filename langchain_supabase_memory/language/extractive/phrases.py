@@ -1,0 +1,166 @@
+"""What the languages say around what matters: their `phrases.toml`, read once, all in use at once.
+
+A file has the lists of `[phrases]` that `KINDS` explains, and those of `[contexts]`: what stands before or after the
+name of a person, a place or an organization, and (`noun_before`) what stands before a noun that has a capital and is no
+name. Phrases are written as people write them and are compared as `spelling` says. A language without a file has
+neutral rules alone: a number, a name, a question mark, a colon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.lexicon import joined, languages, listed, load, several, singles
+from langchain_supabase_memory.language.spelling import WORD, compared, keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from langchain_supabase_memory.language.lexicon import Tables
+
+_NONE: Final[frozenset[str]] = frozenset()
+
+KINDS: Final = {
+    "greets": "what a line may consist of and say nothing: hi, thanks, ok",
+    "self": "who speaks, of themselves: I, we",
+    "mine": "before what is the speaker's: my, our",
+    "mine_after": "behind it: ko",
+    "topic": "opens what is spoken of, in a language that has such a word: ang",
+    "copula": "between a thing and what it is: is, costs, ay",
+    "determiner": "before a thing: the, this",
+    "others": "before what is somebody else's: her, your",
+    "now": "beside a thing, says that it is so now: new, current",
+    "prefers": "says what somebody likes, wants or cannot stand: prefer, allergic",
+    "corrects": "says that something said before no longer holds: actually, no longer",
+    "wonders": "asks for something, in a statement too: should I, explain",
+    "supposes": "says that something is only thought of: if, maybe",
+    "residence": "before where somebody lives",
+    "called": "before how somebody is called",
+    "occupation": "before what somebody does for a living",
+    "third": "of those, what is said of somebody else: lives in",
+    "being": "before what somebody is or has beside others: I'm a, I have a",
+    "age": "beside how old somebody is",
+    "birthday": "before when somebody was born",
+    "asks_to": "before what is to be done: remind me to, please",
+    "reminds": "of those, what is no question even where it is put as one: (can you) remind me to",
+    "heads_task": "heads what is to be done, where a colon follows: todo",
+    "advises": "of those, what is advice if it is about `you`, or inside a clause: make sure",
+    "opens_task": "asks for something where it begins a sentence: need to",
+    "promises": "before what the speaker is going to do: I'll",
+    "delivers": "of what is promised, what an assistant then still owes: send, find out",
+    "does": "of what is promised, what only a person does: bring, read",
+    "endures": "of what is promised or asked, what is never done: keep, stay, be",
+    "idles": "looks like one of the two and asks for nothing: let me know",
+    "embeds": "before what is not asked for but told of: (it) says, how",
+    "you": "the other one: you, your",
+    "joins": "between two clauses: and, because",
+    "decides": "is an answer by itself: yes, no",
+    "finishes": "says that something is done: paid, sent",
+    "cancels": "says that something need not be done: never mind",
+    "empty": "has no content, beside the words of which `cues` knows that",
+    "vague": "says too little to be a topic: thing, want",
+    "defers": "in the place of an answer: I don't know",
+}
+"""The lists of `[phrases]`, each with its meaning and examples."""
+
+CONTEXTS: Final = (
+    "noun_before", "person_before", "person_after", "place_before", "organization_before", "organization_after",
+)  # fmt: skip
+"""The lists of `[contexts]`."""
+
+TABLES: Final[Tables] = {"phrases": KINDS, "contexts": CONTEXTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A phrase in a text.
+
+    Attributes:
+        first: Its first word's place among the words.
+        end: The place after its last word.
+        kinds: The lists it is in.
+    """
+
+    first: int
+    end: int
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """All phrases.
+
+    Attributes:
+        known: The lists that a word is in by itself.
+        longer: By their first two words, the rest of the longer phrases with their lists, the longest first.
+        opening: By their first word, the lists of all phrases that begin with it.
+    """
+
+    known: dict[str, frozenset[str]]
+    longer: dict[tuple[str, str], list[tuple[tuple[str, ...], frozenset[str]]]]
+    opening: dict[str, frozenset[str]]
+
+    def find(self, words: Sequence[str]) -> Iterator[Found]:
+        """Every phrase in a text, in order; of those that begin at one word, the longest of each list.
+
+        Args:
+            words: The text's words as they are compared.
+        """
+        for at, word in enumerate(words):
+            if word not in self.opening:
+                continue
+            seen: frozenset[str] = frozenset()
+            for rest, kinds in self.longer.get((word, words[at + 1]), ()) if at + 1 < len(words) else ():
+                end = at + 2 + len(rest)
+                if (fresh := kinds - seen) and tuple(words[at + 2 : end]) == rest:
+                    seen |= fresh
+                    yield Found(at, end, fresh)
+            if fresh := self.known.get(word, _NONE) - seen:
+                yield Found(at, at + 1, fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text with its words and the phrases in it.
+
+    Attributes:
+        text: The text.
+        words: Its words as they are compared.
+        starts: Where each begins.
+        ends: Where each ends.
+        found: The phrases in it, in order.
+    """
+
+    text: str
+    words: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    found: Sequence[Found]
+
+    def all(self, *kinds: str) -> list[Found]:
+        """The phrases that are in one of some lists, in order."""
+        return [each for each in self.found if not each.kinds.isdisjoint(kinds)]
+
+    def has(self, *kinds: str) -> bool:
+        """Whether a phrase of one of some lists is in it."""
+        return any(not each.kinds.isdisjoint(kinds) for each in self.found)
+
+
+def read(text: str) -> Reading:
+    """Find the words of a text and the phrases in it."""
+    spans = [match.span() for match in WORD.finditer(text)]
+    words = keys([text[start:end] for start, end in spans])
+    found = tuple(phrases().find(words))
+    return Reading(text, words, [start for start, _ in spans], [end for _, end in spans], found)
+
+
+@cache
+def phrases() -> Phrases:
+    """The phrases of all languages, read when they are first needed."""
+    files = [load("phrases", language, TABLES) for language in languages("phrases")]
+    tables = [table for file in files for table in file.values()]
+    known = joined((compared(text), frozenset({kind})) for table in tables for kind, text in listed(table))
+    opening = joined(((words[0],), kinds) for words, kinds in known.items())
+    return Phrases(singles(known), several(known), singles(opening))

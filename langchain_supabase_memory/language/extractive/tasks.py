@@ -1,0 +1,232 @@
+"""What is to be done and what was asked: found, and found to be done or answered."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.cues.lexicon import lexicon
+from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, replies
+from langchain_supabase_memory.language.extractive.phrases import read
+from langchain_supabase_memory.language.extractive.terms import stems
+from langchain_supabase_memory.language.spelling import WORD, keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.language.extractive.phrases import Found, Reading
+    from langchain_supabase_memory.language.extractive.spoken import Sentence
+
+_CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
+_ASKED_FOR: Final = 5  # stems of a task that say which it is
+_ASKING: Final = ("asks_to", "heads_task", "opens_task", "promises")
+_NEAR: Final = 3  # words between "I'll" and what is going to be done
+_MOST_COMPARED: Final = 300  # tasks that a sentence may close
+_NOTHING: Final[frozenset[str]] = frozenset()
+_AT_ONCE: Final = 1  # words before a phrase with which a sentence begins
+_FIRST_REPLIES: Final = 2  # lines in which the last question of a board is answered without its words
+
+
+@dataclass(slots=True)
+class Task:
+    """What somebody said is to be done.
+
+    Attributes:
+        wanted: The stems of it.
+        sentence: Who said it, and how.
+        state: `open`, `done` or `cancelled`.
+        closing: The sentence that says that it is no longer open.
+    """
+
+    wanted: frozenset[str]
+    sentence: Sentence
+    state: str = "open"
+    closing: Sentence | None = None
+
+
+def tasks(sentences: Iterable[Sentence], known: frozenset[str] = frozenset()) -> list[Task]:
+    """The tasks of a conversation, each once, with what became of them.
+
+    Args:
+        sentences: What was said.
+        known: Sentences in one case whose tasks are known already, and left out.
+    """
+    made: list[Task] = []
+    for sentence in sentences:
+        for each in made[-_MOST_COMPARED:]:
+            is_waiting = each.state == "open" and each.sentence.place < sentence.place
+            if is_waiting and (state := outcome(each.wanted, sentence)):
+                each.state, each.closing = state, sentence
+        wanted = task(sentence)
+        if wanted and sentence.text.casefold() not in known and all(wanted != each.wanted for each in made):
+            made.append(Task(wanted, sentence))
+    return made
+
+
+def task(sentence: Sentence) -> frozenset[str] | None:
+    """The stems of what is to be done, if a sentence says so.
+
+    The user says it by asking or by promising, the assistant by promising what it still owes: to send or to find out
+    something, not to keep it in mind.
+
+    Args:
+        sentence: A sentence.
+    """
+    reading = sentence.reading
+    if reading.has("called"):
+        return None
+    idle = {each.first for each in reading.all("idles")}
+    embedding = [each.first for each in reading.all("supposes", "embeds")]
+    for each in reading.all(*(_ASKING if sentence.line.role == "user" else ("promises",))):
+        if each.first in idle or any(each.first - _NEAR <= at < each.first for at in embedding):
+            continue
+        if sentence.marks.is_question and "reminds" not in each.kinds:
+            continue
+        found = _promised(each, sentence) if "promises" in each.kinds else _asked(each, reading)
+        if found:
+            return found
+    return None
+
+
+def _promised(promise: Found, sentence: Sentence) -> frozenset[str]:
+    """The stems of what is promised, if that is something that is done once and can then be told to be done."""
+    reading = sentence.reading
+    delivers = any(_is_of(verb, promise, reading) for verb in reading.all("delivers"))
+    if sentence.line.role == "user":
+        owes = delivers or any(_is_of(verb, promise, reading) for verb in reading.all("does"))
+    else:
+        owes = delivers and promise.first <= _AT_ONCE  # not "tell me when, and I'll"
+    if not owes or _is_change(sentence) or _endures(promise, reading):
+        return _NOTHING
+    found = _object(reading.text[reading.ends[promise.end - 1] :])
+    return found if len(found) > (not delivers) else _NOTHING  # "I'll wait" owes nothing
+
+
+def _asked(phrase: Found, reading: Reading) -> frozenset[str]:
+    """The stems of what is asked for."""
+    after = reading.text[reading.ends[phrase.end - 1] :]
+    heads = "heads_task" in phrase.kinds and after.startswith(":")
+    opens = "opens_task" in phrase.kinds and phrase.first == 0
+    asks = "asks_to" in phrase.kinds and not _advises(phrase, reading)
+    if not (heads or opens or asks) or _endures(phrase, reading):
+        return _NOTHING
+    is_word = phrase.end - phrase.first == 1 and "heads_task" not in phrase.kinds
+    if is_word and phrase.first > 0 and _CLAUSE.match(after):  # "the list pls, I need it" asks for what is before
+        return _NOTHING
+    found = _object(after)
+    return found if len(found) > is_word else _NOTHING  # a word alone ("please") asks for little
+
+
+def about_tasks(found: Sequence[Task]) -> frozenset[str]:
+    """The sentences that say little but a task, or that it is done: no facts."""
+    opening = {each.sentence.text for each in found if _opens(each.sentence)}
+    return frozenset(opening | {each.closing.text for each in found if each.closing})
+
+
+def _opens(sentence: Sentence) -> bool:
+    """Whether a sentence begins with what asks for a task."""
+    return any(each.first <= _AT_ONCE for each in sentence.reading.all(*_ASKING))
+
+
+def same(text: str) -> frozenset[str]:
+    """The stems of a task of a board, by its text or quote."""
+    reading = read(text)
+    for each in reading.all(*_ASKING):
+        found = _object(text[reading.ends[each.end - 1] :])
+        if found:
+            return found
+    return _first(text)
+
+
+def outcome(wanted: frozenset[str], sentence: Sentence) -> str | None:
+    """Whether a sentence says that a task is `done` or `cancelled`.
+
+    Args:
+        wanted: The stems of the task.
+        sentence: What was said after it.
+    """
+    shared = len(wanted & sentence.terms)
+    if not wanted or shared < max(1, math.ceil(len(wanted) / 2)):
+        return None
+    reading = sentence.reading
+    if sentence.marks.is_question or _is_supposed(sentence):
+        return None
+    if reading.has("cancels"):
+        return "cancelled"
+    if reading.has("asks_to", "promises") and not reading.has("idles"):
+        return None
+    return "done" if reading.has("finishes") else None
+
+
+def answered(
+    question: str, role: str | None, lines: Sequence[Line], spoken: Sequence[Sentence], *, is_last: bool
+) -> int | None:
+    """The number of the message that answers a question of the board, if one does.
+
+    Args:
+        question: Its words.
+        role: Who asked it, if that is known.
+        lines: What was said since.
+        spoken: Their sentences.
+        is_last: Whether it is the last question of the board, so that the next words of the other side may be meant.
+    """
+    asked = frozenset(stems(question))
+    for each in spoken:
+        if each.marks.is_question or each.reading.has("defers") or not asked:
+            continue
+        if len(asked & each.terms) >= max(min(2, len(asked)), len(asked) / 2):
+            return each.line.number
+    if is_last and role is not None:
+        for line in lines[:_FIRST_REPLIES]:
+            if line.role != role and line.role in SPEAKING and replies(line.text):
+                return line.number
+    return None
+
+
+def _object(text: str) -> frozenset[str]:
+    """The stems of what is to be done, up to the end of the clause."""
+    rest = text.lstrip(" :,-\u2013\u2014")
+    end = _CLAUSE.search(rest)
+    clause = rest[: end.start()] if end else rest
+    return _first(clause) or _first(rest)
+
+
+def _first(text: str) -> frozenset[str]:
+    """The first stems of a text, those of a time left out: who says that it is done does not repeat them."""
+    known = lexicon().entries
+    words = [word for word in keys(WORD.findall(text)) if not (word in known and known[word].says_time)]
+    return frozenset(list(dict.fromkeys(stems(" ".join(words))))[:_ASKED_FOR])
+
+
+def _is_change(sentence: Sentence) -> bool:
+    """Whether a sentence says how many it is going to be instead, and not when: that is settled once it is said."""
+    said = sentence.marks
+    return said.has_number and not said.has_time and sentence.reading.has("corrects")
+
+
+def _is_of(verb: Found, promise: Found, reading: Reading) -> bool:
+    """Whether a verb is that of a promise: it follows soon, or ends the sentence, as in German."""
+    return promise.first <= verb.first < promise.end + _NEAR or promise.end < verb.end == len(reading.words)
+
+
+def _endures(phrase: Found, reading: Reading) -> bool:
+    """Whether what follows is never done, or done by being said: to stay, to keep at it."""
+    return any(phrase.end <= each.first < phrase.end + _NEAR - 1 for each in reading.all("endures"))
+
+
+def _advises(phrase: Found, reading: Reading) -> bool:
+    """Whether "remember to" is advice to the other one: it is said of you, or not at the beginning of its clause."""
+    if "advises" not in phrase.kinds:
+        return False
+    at = phrase.first
+    begins = at == 0 or _CLAUSE.search(reading.text[reading.ends[at - 1] : reading.starts[at]]) is not None
+    tied = ("asks_to", "greets", "joins") if "reminds" in phrase.kinds else ("asks_to", "greets")
+    asks = any(each.end == at for each in reading.all(*tied))
+    return not (begins or asks) or any(each.first >= phrase.end for each in reading.all("you"))
+
+
+def _is_supposed(sentence: Sentence) -> bool:
+    return any(each.first == 0 for each in sentence.reading.all("supposes"))

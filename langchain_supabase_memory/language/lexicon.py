@@ -1,0 +1,136 @@
+"""The data files of the languages: found, read, checked and joined, for whoever knows something about words.
+
+A language is a folder of `languages/`, named by its code. It has a file for each subject that it knows about, and needs
+no other; what the tables of a subject mean is said where they are read:
+
+- `references.toml`: how one points at an earlier turn. See `references/lexicon.py`.
+- `cues.toml`: names, dates, numbers and questions. See `cues/lexicon.py`.
+- `phrases.toml`: what stands around facts and tasks. See `extractive/phrases.py`.
+
+A file has a `name`, and tables of lists of words in lower case. To add a language, add its folder.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar
+
+from langchain_supabase_memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from importlib.resources.abc import Traversable
+
+Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
+"""The tables of a file by name, each with its keys."""
+
+File: TypeAlias = "dict[str, dict[str, list[str]]]"
+"""What a file says: by table and key, words."""
+
+Subject = Literal["references", "cues", "phrases"]
+"""What a file is about."""
+
+COUNTED: Final = re.compile(r"-?[1-9][0-9]{0,5}")
+"""The keys of a table by number, from 1 or from -1."""
+
+_CODE: Final = re.compile(r"[A-Za-z0-9-]{1,32}")
+
+
+class _Joining(Protocol):
+    """What is known about words, and `|` what two lists know about the same ones."""
+
+    def __or__(self, other: Self, /) -> Self: ...
+
+
+K = TypeVar("K", bound=_Joining)
+
+
+def languages(subject: Subject) -> tuple[str, ...]:
+    """The languages that come with the package and know about a subject, in order."""
+    return tuple(sorted(each.name for each in _root().iterdir() if each.joinpath(f"{subject}.toml").is_file()))
+
+
+def load(subject: Subject, language: str | Path, tables: Tables) -> File:
+    """One language's file.
+
+    Args:
+        subject: What it is about.
+        language: The code of a language that comes with the package, or the path of a file.
+        tables: The tables that mean something, each with the keys that do.
+
+    Returns:
+        All tables; one that the file has not is empty.
+
+    Raises:
+        ConfigurationError: There is no such language, or its file is not as described.
+    """
+    try:
+        data = tomllib.loads(_file(subject, language).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # a file that is absent, not UTF-8 or no TOML
+        raise ConfigurationError(
+            f"The language {str(language)!r} could not be read: {error}.",
+            hint=f"Pass one of {', '.join(languages(subject))}, or a pathlib.Path of a language file.",
+        ) from error
+    data.pop("name", None)
+    wrong = [name for name, table in data.items() if name not in tables or not isinstance(table, dict)]
+    wrong = wrong or [f"{name}.{key}" for name, table in data.items() for key in _wrong(table, tables[name])]
+    if wrong:
+        raise ConfigurationError(
+            f"The language {str(language)!r} has tables that mean nothing: {', '.join(wrong)}.",
+            hint=f"langchain_supabase_memory/language/languages/en/{subject}.toml is as it should be.",
+        )
+    return {name: data.get(name, {}) for name in tables}
+
+
+def listed(table: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Every word of a table, with its key."""
+    return ((key, text) for key, texts in table.items() for text in texts)
+
+
+def joined(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[str, ...], K]:
+    """What all lists know together, by the words of each entry."""
+    known: dict[tuple[str, ...], K] = {}
+    for words, entry in entries:
+        known[words] = known[words] | entry if words in known else entry
+    return known
+
+
+def singles(known: Mapping[tuple[str, ...], K]) -> dict[str, K]:
+    """Of what is known, what is about one word."""
+    return {words[0]: entry for words, entry in known.items() if len(words) == 1}
+
+
+def several(known: Mapping[tuple[str, ...], K]) -> dict[tuple[str, str], list[tuple[tuple[str, ...], K]]]:
+    """Of what is known, what is about more: by the first two words, the words after them, the longest first."""
+    made: dict[tuple[str, str], list[tuple[tuple[str, ...], K]]] = {}
+    for words, entry in sorted(known.items(), key=lambda item: -len(item[0])):
+        if len(words) > 1:
+            made.setdefault((words[0], words[1]), []).append((words[2:], entry))
+    return made
+
+
+def _root() -> Traversable:
+    return files(__package__).joinpath("languages")
+
+
+def _file(subject: Subject, language: str | Path) -> Path | Traversable:
+    """Where a language's file is."""
+    if isinstance(language, Path):
+        return language
+    if not _CODE.fullmatch(language):
+        raise ValueError("a code has letters, digits and hyphens only")
+    return _root().joinpath(language, f"{subject}.toml")
+
+
+def _wrong(table: Mapping[str, object], keys: Collection[str] | re.Pattern[str]) -> list[str]:
+    """The keys of a table that mean nothing, or whose value is no list of words."""
+    read = keys.fullmatch if isinstance(keys, re.Pattern) else keys.__contains__
+    return [key for key, value in table.items() if not (read(key) and _are_words(value))]
+
+
+def _are_words(value: object) -> bool:
+    """Whether this is a list of words."""
+    return isinstance(value, list) and all(isinstance(each, str) and any(map(str.isalnum, each)) for each in value)

@@ -1,0 +1,233 @@
+"""A LangChain message to its row, and a row to its message.
+
+The payload is `{"type": …, "data": …}`, which is what LangChain's `message_to_dict` gives, made safe by the sanitizer.
+Beside it go what is searched, counted and shown: role, plain text, characters, tokens, images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4, uuid5
+
+from langchain_core.messages import (
+    BaseMessage,
+    BaseMessageChunk,
+    ChatMessage,
+    RemoveMessage,
+    message_chunk_to_message,
+    messages_from_dict,
+)
+
+from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages import content, oversize, rendering, sanitizer
+from langchain_supabase_memory.language.messages.redaction.payload import redacted
+from langchain_supabase_memory.values import StoredMessage, is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.values import Role
+
+_IDS: Final = UUID("0f4f9a0b-7b1c-4f52-8f0e-5b8f0b6f2d11")
+_UNREADABLE: Final = "supabase_memory_unreadable"
+
+
+def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """The messages as a list, or an error before anything is done with them.
+
+    Raises:
+        InvalidInputError: `messages` is one message, a text, or holds something that is no message.
+    """
+    if isinstance(messages, (str, bytes, dict, BaseMessage)) or not isinstance(messages, Iterable):
+        hint = "Pass a list: [HumanMessage(...)]."
+        raise wrong("messages", "a list of LangChain messages", messages, hint, InvalidInputError)
+    listed = list(messages)
+    for position, message in enumerate(listed):
+        if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
+            raise InvalidInputError(
+                f"The item at position {position} is a {type(message).__name__}, which is no message to store.",
+                hint="Use langchain_core.messages.convert_to_messages for texts, tuples and dictionaries.",
+            )
+    return listed
+
+
+def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:
+    """Give every message without an id one, on the caller's own object, so that a retry is a retry.
+
+    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers.
+
+    Args:
+        messages: The messages of one call.
+        idempotency_key: What names the call, so that the same call in another process gives the same ids: those of
+            their places in it.
+    """
+    for place, message in enumerate(messages):
+        if not message.id:
+            made = uuid4() if idempotency_key is None else uuid5(_IDS, f"{place} {idempotency_key}")
+            message.id = f"lc_{made}"
+
+
+def row_id(message_id: object) -> str:
+    """The id under which a message is stored: its own, or one derived from it where that cannot name anything."""
+    cleaned = sanitizer.clean(str(message_id))
+    return cleaned if is_id(cleaned) else f"lc_{uuid5(_IDS, cleaned)}"
+
+
+def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, Any]:
+    """A message as the row that `memory_append` takes.
+
+    Args:
+        message: A message with an id. A streamed chunk is stored as the message it amounts to.
+        redactor: What takes secrets and personal data out first; the message itself stays as it is.
+
+    Returns:
+        `id`, `role`, `text`, `characters`, `tokens`, `images` and `payload`, all JSON.
+
+    Raises:
+        ConfigurationError: A rule of the redactor failed.
+    """
+    whole = message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
+    fields = {**whole.__dict__, **(whole.__pydantic_extra__ or {})}
+    data = {key: sanitizer.encode(value) for key, value in fields.items()}
+    role = content.role(whole)
+    if redactor is not None:
+        stored = redacted(data, redactor)
+        if stored != data:
+            data, whole = stored, from_payload({"type": whole.type, "data": stored})
+    return _row(whole, role, data)
+
+
+def fitted(row: dict[str, Any], most: int) -> dict[str, Any]:
+    """A row within so many bytes: what of the message is beyond them is left out, and named where it was."""
+    data = row["payload"]["data"]
+    room = most
+    for _ in range(_TRIES):
+        held = oversize.size(row)
+        if held <= most:
+            break
+        # A text is there twice: in the payload and beside it.
+        room = min(room, room * most // held) - _BESIDE
+        data = oversize.fitted(data, max(room, 0))
+        row = {**row, **_row(from_payload({"type": row["payload"]["type"], "data": data}), row["role"], data)}
+    return row
+
+
+_TRIES: Final = 4
+_BESIDE: Final = 512
+"""About the bytes of a row's names."""
+
+
+def _row(whole: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
+    text = sanitizer.clean(content.words(whole))
+    images = [_image(block) for block in content.media(whole.content)]
+    return {
+        "id": row_id(data.get("id")),
+        "role": role,
+        "text": text,
+        "characters": max(content.characters(whole), len(text)),
+        "tokens": content.tokens(whole),
+        "images": images or None,
+        "payload": {"type": data["type"], "data": data},
+    }
+
+
+def from_payload(payload: Any) -> BaseMessage:
+    """The message that a payload was made from. Never raises: one strange row does not cost the conversation.
+
+    Args:
+        payload: What `to_row` made, or another writer of LangChain's own form; or anything.
+
+    Returns:
+        A fresh message. Where none can be made of the payload, because it has another shape or a type that this release
+        of LangChain does not know, a `ChatMessage` with what text there is, of which `unreadable` says why.
+    """
+    data: Any = None
+    try:
+        data = sanitizer.decode(dict(payload["data"]))
+        return messages_from_dict([{"type": payload["type"], "data": data}])[0]
+    except Exception as error:  # whatever a payload holds
+        found = data if isinstance(data, dict) else {}
+        kind = payload.get("type") if isinstance(payload, dict) else None
+        body = found.get("content")
+        return ChatMessage(
+            role=kind if isinstance(kind, str) else "unknown",
+            content=body if isinstance(body, str) and body else content.HIDDEN,
+            id=found["id"] if isinstance(found.get("id"), str) else None,
+            additional_kwargs={_UNREADABLE: type(error).__name__},
+        )
+
+
+def unreadable(message: BaseMessage) -> str | None:
+    """Why no message could be made of a payload, in a word; `None` if one could."""
+    reason = message.additional_kwargs.get(_UNREADABLE) if isinstance(message, ChatMessage) else None
+    return None if reason is None else str(reason)
+
+
+def strange(rows: Iterable[Mapping[str, Any]], messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
+    """The rows that cannot be read and are not known as such yet, as `memory_set_aside` takes them."""
+    found = ((row, unreadable(message)) for row, message in zip(rows, messages, strict=True))
+    return [
+        {"sequence": row["sequence"], "reason": why}
+        for row, why in found
+        if why is not None and row.get("unreadable") is None
+    ]
+
+
+def from_payloads(payloads: Sequence[Mapping[str, Any]]) -> list[BaseMessage]:
+    """The messages of many payloads; as `from_payload`, but faster."""
+    try:
+        return messages_from_dict(
+            [{"type": payload["type"], "data": sanitizer.decode(payload["data"])} for payload in payloads]
+        )
+    except Exception:  # one of them is strange
+        return [from_payload(payload) for payload in payloads]
+
+
+def from_row(row: Mapping[str, Any]) -> StoredMessage:
+    """A row of `memory_read` as a value; columns that were not asked for stay `None`."""
+    return StoredMessage(
+        sequence=row["sequence"],
+        message=from_payload(row["payload"]) if "payload" in row else None,
+        message_id=row.get("message_id"),
+        role=row.get("role"),
+        text=row.get("text"),
+        characters=row.get("characters"),
+        tokens=row.get("tokens"),
+        created_at=_time(row.get("created_at")),
+        updated_at=_time(row.get("updated_at")),
+        metadata=row.get("metadata"),
+        images=row.get("images"),
+        unreadable=row.get("unreadable"),
+    )
+
+
+def _time(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value).astimezone(UTC)
+
+
+def _image(block: Mapping[str, Any]) -> dict[str, Any]:
+    address = block.get("image_url") or block.get("url") or block.get("file_url") or block.get("file_id")
+    if isinstance(address, dict):
+        address = address.get("url")
+    nested = block.get("source")
+    source = nested if isinstance(nested, dict) else block
+    inline = source.get("data") or source.get("base64") or block.get("file_data")
+    described: dict[str, Any] = {
+        "kind": "image" if block.get("type") in rendering.IMAGE_BLOCKS else str(block.get("type"))
+    }
+    mime_type = source.get("media_type") or source.get("mime_type") or block.get("mime_type")
+    if isinstance(address, str) and address.startswith("data:"):
+        mime_type = mime_type or address[5:].split(";", 1)[0]
+        address, inline = None, address
+    address = address or source.get("url")
+    if isinstance(address, str):
+        described["url"] = sanitizer.clean(address)
+    elif isinstance(inline, (str, bytes)):
+        described["inline_characters"] = len(inline)
+    if isinstance(mime_type, str):
+        described["mime_type"] = sanitizer.clean(mime_type)
+    return described

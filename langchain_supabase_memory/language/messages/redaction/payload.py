@@ -1,0 +1,279 @@
+"""Redaction of everything that a message holds: texts, blocks, calls, results, artifacts, what providers add."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.language.messages.redaction.redactor import Redaction
+from langchain_supabase_memory.language.messages.sanitizer import TAG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+
+# What a message is known by and what it is, and numbers.
+_LEFT: Final = frozenset({"id", "type", "tool_call_id", "status", "usage_metadata", "example"})
+# The same in a block, a call, and what a provider says of its response.
+_IDS: Final = frozenset({"id", "type", "index", "tool_call_id", "tool_use_id", "call_id", "status"})
+_MEDIA_KEYS: Final = frozenset({"data", "base64", "file_data"})
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\r\n]*={0,2}\s*")
+_DATA_URL: Final = re.compile(
+    r"(?ai)data:(?P<type>[\w.+/-]{0,100})(?:;[\w=.+-]{1,100}){0,5};base64,"
+    r"(?P<data>(?:[a-z0-9+/]{60,}+\r?\n)*+[a-z0-9+/]*+={0,2})"
+)
+"""Without blanks; if its lines are broken, they are long."""
+
+_MEDIA_TYPE: Final = re.compile(r"(?ai)(?:image|audio|video|font|model|application)/[\w.+-]+")
+_NO_NAME: Final = re.compile(r"[^\w-]+")
+"""What providers refuse in the name of a speaker."""
+
+_SHORTEST_MEDIA: Final = 64
+"""Shorter base64 may also be something that is looked for, as it is."""
+
+_FEWEST_DIGITS: Final = 7
+"""Shorter whole numbers are no number of anything that is looked for."""
+
+_NESTED: Final = 4
+"""How often JSON is looked for in a text of JSON."""
+
+_DEEPEST: Final = 30
+
+
+def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """The data of a message's payload without what the rules find. Ids and media stay, and so does what was passed.
+
+    Args:
+        data: As the sanitizer made it: JSON.
+        redactor: What is looked for.
+
+    Raises:
+        ConfigurationError: A rule failed.
+    """
+    walk = _Walk(Redaction(redactor))
+    made = {key: item if key in _LEFT else walk.field(key, item) for key, item in data.items()}
+    if made != data and "logprobs" in (made.get("response_metadata") or {}):
+        # They repeat the answer, token by token.
+        made["response_metadata"] = {**made["response_metadata"], "logprobs": None}
+    return made
+
+
+def redacted_value(value: Any, redactor: Redactor | None) -> Any:
+    """Any JSON without what the rules find; as it is where there are none.
+
+    Raises:
+        ConfigurationError: A rule failed.
+    """
+    return value if redactor is None else _Walk(Redaction(redactor)).value(value)
+
+
+class _Walk:
+    """One walk over one message."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+
+    def field(self, key: str, item: Any) -> Any:
+        """A field of a message."""
+        if key == "name" and isinstance(item, str):
+            made = self._redaction.text(item)
+            return item if made == item else _NO_NAME.sub("_", made).strip("_")
+        if key == "content" and isinstance(item, list):
+            return self._content(item)
+        if key in ("tool_calls", "invalid_tool_calls") and isinstance(item, list):
+            return [self._known(each) for each in item]
+        if key == "additional_kwargs" and isinstance(item, dict):
+            calls = item.get("tool_calls")
+            made = self.value({**item, "tool_calls": None} if isinstance(calls, list) else item)
+            return {**made, "tool_calls": [self._known(each) for each in calls]} if isinstance(calls, list) else made
+        if key == "response_metadata" and isinstance(item, dict):
+            kept = {name: item[name] for name in ("id", "logprobs") if name in item}
+            made = self.value({name: None if name in kept else each for name, each in item.items()})
+            return {**made, **kept}
+        return self.value(item)
+
+    def value(self, value: Any, name: str | None = None, depth: int = 0) -> Any:
+        """Any JSON.
+
+        Args:
+            value: What it is.
+            name: The rule that means all of it, because of the key it stands under.
+            depth: How many texts of JSON it is in.
+        """
+        if isinstance(value, str):
+            return self._text(value, depth) if name is None else self._redaction.whole(name, value)
+        if isinstance(value, bool) or value is None:
+            return value
+        if isinstance(value, (int, float)):
+            return self._number(value, name)
+        if isinstance(value, list):
+            return [self.value(each, name, depth) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if value.keys() == {TAG, "value"}:
+            return self._tagged(value, name, depth)
+        return self._mapping(value, name, depth)
+
+    def _mapping(
+        self, value: Mapping[str, Any], name: str | None, depth: int, left: Container[str] = ()
+    ) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        is_media = _is_media(value)
+        for key, item in value.items():
+            if key in left and isinstance(item, (str, int)):
+                made[key] = item
+                continue
+            label = shown = self._redaction.text(key)
+            copies = 1
+            while shown in made:
+                copies += 1
+                shown = f"{label} ({copies})"
+            meant = name or self._redaction.covering(key, item)
+            is_data = meant is None and is_media and key in _MEDIA_KEYS and isinstance(item, str)
+            if is_data and _BASE64.fullmatch(item):
+                made[shown] = self._media(item, depth, is_text=_is_text(value))
+            else:
+                made[shown] = self.value(item, meant, depth)
+        return made
+
+    def _content(self, blocks: list[Any]) -> list[Any]:
+        """Content blocks. Their texts are first taken as one, for a stream may have cut it anywhere."""
+        made = list(blocks)
+        places = [place for place, block in enumerate(blocks) if _text_of(block) is not None]
+        pieces = self._redaction.texts([str(_text_of(blocks[place])) for place in places])
+        for place, piece in zip(places, pieces, strict=True):
+            if not piece and _text_of(blocks[place]):
+                made[place] = None  # providers refuse a text without characters
+            else:
+                made[place] = piece if isinstance(made[place], str) else {**made[place], "text": piece}
+        return [self._known(block) for block in made if block is not None]
+
+    def _known(self, block: Any) -> Any:
+        """A block or a call: its ids stay, and not those within it."""
+        return self._mapping(block, None, 0, _IDS) if isinstance(block, dict) else self.value(block)
+
+    def _text(self, text: str, depth: int) -> str:
+        if depth < _NESTED:
+            text = _DATA_URL.sub(lambda found: self._data_url(found, depth), text)
+            url = _DATA_URL.fullmatch(text.strip())
+            if url is not None and _MEDIA_TYPE.fullmatch(url["type"]):
+                return text
+            if text.lstrip()[:1] in ("{", "["):
+                text = self._json(text, depth)
+        return self._redaction.text(text)
+
+    def _data_url(self, url: re.Match[str], depth: int) -> str:
+        data = self._media(url["data"], depth, is_text=_MEDIA_TYPE.fullmatch(url["type"]) is None)
+        return url[0].removesuffix(url["data"]) + data
+
+    def _media(self, encoded: str, depth: int, *, is_text: bool) -> str:
+        """The data of an image or a file. If it is text, what it says is looked through."""
+        made = _recoded(encoded, lambda text: self.value(text, None, depth + 1), is_text=is_text)
+        if made != encoded or (len(encoded) >= _SHORTEST_MEDIA and not is_text):
+            return made
+        return self._redaction.text(encoded)
+
+    def _json(self, text: str, depth: int) -> str:
+        """A text that is JSON, such as a call's arguments: what is behind its escapes is found, and it stays JSON."""
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if _is_deep(parsed):
+            return text
+        made = self.value(parsed, None, depth + 1)
+        return text if made == parsed else json.dumps(made, ensure_ascii=False)
+
+    def _number(self, number: float, name: str | None) -> Any:
+        if name is not None:
+            return self._redaction.whole(name, str(number))
+        if isinstance(number, float) and not number.is_integer():
+            return number
+        whole = int(number)
+        if abs(whole) < 10 ** (_FEWEST_DIGITS - 1) or whole.bit_length() > 256:
+            return number
+        text = str(whole)
+        made = self._redaction.text(text)
+        return number if made == text else made
+
+    def _tagged(self, value: Mapping[str, Any], name: str | None, depth: int) -> Any:
+        kind, item = value[TAG], value["value"]
+        if kind in ("tuple", "set", "frozenset") and isinstance(item, list):
+            return {TAG: kind, "value": self.value(item, name, depth)}
+        if kind == "dict" and isinstance(item, list):
+            return {TAG: kind, "value": [self._pair(each, name, depth) for each in item]}
+        if kind in ("bytes", "bytearray") and isinstance(item, str):
+            return {TAG: kind, "value": _recoded(item, lambda text: self.value(text, name, depth))}
+        text = str(item)
+        if name is None and kind == "decimal":
+            made = self._redaction.text(text)
+            return dict(value) if made == text else made
+        return dict(value) if name is None else self._redaction.whole(name, text)
+
+    def _pair(self, pair: Any, name: str | None, depth: int) -> Any:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            return self.value(pair, name, depth)
+        key, item = pair
+        meant = name or (self._redaction.covering(key, item) if isinstance(key, str) else None)
+        return [self.value(key, None, depth), self.value(item, meant, depth)]
+
+
+def _text_of(block: Any) -> str | None:
+    """The text of what is nothing but text."""
+    if isinstance(block, str):
+        return block
+    is_text = isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    return block["text"] if is_text else None
+
+
+def _is_media(block: Mapping[str, Any]) -> bool:
+    """Whether a mapping holds the data of an image or a file."""
+    return block.get("type") != "text" and (
+        "base64" in (block.keys() | {block.get("type"), block.get("source_type")})
+        or any(key in block for key in ("mime_type", "media_type", "mimeType", "format", "file_data"))
+    )
+
+
+def _is_deep(parsed: Any) -> bool:
+    """Whether JSON is nested deeper than it is worth a walk's stack; then it is looked through as the text it is."""
+    level = [parsed]
+    for _ in range(_DEEPEST):
+        level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        level = [each for each in level if isinstance(each, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    """Whether a mapping says that its data are text."""
+    kinds = (block.get(key) for key in ("mime_type", "media_type", "mimeType"))
+    return any(isinstance(kind, str) and kind.lower().startswith("text/") for kind in kinds)
+
+
+def _recoded(encoded: str, redact: Callable[[str], Any], *, is_text: bool = False) -> str:
+    """Bytes that are text, redacted; other bytes as they are.
+
+    Args:
+        encoded: The bytes, in base64.
+        redact: What is done to the text.
+        is_text: They are said to be text, in whatever encoding.
+    """
+    try:
+        data = base64.b64decode(encoded + "==")  # which may be left out
+    except (binascii.Error, ValueError):
+        return encoded
+    others = ["utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"] if is_text else []
+    for encoding in ["utf-8", *others]:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        made = redact(text)
+        return encoded if made == text else base64.b64encode(str(made).encode(encoding, "replace")).decode()
+    return encoded

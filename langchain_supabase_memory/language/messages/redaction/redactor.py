@@ -1,0 +1,273 @@
+"""`Redactor`: takes out of texts what its rules find, the same way every time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.language.messages.redaction.encoded import runs
+from langchain_supabase_memory.language.messages.redaction.looks import looks
+from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, checked_name
+from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.language.messages.redaction.rules import Span
+
+Replace: TypeAlias = Callable[[str, str], str]
+"""What stands in the place of something: from the rule's name and what was found to a text."""
+
+FILLER: Final = "\ufffc"
+"""What rules see in the place of each character of a mark."""
+
+_DEEPEST: Final = 3
+"""How many layers of base64 within one another are looked through."""
+
+_ROUNDS: Final = 4
+"""How often a text is looked at again because something was found; nearly always once."""
+
+
+def mark(name: str, found: str) -> str:
+    """The mark that stands in the place of what a rule found: `[redacted: email]`."""
+    return f"[redacted: {name}]"
+
+
+class Redactor:
+    """Takes secrets and personal data out of what is stored, before it leaves the process.
+
+    Deterministic: the same text always becomes the same, so that a retry is a retry, and a text that was redacted
+    before stays as it is. Where finds overlap, all of it goes, under the mark of the longest, of two the earliest.
+
+    What it does not promise: it knows forms and the words around them, and no meanings. A secret in a form that no rule
+    knows, or in a sentence that no rule expects ("it is swordfish"), is stored; so is one that is split over messages,
+    spelled out, encrypted, compressed or encoded in another way than base64. Names of people, addresses of streets,
+    dates of birth and diagnoses take rules of yours. Words in an image, a recording or any other file that is not text
+    are not read. What was stored before stays as it is, and so do the graph's own state, its checkpoints, and what a
+    model, a tracer or a log was given. It takes harmless text for a secret now and then. It makes leaks rarer, and is
+    neither a guarantee nor a tool for compliance.
+
+    Args:
+        rules: What is looked for: `SECRETS` by default; `[*SECRETS, *PERSONAL_DATA, a_rule_of_yours]` for more.
+        replace: What stands in its place, from the rule's name and what was found: `[redacted: email]` by default. The
+            same in one message always gets the same. It should have the form `[redacted: email]` or
+            `[redacted: email 7f3a]` (1 to 16 letters and digits): such marks are left alone when they come by again.
+
+    Raises:
+        ConfigurationError: Something passed is no rule.
+
+    Example:
+        ```python
+        memory = SupabaseMemory.from_conn_string(conn_string, redact=Redactor([*SECRETS, *PERSONAL_DATA]))
+        ```
+    """
+
+    def __init__(self, rules: Iterable[RedactionRule] = SECRETS, replace: Replace = mark) -> None:
+        if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
+            raise ConfigurationError("rules must be a list of redaction rules.", hint="Pass SECRETS, for example.")
+        if not callable(replace):
+            raise ConfigurationError("replace must be a function.", hint="It gets a rule's name and what was found.")
+        self.rules: tuple[RedactionRule, ...] = tuple(rules)
+        for rule in self.rules:
+            if not isinstance(rule, RedactionRule) or isinstance(rule, type):
+                raise ConfigurationError(
+                    f"{type(rule).__name__} is no redaction rule.", hint="Make one with pattern_rule(name, regex)."
+                )
+            checked_name(rule.name)
+        self._replace = replace
+        names = "|".join(sorted({re.escape(rule.name) for rule in self.rules}, reverse=True))
+        label = f"(?:{names})" if replace is mark else f"(?:{names})(?: [A-Za-z0-9]{{1,16}})?"
+        self._marks = re.compile(rf"\[redacted: {label}\]")
+
+    def __repr__(self) -> str:
+        """The names of the rules."""
+        return f"Redactor({', '.join(dict.fromkeys(rule.name for rule in self.rules))})"
+
+    def redact(self, text: str) -> str:
+        """A text without what the rules find; the same object if there is nothing.
+
+        Args:
+            text: Any text.
+
+        Raises:
+            ConfigurationError: A rule failed; the message names the rule and nothing of the text.
+        """
+        return Redaction(self).text(text)
+
+
+class Redaction:
+    """The redaction of one message: what was found once gets the same mark again.
+
+    Args:
+        redactor: What to do.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._made: dict[tuple[str, str], str] = {}
+
+    def text(self, text: str) -> str:
+        """The text without what the rules find."""
+        return self.texts([text])[0]
+
+    def texts(self, pieces: Sequence[str]) -> list[str]:
+        """Texts that stand directly behind one another, without what the rules find in them or across them."""
+        for _ in range(_ROUNDS):
+            found = self._found("".join(pieces))
+            if not found:
+                break
+            pieces = _cut(pieces, found)
+        return list(pieces)
+
+    def whole(self, name: str, text: str) -> str:
+        """The mark for all of a text; the text itself if it is blank or nothing but marks."""
+        bare = self._redactor._marks.sub("", text)
+        return self._mark(name, text) if bare.strip() else text
+
+    def covering(self, key: str, item: Any) -> str | None:
+        """The name of the first rule that means everything under a key of a mapping, or the text that stands there."""
+        for rule in self._redactor.rules:
+            covers, holds = getattr(rule, "covers", None), getattr(rule, "holds", None)
+            for look in looks(key):
+                if covers is not None and _guarded(rule.name, covers, look.text):
+                    return rule.name
+                if holds is not None and isinstance(item, str) and _guarded(rule.name, holds, look.text, item):
+                    return rule.name
+        return None
+
+    def _spans(self, text: str, depth: int = 0) -> list[tuple[int, int, str]]:
+        """The spans that go, in any order, each with the name of its rule.
+
+        Args:
+            text: A text.
+            depth: How many layers of base64 it is in.
+        """
+        shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
+        spans: list[tuple[int, int, str]] = []
+        for look in looks(shown):
+            found = [
+                (rule.name, span)
+                for rule in self._redactor.rules
+                for span in _guarded(rule.name, _spans, rule, look.text)
+            ]
+            if depth < _DEEPEST:
+                found += [(name, span) for span, said in runs(look.text) if (name := self._telling(said, depth + 1))]
+            for name, span in found:
+                start, end = look.span(*span)
+                if shown[start:end].replace(FILLER, "").strip():
+                    spans.append((start, end, name))
+        return spans
+
+    def _telling(self, said: str, depth: int) -> str | None:
+        """The name of a rule that finds something in what base64 says, as it stands or behind the escapes of JSON."""
+        spans = self._spans(said, depth)
+        if spans:
+            return min(spans)[2]
+        try:
+            left: list[tuple[str | None, Any]] = [(None, json.loads(said))] if said.lstrip()[:1] in ("{", "[") else []
+        except (ValueError, RecursionError):
+            return None
+        while left:
+            name, item = left.pop()
+            if isinstance(item, dict):
+                left += [(name or self.covering(key, each), each) for key, each in item.items()]
+            elif isinstance(item, list):
+                left += [(name, each) for each in item]
+            elif isinstance(item, (str, int, float)) and not isinstance(item, bool):
+                if name is not None and self._redactor._marks.sub("", str(item)).strip():
+                    return name
+                if found := self._spans(str(item), depth):
+                    return found[0][2]
+        return None
+
+    def _found(self, text: str) -> list[tuple[Span, str]]:
+        """The spans that go, in order, each with its mark."""
+        spans = self._spans(text)
+        if not spans:
+            return []
+        # A mark is never cut: what reaches into one takes all of it.
+        marks = [(*each.span(), "") for each in self._redactor._marks.finditer(text)]
+        made = []
+        for group in _clusters([*spans, *marks]):
+            finds = [each for each in group if each[2]]
+            if finds:
+                start, end = group[0][0], max(each[1] for each in group)
+                longest = max(finds, key=lambda each: (each[1] - each[0], -each[0]))
+                made.append(((start, end), self._mark(longest[2], text[start:end])))
+        return made
+
+    def _mark(self, name: str, found: str) -> str:
+        if (name, found) not in self._made:
+            self._made[name, found] = _guarded(name, _replaced, self._redactor._replace, name, found)
+        return self._made[name, found]
+
+
+def redactor(redact: Redactor | Iterable[RedactionRule] | None) -> Redactor | None:
+    """What a memory was given as a redactor.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    return redact if redact is None or isinstance(redact, Redactor) else Redactor(redact)
+
+
+def _guarded(name: str, look: Callable[..., Any], *given: Any) -> Any:
+    """What a rule answers; if it fails, an error that tells neither the text nor what the rule said of it."""
+    try:
+        return look(*given)
+    except Exception as error:  # whatever a rule of somebody else's does
+        failed = type(error).__name__
+    raise ConfigurationError(
+        f"The redaction rule {name!r} failed ({failed}); nothing was stored.",
+        hint="Correct the rule, or leave it out, and store the messages again.",
+    )
+
+
+def _spans(rule: RedactionRule, text: str) -> list[Span]:
+    listed = []
+    for start, end in rule.spans(text):
+        if not 0 <= start <= end <= len(text):
+            raise IndexError
+        if start < end:
+            listed.append((int(start), int(end)))
+    return listed
+
+
+def _replaced(replace: Replace, name: str, found: str) -> str:
+    made = replace(name, found)
+    if not isinstance(made, str):
+        raise TypeError
+    return made
+
+
+def _clusters(spans: Sequence[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
+    """Spans that overlap, together; in order."""
+    clusters: list[list[tuple[int, int, str]]] = []
+    reached = -1
+    for span in sorted(spans):
+        if span[0] < reached:
+            clusters[-1].append(span)
+        else:
+            clusters.append([span])
+        reached = max(reached, span[1])
+    return clusters
+
+
+def _cut(pieces: Sequence[str], found: Sequence[tuple[Span, str]]) -> list[str]:
+    """The pieces without what was found; a mark stands in the piece in which it begins."""
+    made = []
+    place, at = 0, 0
+    for piece in pieces:
+        end, kept, position = place + len(piece), [], place
+        while at < len(found) and found[at][0][0] < end:
+            (start, stop), label = found[at]
+            if start >= place:
+                kept += [piece[position - place : start - place], label]
+            position = max(position, min(stop, end))
+            if stop > end:
+                break
+            at += 1
+        made.append("".join([*kept, piece[position - place :]]))
+        place = end
+    return made

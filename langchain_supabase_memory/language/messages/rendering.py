@@ -1,0 +1,505 @@
+"""The words of a message, of whatever kind its blocks are, and the names of what is no words or not for the model.
+
+One walk looks at every block: the standard ones of LangChain, and those of OpenAI, Anthropic and Google as they come.
+Whoever shows a message takes its words from here: prompts of summaries and boards, chunks, tools, turns, packs as text.
+
+| block | what is rendered | what is named |
+| --- | --- | --- |
+| text, refusal | the text; its citations with title, address and cited text | |
+| a call of a server's tool, or one that is not in `tool_calls` | its name and arguments, as JSON | |
+| a result of a server's tool | titles, addresses, texts, output, errors, whatever is in it | encrypted parts |
+| a text file, a document | title, context, text | |
+| image, sound, video, other file | what is said of it beside | type, size, name or address |
+| reasoning, signatures | | type, size |
+| any other block | JSON, without bytes and what is encrypted | those |
+
+Nothing raises, whatever a block holds, and the time is linear in its size.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from langchain_supabase_memory.language.messages import sanitizer
+from langchain_supabase_memory.language.messages.opaque import (
+    IDS,
+    Names,
+    about_size,
+    bytes_in,
+    data_url,
+    human,
+    is_base64,
+    is_sealed,
+    leaves,
+    one_line,
+    seal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from langchain_core.messages import BaseMessage
+
+IMAGE_BLOCKS: Final = frozenset({"image", "image_url", "input_image"})
+MEDIA_BLOCKS: Final = IMAGE_BLOCKS | {
+    "file", "input_file", "audio", "input_audio", "video", "text-plain", "media", "document"
+}  # fmt: skip
+
+_MEDIA: Final = {
+    **{kind: kind for kind in MEDIA_BLOCKS},
+    "image_url": "image",
+    "input_image": "image",
+    "image_file": "image",
+    "computer_screenshot": "image",
+    "input_file": "file",
+    "file_data": "file",
+    "container_upload": "file",
+    "code_execution_output": "file",
+    "bash_code_execution_output": "file",
+    "input_audio": "audio",
+    "audio_url": "audio",
+    "input_video": "video",
+    "video_url": "video",
+    "text-plain": "file",
+    "media": "file",
+}
+_TEXTS: Final = frozenset({"text", "output_text", "input_text"})
+_REASONING: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+_OWN_CALLS: Final = frozenset(
+    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "custom_tool_call"}
+)
+"""Blocks that repeat `tool_calls`, unless they are not there."""
+
+_SERVER_CALLS: Final = frozenset(
+    {"server_tool_call_chunk", "server_tool_use", "mcp_tool_use", "executable_code", "mcp_list_tools",
+     "mcp_approval_request"}
+)  # fmt: skip
+_RESULTS: Final = ("_result", "_results", "_output", "_error", "logs")
+_ARGUMENTS: Final = ("args", "input", "arguments", "action")
+_OUTCOMES: Final = frozenset({"results", "result", "outputs", "output", "error", "errors", "tools"})
+_BARE: Final = frozenset({*_OUTCOMES, "text", "content", "title", "context", "transcript", "source", "value"}) - {
+    "error", "errors"
+}  # fmt: skip
+"""What is said under these keys needs no label."""
+
+_MUTE: Final = IDS | {
+    "tool_use_id", "tool_call_id", "call_id", "item_id", "container_id", "caller", "cache_control", "status",
+    "start_index", "end_index", "object",
+}  # fmt: skip
+"""What a provider says for itself about a block that it knows."""
+
+_QUIET_STATES: Final = frozenset({"completed", "success", "in_progress"})
+_FILE_NAMES: Final = frozenset({"filename", "file_name", "name", "display_name"})
+_TITLES: Final = _FILE_NAMES | {"title", "document_title"}
+_ADDRESSES: Final = frozenset(
+    {"url", "uri", "source", "file_id", "file_url", "file_uri", "image_url", "audio_url", "video_url"}
+)
+_QUOTES: Final = frozenset({"cited_text", "quote", "text", "snippet"})
+_MIME: Final = frozenset({"mime_type", "media_type", "mimeType"})
+_DATA: Final = frozenset({"data", "base64", "file_data", "bytes", "b64_json", "image_data"})
+_OF_MEDIA: Final = _MUTE | {"detail", "source_type", "citations"}
+_ASIDE_HIDDEN: Final = {
+    "reasoning": "reasoning",
+    "reasoning_content": "reasoning",
+    "thinking": "reasoning",
+    "__gemini_function_call_thought_signatures__": "signature",
+}
+_SOURCES: Final = frozenset({"citations", "search_results"})
+_GROUNDING: Final = frozenset({"grounding_metadata", "groundingMetadata"})
+_ASIDE: Final = frozenset(
+    {*_ASIDE_HIDDEN, *_SOURCES, *_GROUNDING, "refusal", "audio", "tool_outputs", "function_call", "tool_calls"}
+)
+"""What providers put beside the content."""
+
+_OF_RESPONSE: Final = _GROUNDING | {"citations"}
+_GROUNDS: Final = frozenset({"grounding_chunks", "groundingChunks"})
+_QUERIES: Final = frozenset({"web_search_queries", "webSearchQueries"})
+_DEEPEST: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a message says, and what else it holds.
+
+    Attributes:
+        words: What the model or a person could have read, without calls of the application's own tools.
+        calls: Such calls where they stand in a block, and not in `tool_calls`.
+        named: What is not rendered, by type and size, in one bracket; empty if there is nothing.
+        unsaid: What is sent to a model beside words, calls and media: reasoning, signatures, ids of calls.
+        media: How many images, sounds and files there are, text files not counted.
+    """
+
+    words: str = field(repr=False)
+    calls: str = field(default="", repr=False)
+    named: str = ""
+    unsaid: str = field(default="", repr=False)
+    media: int = 0
+
+
+def rendered(message: BaseMessage) -> Rendered:
+    """What a message says, and what else it holds. Its time is linear in the message's size, and it never raises."""
+    content = message.content
+    beside, metadata = message.additional_kwargs, message.response_metadata
+    aside = {key: beside[key] for key in _ASIDE & beside.keys()}
+    aside |= {key: metadata[key] for key in _OF_RESPONSE & metadata.keys()}
+    artifact = message.artifact if isinstance(message, ToolMessage) else None
+    if isinstance(content, str) and not aside and artifact is None:
+        return Rendered(content)  # nearly every message
+    try:
+        return _walked(message, content, aside, artifact)
+    except Exception:  # whatever a foreign object does when it is looked at; as it is stored it does nothing
+        return _walked(message, *map(sanitizer.encode, (content, aside, artifact)))
+
+
+def _walked(message: BaseMessage, content: Any, aside: Mapping[str, Any], artifact: Any) -> Rendered:
+    walk = _Walk(message)
+    words = walk.blocks(content if isinstance(content, list) else [content])
+    said = [words, *walk.aside(aside)]
+    if artifact is not None and (size := about_size(artifact)):
+        walk.names.add(f"artifact {type(artifact).__name__}", size)
+    return Rendered(
+        words="\n".join(filter(None, said)),
+        calls="\n".join(filter(None, walk.calls)),
+        named=str(walk.names),
+        unsaid="".join(walk.unsaid),
+        media=walk.media,
+    )
+
+
+def call_line(call: Mapping[str, Any]) -> str:
+    """A tool's call for a reader, such as `[calls find({"q": "kiln"})]`."""
+    error = call.get("error")
+    why = f", {one_line(error)}" if isinstance(error, str) and error else ""
+    return f"[calls {short_name(call.get('name'))}({as_json(call.get('args'))}){why}]"
+
+
+def is_own_call(block: Any) -> bool:
+    """Whether a block is a call of one of the application's own tools."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    return isinstance(kind, str) and kind in _OWN_CALLS
+
+
+def short_name(name: Any) -> str:
+    """A name on one line, cut where it is long."""
+    return " ".join(str(name).split())[:64]
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON, or its type where it is none; a text is taken to be JSON already."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except Exception:  # whatever a foreign object does when it is looked at
+        return type(value).__name__
+
+
+class _Walk:
+    """One walk over one message."""
+
+    def __init__(self, message: BaseMessage) -> None:
+        self.names = Names()
+        self.unsaid: list[str] = []
+        self.media = 0
+        self.calls: list[str] = []
+        calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+        self._has_calls = bool(calls)
+        self._called = {call["id"] for call in calls if call.get("id")}
+        self._unnamed = {call.get("name") for call in calls if not call.get("id")}
+
+    def blocks(self, content: Iterable[Any]) -> str:
+        """The words of blocks. Texts that follow one another are one text, for a stream may have cut it anywhere."""
+        lines: list[str] = []
+        texts: list[str] = []
+        cited: dict[str, None] = {}
+        for block in content:
+            found = self._plain(block)
+            if found is not None:
+                texts.append(found[0])
+                cited |= dict.fromkeys(found[1])
+            elif words := self.value(block, is_block=True):
+                lines += ["".join(texts), *cited, words]
+                texts, cited = [], {}
+        return "\n".join(filter(None, [*lines, "".join(texts), *cited]))
+
+    def aside(self, held: Mapping[str, Any]) -> list[str]:
+        """The words of what providers put beside the content."""
+        lines: list[str] = []
+        for key, item in sorted(held.items(), key=lambda each: each[0]):
+            if key in _ASIDE_HIDDEN:
+                self.hide(_ASIDE_HIDDEN[key], item)
+            elif key == "audio" and isinstance(item, dict):
+                lines.append(self._media(key, item, 0))
+            elif key in ("function_call", "tool_calls"):
+                calls = item if isinstance(item, list) else [item]
+                self.calls += [] if self._has_calls else [_raw_call(each) for each in calls if isinstance(each, dict)]
+            elif key in _GROUNDING and isinstance(item, dict):
+                lines += self._grounds(item)
+            elif isinstance(item, list):
+                lines.append("\n".join(map(self._source, item)) if key in _SOURCES else self.blocks(item))
+            else:
+                lines.append(self.value(item))
+        return lines
+
+    def value(self, value: Any, depth: int = 0, *, is_block: bool = False) -> str:
+        """The words of any value, for a reader.
+
+        Args:
+            value: What it is.
+            depth: How deep it lies.
+            is_block: Whether it is a content block of a message: where nobody knows its kind, its form is JSON.
+        """
+        if isinstance(value, str):
+            return self._text(value)
+        if depth > _DEEPEST:
+            self.hide("nested values", value)
+            return ""
+        if isinstance(value, dict):
+            if is_block and is_own_call(value):
+                self.calls.append(self._own_call(value, depth))
+                return ""
+            known = self._known(value, depth)
+            if known is not None:
+                return known
+            return self._json(value) if is_block else "\n".join(self._lines(value, (), depth, is_known=False))
+        if isinstance(value, (list, tuple)) and not all(map(_is_scalar, value)):
+            return "\n".join(filter(None, (self.value(each, depth + 1) for each in value)))
+        if isinstance(value, (list, tuple)) and len(value) < 2:
+            return "".join(self.value(each, depth + 1) for each in value)
+        return "" if value is None else self._json(value)
+
+    def hide(self, name: str, value: Any) -> None:
+        """Name a value by its size; it is charged, and not rendered."""
+        for key, leaf in leaves(value):
+            text = leaf if isinstance(leaf, str) else leaf.decode("latin-1")
+            self.unsaid.append(text)
+            if text:
+                self.names.add(seal(key) if is_sealed(key, leaf) else name, len(text.encode(errors="replace")))
+
+    def _plain(self, block: Any) -> tuple[str, list[str]] | None:
+        """The text of a block that is text, and what it cites; `None` for every other block."""
+        if isinstance(block, str):
+            return block, []
+        if not isinstance(block, dict) or not isinstance(block.get("text"), str):
+            return None
+        kind = block.get("type")
+        if kind is not None and not (isinstance(kind, str) and kind in _TEXTS):
+            return None
+        cited = []
+        for key in ("annotations", "citations"):
+            if isinstance(block.get(key), (list, tuple)):
+                cited += [made for each in block[key] if (made := self._source(each))]
+            else:
+                cited += self._lines({key: block.get(key)}, (), 0)
+        return block["text"], [*cited, *self._lines(block, ("text", "annotations", "citations"), 0)]
+
+    def _known(self, block: Mapping[str, Any], depth: int) -> str | None:
+        """The words of a block of a kind that is known; `None` for every other."""
+        if (plain := self._plain(block)) is not None:
+            return "\n".join(filter(None, [plain[0], *plain[1]]))
+        kind = block.get("type")
+        if not isinstance(kind, str):
+            return None
+        if kind in _REASONING:
+            self.hide("reasoning", block)
+            return ""
+        if kind in _MEDIA:
+            return self._media(_MEDIA[kind], block, depth)
+        if is_own_call(block):
+            return self._own_call(block, depth)
+        if kind in _SERVER_CALLS or kind.endswith("_call"):
+            return self._server_call(kind, block, depth)
+        if kind.endswith("citation"):
+            return self._source(block)
+        if kind == "non_standard" and isinstance(block.get("value"), dict):
+            lines = [self.value(block["value"], depth + 1, is_block=True), *self._lines(block, ("value",), depth)]
+            return "\n".join(filter(None, lines))
+        if kind != "refusal" and not kind.endswith(_RESULTS):
+            return None
+        said = "\n".join(self._lines(block, (), depth))
+        return f"[{short_name(kind)}] {said}" if said and depth == 0 and kind != "refusal" else said
+
+    def _lines(
+        self, block: Mapping[Any, Any], without: Collection[str], depth: int, *, is_known: bool = True
+    ) -> list[str]:
+        """What a mapping says, with the names of its keys where they say more.
+
+        Args:
+            block: The mapping.
+            without: The keys that are left out.
+            depth: How deep it lies.
+            is_known: Whether it is a block of a known kind, so that its ids are the provider's own.
+        """
+        lines = []
+        for key, item in block.items():
+            if key in without:
+                continue
+            if is_known and key in _MUTE and not (key == "status" and _is_alarming(item)):
+                if key not in IDS:
+                    self.unsaid += [leaf for _, leaf in leaves(item) if isinstance(leaf, str)]
+            elif is_sealed(key, item):
+                self.hide(seal(key), {key: item})
+            elif words := self.value(item, depth + 1):
+                lines.append(words if is_known and key in _BARE else f"{_key(key)}: {words}")
+            elif not is_known and not item:
+                lines.append(f"{_key(key)}: {self._json(item)}")  # a key may be a word, too
+        return lines
+
+    def _source(self, annotation: Any) -> str:
+        """A citation on a line: title, address, the words that are cited, and what else it says."""
+        if not isinstance(annotation, dict):
+            words = self.value(annotation, 1)
+            return f"[cites {words}]" if words else ""
+        found: dict[str, list[str]] = {"title": [], "address": [], "quote": [], "other": []}
+        for key, leaf in leaves(annotation):
+            if is_sealed(key, leaf) or not isinstance(leaf, str):
+                self.hide(seal(key) if isinstance(leaf, str) else "bytes", {key: leaf})
+            elif key in _MUTE:
+                self.unsaid.append(leaf)
+            elif leaf:
+                kind = "title" if key in _TITLES else "address" if key in _ADDRESSES else "other"
+                found["quote" if key in _QUOTES else kind].append(
+                    self._text(leaf) if kind != "other" or key in _QUOTES else f"{key} {self._text(leaf)}"
+                )
+        addresses = [f"({each})" for each in found["address"]]
+        quotes = [f"“{each}”" for each in found["quote"]]
+        said = " ".join([*found["title"], *addresses, *quotes, *found["other"]])
+        return f"[cites {said}]" if said else ""
+
+    def _grounds(self, metadata: Mapping[str, Any]) -> list[str]:
+        """What Google's search found and was asked; the passages of the answer that rest on it are the answer's."""
+        lines = []
+        for key, item in metadata.items():
+            if key in _GROUNDS and isinstance(item, list):
+                lines += [self._source(each) for each in item]
+            elif key in _QUERIES and item:
+                lines.append(f"[calls google_search({as_json(self._clean(item, 0))})]")
+        return lines
+
+    def _media(self, base: str, block: Mapping[str, Any], depth: int) -> str:
+        """The words that come with an image, a sound or a file; what it is goes among the names."""
+        source, left = _text_source(block.get("source"))
+        texts: list[str] = []
+        addresses: list[str] = []
+        names: list[str] = []
+        mime, size, is_text = "", 0, False
+        for key, leaf in leaves(block if source is None else {**block, "source": left}):
+            url = data_url(leaf) if isinstance(leaf, str) else None
+            if not isinstance(leaf, str) or url is not None or key in _DATA:
+                mime, size = mime or url or "", size + bytes_in(leaf)
+            elif key in _MIME:
+                mime = leaf
+            elif key == "format":
+                mime = mime or f"{base}/{leaf}"
+            elif key in _ADDRESSES:
+                addresses.append(one_line(leaf))
+            elif key in _FILE_NAMES:
+                names.append(one_line(leaf))
+            elif is_sealed(key, leaf):
+                self.hide(seal(key), {key: leaf})
+            elif leaf and key not in _OF_MEDIA:
+                is_text = is_text or key == "text"
+                texts.append(leaf if key in _BARE else f"{key}: {leaf}")
+        if source is not None:
+            is_text = True
+            texts.append(self.value(source, depth + 1))
+        if not is_text:
+            if block.get("source_type") == "id" and isinstance(block.get("id"), str):
+                addresses.append(one_line(block["id"]))
+            self.media += 1
+            what = [one_line(mime) or base, human(size) if size else "", *addresses]
+            self.names.media.append(", ".join(filter(None, what)))
+        return "\n".join(filter(None, [*(f"[{base} {name}]" for name in names), *texts]))
+
+    def _own_call(self, block: Mapping[str, Any], depth: int) -> str:
+        """A call that stands in a block; empty if it stands in `tool_calls`, too."""
+        ids = {each for each in (block.get("call_id"), block.get("id")) if isinstance(each, str)}
+        name = block.get("name")
+        if self._called & ids or (not ids and isinstance(name, str) and name in self._unnamed):
+            for key, leaf in leaves(block):
+                if is_sealed(key, leaf):
+                    self.hide(seal(key), {key: leaf})
+            return ""
+        key = next((key for key in _ARGUMENTS if key in block), "args")
+        line = call_line({"name": name, "args": self._clean(block.get(key), depth), "error": block.get("error")})
+        return "\n".join([line, *self._lines(block, ("name", key, "error"), depth)])
+
+    def _server_call(self, kind: str, block: Mapping[str, Any], depth: int) -> str:
+        """A call of a tool that the provider runs, and what came of it where that stands in the same block."""
+        name = block.get("name")
+        name = name if isinstance(name, str) else kind.removesuffix("_call")
+        if kind == "image_generation_call" and isinstance(block.get("result"), str):
+            self._media("image", {"base64": block["result"]}, depth)
+            block = {key: item for key, item in block.items() if key != "result"}
+        key = next((key for key in _ARGUMENTS if key in block), None)
+        if key is None:
+            own = [each for each in block if each not in _MUTE and each not in _OUTCOMES and each != "name"]
+            arguments: Any = {each: block[each] for each in own}
+        else:
+            own, arguments = [key], block[key]
+        line = call_line({"name": name, "args": self._clean(arguments, depth)})
+        return "\n".join([line, *self._lines(block, ("name", *own), depth)])
+
+    def _text(self, text: str) -> str:
+        """A text within a block: itself, unless it is bytes."""
+        mime = data_url(text)
+        if mime is None and not is_base64(text):
+            return text
+        self.unsaid.append(text)
+        return f"[{mime or 'base64'}, {human(bytes_in(text))}]"
+
+    def _json(self, value: Any) -> str:
+        return as_json(self._clean(value, 0))
+
+    def _clean(self, value: Any, depth: int) -> Any:
+        """A value without bytes and what is encrypted, and no deeper than JSON can be written."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, (bytes, bytearray)):
+            return f"[bytes, {human(len(value))}]"
+        if not isinstance(value, (dict, list, tuple)):
+            return value
+        if depth > _DEEPEST:
+            self.hide("nested values", value)
+            return "…"
+        if not isinstance(value, dict):
+            return [self._clean(each, depth + 1) for each in value]
+        made = {}
+        for key, item in value.items():
+            if is_sealed(key, item):
+                self.hide(seal(key), {key: item})
+            else:
+                made[_key(key)] = self._clean(item, depth + 1)
+        return made
+
+
+def _text_source(source: Any) -> tuple[Any, Any]:
+    """What is text or blocks in the source of a document, and the rest of the source; nothing and all for others."""
+    if isinstance(source, dict):
+        for kind, key in (("text", "data"), ("content", "content")):
+            if source.get("type") == kind and source.get(key):
+                return source[key], {each: item for each, item in source.items() if each not in (key, *_MIME)}
+    return None, source
+
+
+def _raw_call(call: Mapping[str, Any]) -> str:
+    """A call as OpenAI's older interfaces give it."""
+    inner = call.get("function")
+    held = inner if isinstance(inner, dict) else call
+    return call_line({"name": held.get("name"), "args": held.get("arguments")})
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else as_json(key)
+
+
+def _is_alarming(status: Any) -> bool:
+    return isinstance(status, str) and status not in _QUIET_STATES
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, bool, int, float))

@@ -1,0 +1,103 @@
+"""Where sentences begin and end: for whoever quotes, cuts, counts, or looks for names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LINES: Final = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+"""The lines of a text."""
+
+_ENDS: Final = re.compile("(?<=[.!?…])[\"'”’»)\\]*_]*\\s+|(?<=[。！？])[」』”]?|(?<=[؟۔।])\\s+")
+_DRESS: Final = re.compile(r"^\s*(?:[-*#>•\u2022|]+\s+|\d{1,2}[.)]\s+)+|^[#>|*_\s]+$")
+_ALNUM: Final = re.compile(r"[^\W_]")
+_BEFORE: Final = frozenset(
+    '.!?\u2026\u00bf\u00a1:;\n\r\u3002\uff01\uff1f\u061f\u2022"\u201c\u201d\u00ab\u00bb()[]*\u2014'
+)
+_SHORTENED: Final = frozenset(
+    {"dr", "mr", "mrs", "ms", "prof", "sr", "jr", "st", "sra", "dra", "e.g", "i.e", "vs", "approx", "z.b", "p.ej"}
+)
+_MAY_END: Final = frozenset({"a.m", "p.m", "etc", "usw"})  # a sentence, if no small letter follows
+_BEFORE_FIGURE: Final = frozenset({"no", "nos", "nr", "pp"})
+_LONGEST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a text.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        opens: Whether a sentence begins with it, and not with something before it.
+        closes: Whether a sentence ends with it.
+    """
+
+    start: int
+    end: int
+    opens: bool = True
+    closes: bool = True
+
+
+def sentences(text: str) -> Iterator[Span]:
+    """Every sentence of a text, in order, each on one line; what holds no letter and no figure is left out.
+
+    The marks of a list or a heading before a sentence are not part of it.
+    """
+    for line in LINES.finditer(text):
+        dress = _DRESS.match(line.group())
+        at = line.start() + (dress.end() if dress else 0)
+        for end in ends(text, at, line.end()):
+            yield from trimmed(text, at, end)
+            at = end
+        yield from trimmed(text, at, line.end())
+
+
+def ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
+    """Where sentences end inside a text: the places behind the mark, its quotes and the space after it.
+
+    Args:
+        text: Any text.
+        start: Where to begin.
+        end: Where to stop: the end of the text by default. It is no end of a sentence itself.
+    """
+    end = len(text) if end is None else end
+    for found in _ENDS.finditer(text, start, end):
+        after = found.end()
+        if start < after < end and (text[found.start() - 1] != "." or begins_sentence(text, after)):
+            yield after
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Whether a word that starts at a place begins a sentence, a quotation, a line or what is in brackets."""
+    at = start - 1
+    while at >= 0 and not text[at].isalnum():
+        if text[at] in _BEFORE:
+            return text[at] != "." or not _shortens(text, at, start)
+        at -= 1
+    return at < 0
+
+
+def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span without the space around it, if it says anything."""
+    said = text[start:end]
+    if _ALNUM.search(said):
+        first = start + len(said) - len(said.lstrip())
+        yield Span(first, start + len(said.rstrip()))
+
+
+def _shortens(text: str, dot: int, after: int) -> bool:
+    """Whether a full stop is that of a title, an initial or an abbreviation: "Dr. Lee", "J. Rowling", "9 a.m. and"."""
+    at = dot
+    while at and dot - at <= _LONGEST and (text[at - 1].isalpha() or (text[at - 1] == "." and at < dot)):
+        at -= 1
+    word = text[at:dot].lstrip(".")
+    folded = word.casefold()
+    if folded in _SHORTENED or (re.fullmatch(r"(?:.\.)*.", word) and word.isupper()):
+        return True
+    follows = text[after : after + 1]
+    return (folded in _MAY_END and follows.islower()) or (folded in _BEFORE_FIGURE and follows.isdecimal())

@@ -1,0 +1,367 @@
+"""LangGraph's long-term memory on Supabase: `SupabaseStore`, a `BaseStore` over a memory's transport."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    NotProvided,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+)
+
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel, embedding, needed
+from langchain_supabase_memory.adapters.telemetry.logs import about_error
+from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.long_term import items
+from langchain_supabase_memory.memory.opened import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from langgraph.store.base import NamespacePath
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+T = TypeVar("T")
+
+LONGEST_MODEL: Final = 200
+"""The most bytes of an embedder's name: it is part of an index's entry."""
+
+_EXAMPLES: Final = {
+    "index": 'Pass index={"embed": "openai:text-embedding-3-small", "fields": ["text"]}, for example.',
+    "ttl": 'Pass ttl={"default_ttl": 60}, in minutes, for example.',
+}
+
+_logger = logging.getLogger(__name__)
+
+
+class SupabaseStore(BaseStore):
+    """Long-term memory for agents: items by namespace and key, found by field, by meaning or by words.
+
+    It does what LangGraph's `InMemoryStore` and `PostgresStore` do, over the Data API too, and every row belongs to one
+    user: `memory.user_id`, `user_id`, or the subject of the memory's access token. No operation names another. A batch
+    of operations is one round trip; what it reads is as it was before what it writes. Where the memory has rules of
+    redaction they hold for values, too.
+
+    Namespaces and keys may hold any characters but NUL. Without an embedder a search ranks by words. With a query, what
+    matches comes first and the rest after it, so that a search never returns fewer items than there are.
+
+    In a web server make one for each request, over `memory.as_user(token)`: it costs nothing. Where one graph with one
+    store serves everybody, give the memory an `access_token` function that says whose request is running.
+
+    Args:
+        memory: The memory whose connections, user and embedder are used.
+        index: As for LangGraph's stores: `fields` are what is embedded (`["$"]`, the whole value, by default), `embed`
+            is an embedder other than the memory's, or its name, such as `"openai:text-embedding-3-small"`; `dims` is
+            checked where it is given.
+        ttl: As for LangGraph's stores: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`. Expired
+            items are never returned.
+        user_id: The owner of the items, where it is not the memory's.
+
+    Raises:
+        InvalidInputError: The user id is not a usable string.
+        ConfigurationError: The index or its embedder is none.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: SupabaseMemory,
+        *,
+        index: IndexConfig | Mapping[str, Any] | None = None,
+        ttl: TTLConfig | None = None,
+        user_id: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._memory = opened(memory)
+        for name, given in (("index", index), ("ttl", ttl)):
+            if given is not None and not isinstance(given, Mapping):
+                raise wrong(name, "a dictionary", given, _EXAMPLES[name])
+        self.ttl_config = ttl
+        self._user_id = memory.user_id if user_id is None else memory.owner(user_id)
+        self._model = _model(memory, index)
+        self._index = _index(self._model, index)
+        self._sweeper: Future[None] | None = None
+
+    # The verbs. LangGraph's own refuse some labels, such as an e-mail address, before the store is asked.
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Perform operations in one round trip; what is read is as it was before it. See `items.perform`."""
+        return self._run(items.perform(self._owner(), ops, self._index, self._memory.redactor))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The async twin of `batch`."""
+        return await self._arun(items.perform(self._owner(), ops, self._index, self._memory.redactor))
+
+    def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """One item; `None` if there is none, or it has expired."""
+        return self.batch([self._get(namespace, key, refresh_ttl)])[0]  # type: ignore[return-value]
+
+    async def aget(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """The async twin of `get`."""
+        return (await self.abatch([self._get(namespace, key, refresh_ttl)]))[0]  # type: ignore[return-value]
+
+    def search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+    ) -> list[SearchItem]:
+        """Items under a prefix, up to 1,000 of them; `offset` reads on.
+
+        Args:
+            namespace_prefix: The namespaces to search in; `()` is all of them.
+            query: What to look for, in words. What is nearest comes first.
+            filter: What fields of the value must be, as for LangGraph's stores: `{"kind": "fact"}`,
+                `{"score": {"$gte": 4}}`. A missing field is `None`.
+            limit: The most items to return.
+            offset: How many to skip.
+            refresh_ttl: Whether what is returned lives on; by default what the store's `ttl` says.
+
+        Returns:
+            The items. Those that match neither by meaning nor by words come last, with the score `None`; without a
+            query, the newest first.
+
+        Raises:
+            InvalidInputError: A label, the filter or a number is none.
+            MigrationConflictError: What is searched was embedded by another model; call `reindex`.
+        """
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, self._refresh(refresh_ttl))
+        return self.batch([op])[0]  # type: ignore[return-value]
+
+    async def asearch(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+    ) -> list[SearchItem]:
+        """The async twin of `search`."""
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, self._refresh(refresh_ttl))
+        return (await self.abatch([op]))[0]  # type: ignore[return-value]
+
+    def put(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        """Store an item, or replace it whole.
+
+        Args:
+            namespace: At least one label.
+            key: Its name there.
+            value: A dictionary of anything; see `messages.sanitizer` for what does not come back as it went in.
+            index: Which paths of the value to find it by: `None` for the store's own, `False` for none.
+            ttl: How long it lives, in minutes; `None` for ever; by default what the store's `ttl` says.
+
+        Raises:
+            InvalidInputError: Something passed cannot be stored.
+        """
+        self.batch([PutOp(namespace, str(key), value, index, self._ttl(ttl))])
+
+    async def aput(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        """The async twin of `put`."""
+        await self.abatch([PutOp(namespace, str(key), value, index, self._ttl(ttl))])
+
+    def delete(self, namespace: tuple[str, ...], key: str) -> None:
+        """Delete an item, if it is there."""
+        self.batch([PutOp(namespace, str(key), None)])
+
+    async def adelete(self, namespace: tuple[str, ...], key: str) -> None:
+        """The async twin of `delete`."""
+        await self.abatch([PutOp(namespace, str(key), None)])
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: NamespacePath | None = None,
+        suffix: NamespacePath | None = None,
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """Namespaces that hold items, in order, up to 1,000 of them; `offset` reads on. `"*"` is any label."""
+        return self.batch([_listing(prefix, suffix, max_depth, limit, offset)])[0]  # type: ignore[return-value]
+
+    async def alist_namespaces(
+        self,
+        *,
+        prefix: NamespacePath | None = None,
+        suffix: NamespacePath | None = None,
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """The async twin of `list_namespaces`."""
+        return (await self.abatch([_listing(prefix, suffix, max_depth, limit, offset)]))[0]  # type: ignore[return-value]
+
+    # Clearing up.
+
+    def reindex(self) -> int:
+        """Embed every item that has no vector of the present model, after the embedder was changed or had failed.
+
+        Over a server's memory without a user: everybody's. See `items.reindex`.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+        """
+        return self._run(items.reindex(self._user_id, self._indexed()))
+
+    async def areindex(self) -> int:
+        """The async twin of `reindex`."""
+        return await self._arun(items.reindex(self._user_id, self._indexed()))
+
+    def sweep(self) -> int:
+        """Delete items that have expired, and say how many. Over a server's memory without a user: everybody's."""
+        return self._run(items.sweep(self._user_id))
+
+    async def asweep(self) -> int:
+        """The async twin of `sweep`."""
+        return await self._arun(items.sweep(self._user_id))
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Sweep now and from time to time, in a thread that does not keep the process alive.
+
+        Args:
+            sweep_interval_minutes: The time between two rounds; by default what the store's `ttl` says, or 5.
+
+        Returns:
+            What ends it when it is cancelled; `stop_ttl_sweeper` does too.
+        """
+        if self._sweeper is None or self._sweeper.done():
+            minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or 5
+            ended = threading.Event()
+            self._sweeper = Future()
+            self._sweeper.add_done_callback(lambda _: ended.set())
+            threading.Thread(
+                target=_sweep, args=(self, minutes * 60, ended), daemon=True, name="supabase-memory-sweeper"
+            ).start()
+        return self._sweeper
+
+    def stop_ttl_sweeper(self) -> None:
+        """End what `start_ttl_sweeper` began, if it did; a round under way is finished."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+
+    def __repr__(self) -> str:
+        """The memory's address; nothing of what is stored."""
+        return f"SupabaseStore({self._memory.transport!r})"
+
+    def _owner(self) -> str | None:
+        return self._memory.owner(self._user_id)
+
+    def _indexed(self) -> items.Index:
+        needed(self._model)
+        assert self._index is not None
+        return self._index
+
+    def _get(self, namespace: tuple[str, ...], key: str, refresh_ttl: bool | None) -> GetOp:
+        return GetOp(namespace, str(key), self._refresh(refresh_ttl))
+
+    def _refresh(self, refresh_ttl: bool | None) -> bool:
+        return (self.ttl_config or {}).get("refresh_on_read", True) if refresh_ttl is None else refresh_ttl
+
+    def _ttl(self, ttl: float | NotProvided | None) -> float | None:
+        return (self.ttl_config or {}).get("default_ttl") if isinstance(ttl, NotProvided) else ttl
+
+    def _run(self, flow: Flow[T]) -> T:
+        return self._memory.run(embedding(flow, self._model))
+
+    async def _arun(self, flow: Flow[T]) -> T:
+        return await self._memory.arun(embedding(flow, self._model))
+
+
+def _listing(
+    prefix: NamespacePath | None, suffix: NamespacePath | None, max_depth: int | None, limit: int, offset: int
+) -> ListNamespacesOp:
+    conditions = []
+    if prefix:
+        conditions.append(MatchCondition("prefix", prefix))
+    if suffix:
+        conditions.append(MatchCondition("suffix", suffix))
+    return ListNamespacesOp(tuple(conditions), max_depth, limit, offset)
+
+
+def _model(memory: SupabaseMemory, index: IndexConfig | Mapping[str, Any] | None) -> EmbeddingModel | None:
+    """The index's embedder, or the memory's. Making one reaches for nothing."""
+    given: Any = (index or {}).get("embed")
+    if given is None:
+        return memory.embeddings
+    if isinstance(given, EmbeddingModel):
+        return given
+    if isinstance(given, (Embeddings, type)) or not callable(given):
+        return EmbeddingModel(given)
+    # A function has no model's name: its own tells its vectors from those of another.
+    name = getattr(given, "__qualname__", type(given).__qualname__)
+    return EmbeddingModel(ensure_embeddings(given), name=f"{getattr(given, '__module__', '')}.{name}")
+
+
+def _index(model: EmbeddingModel | None, index: IndexConfig | Mapping[str, Any] | None) -> items.Index | None:
+    given = index or {}
+    fields = given.get("fields") or ["$"]
+    if isinstance(fields, str) or not all(isinstance(field, str) for field in fields):
+        raise ConfigurationError("The index's fields must be a list of paths.", hint='Pass {"fields": ["content"]}.')
+    if model is None:
+        if given:
+            raise ConfigurationError(
+                "The store's index has no embedder.", hint='Pass index={"embed": ...}, or embeddings=... to the memory.'
+            )
+        return None
+    if len(model.name.encode()) > LONGEST_MODEL:
+        raise ConfigurationError(
+            f"The embedder's name has more than {LONGEST_MODEL} bytes.",
+            hint="Pass EmbeddingModel(embeddings, name=...).",
+        )
+    return items.Index(model.name, tuple(fields), given.get("dims"))
+
+
+def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None:
+    while not ended.is_set():
+        try:
+            swept = store.sweep()
+            _logger.info("%d items of the store have expired", swept, extra={"memory_items": swept})
+        except SupabaseMemoryError as error:
+            _logger.error("Sweeping the store failed: %s", error, extra=about_error(error))
+        ended.wait(seconds)

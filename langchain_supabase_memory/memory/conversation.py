@@ -1,0 +1,1077 @@
+# Written by tools/colors.py from langchain_supabase_memory/memory/flows/conversation.py. Do not edit.
+"""What is done with one conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.handle import Handle
+from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
+from langchain_supabase_memory.operations.turns import TEMPLATE
+from langchain_supabase_memory.settings import (
+    DEFAULT_WEIGHTS,
+    INHERITED,
+    ChunkPolicy,
+    ContextBudget,
+    Inherited,
+    RecallWeights,
+    Retention,
+    SummaryPolicy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.language.chunks.kinds import Kind
+    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.conversations import Column
+    from langchain_supabase_memory.operations.recall.ranges import TimeRange
+    from langchain_supabase_memory.operations.rollout.comparison import Comparison
+    from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+    from langchain_supabase_memory.operations.work import ConversationStatus
+    from langchain_supabase_memory.values import (
+        AppendResult,
+        BoardResult,
+        Chunk,
+        Coverage,
+        IndexResult,
+        Recall,
+        RecallScope,
+        Receipt,
+        Reference,
+        Segment,
+        StoredMessage,
+        SummaryResult,
+        Turn,
+    )
+
+
+class Conversation(Handle):
+    """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
+
+    Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `by`, that is
+    the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
+    pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or
+    brings back what was deleted.
+    """
+
+    def append(
+        self,
+        messages: Iterable[BaseMessage],
+        *,
+        metadata: Mapping[str, object] | None = None,
+        created_at: datetime | Sequence[datetime | None] | None = None,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+    ) -> AppendResult:
+        """Store messages: once each, in order, all or none, in one round trip.
+
+        What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything
+        that this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not
+        bring it back. What of a message is larger than the database takes (4 MiB by default) is left out, and named
+        where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
+
+        Args:
+            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
+                retry. Of several with one id the last is stored, at the place of the first. A message that is there
+                already with other content is replaced.
+            metadata: What to store beside each of them: a JSON object.
+            created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
+                by default.
+            retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
+            idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
+                messages that have no ids, stores nothing twice. 1 to 512 bytes.
+
+        Returns:
+            The number of each message, how many were new, and which were replaced because their content differed.
+
+        Raises:
+            InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+            TooLargeError: All messages together are more than one call takes; nothing was stored.
+            ConfigurationError: A rule of the redactor failed; nothing was stored.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.append(
+                messages, metadata=metadata, created_at=created_at, retention=retention, idempotency_key=idempotency_key
+            )
+        )
+
+    async def aappend(
+        self,
+        messages: Iterable[BaseMessage],
+        *,
+        metadata: Mapping[str, object] | None = None,
+        created_at: datetime | Sequence[datetime | None] | None = None,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+    ) -> AppendResult:
+        """The async twin of `append`."""
+        return await self._memory.arun(
+            self._flows.append(
+                messages, metadata=metadata, created_at=created_at, retention=retention, idempotency_key=idempotency_key
+            )
+        )
+
+    def add_turn(
+        self, query: str, response: str, *, retention: Retention | None = None, idempotency_key: str | None = None
+    ) -> AppendResult:
+        """Store a complete turn, a user's query and its answer, in one round trip.
+
+        Args:
+            query: What the user said.
+            response: The final answer.
+            retention: What is kept; the memory's by default.
+            idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
+                that is tried.
+
+        Returns:
+            As for `append`.
+
+        Raises:
+            InvalidInputError: One of them is no text, blank, or longer than a million characters.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key)
+        )
+
+    async def aadd_turn(
+        self, query: str, response: str, *, retention: Retention | None = None, idempotency_key: str | None = None
+    ) -> AppendResult:
+        """The async twin of `add_turn`."""
+        return await self._memory.arun(
+            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key)
+        )
+
+    def read(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+        columns: Sequence[Column] = ("payload",),
+        retention: Retention | None = None,
+    ) -> list[StoredMessage]:
+        """Read messages in order: all of them, or those within every bound that is given.
+
+        Args:
+            last: Only the newest so many.
+            since: Only those said at or after this time, with a time zone.
+            until: Only those said before this time, with a time zone.
+            from_sequence: Only those with this number or a higher one.
+            to_sequence: Only those with this number or a lower one.
+            columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Returns:
+            The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read
+            has an empty message and says why in `unreadable`.
+
+        Raises:
+            InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.read(
+                last=last,
+                since=since,
+                until=until,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                columns=columns,
+                retention=retention,
+            )
+        )
+
+    async def aread(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+        columns: Sequence[Column] = ("payload",),
+        retention: Retention | None = None,
+    ) -> list[StoredMessage]:
+        """The async twin of `read`."""
+        return await self._memory.arun(
+            self._flows.read(
+                last=last,
+                since=since,
+                until=until,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                columns=columns,
+                retention=retention,
+            )
+        )
+
+    def count(self) -> int:
+        """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
+        return self._memory.run(self._flows.count())
+
+    async def acount(self) -> int:
+        """The async twin of `count`."""
+        return await self._memory.arun(self._flows.count())
+
+    def forget(self, *, dry_run: bool = False) -> Receipt:
+        """Delete the conversation with everything derived from it.
+
+        Args:
+            dry_run: Only say what would go.
+
+        Returns:
+            What went.
+        """
+        return self._memory.run(self._flows.forget(dry_run=dry_run))
+
+    async def aforget(self, *, dry_run: bool = False) -> Receipt:
+        """The async twin of `forget`."""
+        return await self._memory.arun(self._flows.forget(dry_run=dry_run))
+
+    def forget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
+        """Delete one message, and the summaries that were made from it. The others keep their numbers.
+
+        A message of this id is not stored again in the conversation: a graph that still holds it does not bring it
+        back.
+
+        Args:
+            message_id: The LangChain message's id.
+            dry_run: Only say what would go.
+
+        Returns:
+            What went; no message, if there was none of this id.
+        """
+        return self._memory.run(self._flows.forget_message(message_id, dry_run=dry_run))
+
+    async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
+        """The async twin of `forget_message`."""
+        return await self._memory.arun(self._flows.forget_message(message_id, dry_run=dry_run))
+
+    def turns(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> list[Turn]:
+        """The complete turns, oldest first.
+
+        Args:
+            last: Only the newest so many.
+            since: Only those asked at or after this time, with a time zone.
+            until: Only those asked before this time, with a time zone.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Raises:
+            InvalidInputError: `last` is negative, or a time is naive.
+        """
+        return self._memory.run(self._flows.turns(last=last, since=since, until=until, retention=retention))
+
+    async def aturns(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> list[Turn]:
+        """The async twin of `turns`."""
+        return await self._memory.arun(self._flows.turns(last=last, since=since, until=until, retention=retention))
+
+    def turns_as_text(
+        self,
+        *,
+        template: str = TEMPLATE,
+        separator: str = "\n\n",
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> str:
+        """The complete turns as text for a prompt, query and answer in a template.
+
+        Args:
+            template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
+            separator: What stands between two.
+            last: Only the newest so many.
+            since: Only those asked at or after this time, with a time zone.
+            until: Only those asked before this time, with a time zone.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Raises:
+            InvalidInputError: `last` is negative, a time is naive, or the template names something else.
+        """
+        return self._memory.run(
+            self._flows.turns_as_text(
+                template=template, separator=separator, last=last, since=since, until=until, retention=retention
+            )
+        )
+
+    async def aturns_as_text(
+        self,
+        *,
+        template: str = TEMPLATE,
+        separator: str = "\n\n",
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> str:
+        """The async twin of `turns_as_text`."""
+        return await self._memory.arun(
+            self._flows.turns_as_text(
+                template=template, separator=separator, last=last, since=since, until=until, retention=retention
+            )
+        )
+
+    def turn(self, number: int) -> Turn | None:
+        """One complete turn by its number; from the end, if it is negative.
+
+        Args:
+            number: From 1 for the oldest that is kept; -1 is the newest.
+
+        Returns:
+            The turn; `None` if there is none of this number.
+
+        Raises:
+            InvalidInputError: The number is 0 or none.
+        """
+        return self._memory.run(self._flows.turn(number))
+
+    async def aturn(self, number: int) -> Turn | None:
+        """The async twin of `turn`."""
+        return await self._memory.arun(self._flows.turn(number))
+
+    def resolve(self, text: str) -> Reference | None:
+        """The turn that a user's words point at, such as "the second one" or "yung una".
+
+        Deterministic and without a model. The database is asked only if there are such words.
+
+        Args:
+            text: What the user says; it is not part of a turn yet.
+
+        Returns:
+            The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns
+            are counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+
+        Raises:
+            InvalidInputError: `text` is none.
+        """
+        return self._memory.run(self._flows.resolve(text))
+
+    async def aresolve(self, text: str) -> Reference | None:
+        """The async twin of `resolve`."""
+        return await self._memory.arun(self._flows.resolve(text))
+
+    def context(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+        *,
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summarizer | Inherited | None = INHERITED,
+        retention: Retention | None = None,
+        query: str | None = None,
+        recall: RecallScope | Inherited | None = INHERITED,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> ContextPack:
+        """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
+
+        One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
+        one is due and there is a model, and what the pack would otherwise miss is indexed first.
+
+        Args:
+            current: The user's message that is to be answered (or the whole turn under way). It is left out of the
+                history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
+                object itself, so that it is known again when it has been stored.
+            budget: The most that the pack may hold; the memory's by default.
+            policy: When and how a summary is made; the memory's by default.
+            model: The summary model; the memory's by default. With `None` no summary is made.
+            retention: What is kept; the memory's by default.
+            query: What to recall; the user's message by default. What is found stands beside the recent messages,
+                within the budget's share `recalled`.
+            recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
+                The memory's by default, or this conversation if a query is given.
+            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
+            characters: The most characters of what is returned.
+            time_range: Only what was said then.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            types: Only chunks of these types.
+            min_importance: Only chunks that matter at least so much, 0 to 1.
+            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+            neighbors: How many units before and after each chunk come with it.
+            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            fusion: How words and meaning become one ranking.
+            weights: What each part of the score counts.
+            exact_below: Scopes of more chunks than this are not compared one by one.
+
+        Raises:
+            InvalidInputError: Something passed is no message, or an argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.context(
+                current,
+                budget=budget,
+                policy=policy,
+                model=model,
+                retention=retention,
+                query=query,
+                recall=recall,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    async def acontext(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+        *,
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summarizer | Inherited | None = INHERITED,
+        retention: Retention | None = None,
+        query: str | None = None,
+        recall: RecallScope | Inherited | None = INHERITED,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> ContextPack:
+        """The async twin of `context`."""
+        return await self._memory.arun(
+            self._flows.context(
+                current,
+                budget=budget,
+                policy=policy,
+                model=model,
+                retention=retention,
+                query=query,
+                recall=recall,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    def coverage(self, *, budget: ContextBudget | None = None) -> Coverage:
+        """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+
+        The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
+        It reads every message's number, and nothing of its content; it is meant for people and tests, not for each
+        turn.
+
+        Args:
+            budget: The budget of the pack that is meant; the memory's by default.
+        """
+        return self._memory.run(self._flows.coverage(budget=budget))
+
+    async def acoverage(self, *, budget: ContextBudget | None = None) -> Coverage:
+        """The async twin of `coverage`."""
+        return await self._memory.arun(self._flows.coverage(budget=budget))
+
+    def summarize(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
+        """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
+
+        Args:
+            policy: How; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            What was done. A model that failed is no error: nothing is changed.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(self._flows.summarize(policy=policy, model=model))
+
+    async def asummarize(
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> SummaryResult:
+        """The async twin of `summarize`."""
+        return await self._memory.arun(self._flows.summarize(policy=policy, model=model))
+
+    def complete_summary(
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> CompleteSummary:
+        """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
+
+        The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
+        conversation that went on only the last branch is written anew.
+
+        Args:
+            policy: How long a summary may be, how much one call of the model reads; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            The summary. A model that failed is no error: what was made stays, and the next call goes on.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(self._flows.complete_summary(policy=policy, model=model))
+
+    async def acomplete_summary(
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> CompleteSummary:
+        """The async twin of `complete_summary`."""
+        return await self._memory.arun(self._flows.complete_summary(policy=policy, model=model))
+
+    def summaries(self, *, last: int | None = None) -> list[Segment]:
+        """The segments of the rolling summary, in order.
+
+        Args:
+            last: Only the newest so many; `None` means all.
+        """
+        return self._memory.run(self._flows.summaries(last=last))
+
+    async def asummaries(self, *, last: int | None = None) -> list[Segment]:
+        """The async twin of `summaries`."""
+        return await self._memory.arun(self._flows.summaries(last=last))
+
+    def request_summary(self, *, priority: int | None = None) -> bool:
+        """Ask a worker to summarize the conversation now, whether it is due or not.
+
+        Args:
+            priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
+
+        Returns:
+            Whether there is such a conversation.
+        """
+        return self._memory.run(self._flows.request_summary(priority=priority))
+
+    async def arequest_summary(self, *, priority: int | None = None) -> bool:
+        """The async twin of `request_summary`."""
+        return await self._memory.arun(self._flows.request_summary(priority=priority))
+
+    def edit_summary(self, number: int, text: str, *, by: str) -> int:
+        """Write what a segment of the rolling summary says. The next goes on from there.
+
+        What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
+        it is; it goes only with what it was made from, when a message of it or before it is edited or forgotten.
+
+        Args:
+            number: The segment, as `summaries` numbers them.
+            text: What it says, up to 10,000 characters.
+            by: Who writes it.
+
+        Returns:
+            How many segments were taken back.
+
+        Raises:
+            InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
+            NotFoundError: There is no such conversation or segment.
+        """
+        return self._memory.run(self._flows.edit_summary(number, text, by=by))
+
+    async def aedit_summary(self, number: int, text: str, *, by: str) -> int:
+        """The async twin of `edit_summary`."""
+        return await self._memory.arun(self._flows.edit_summary(number, text, by=by))
+
+    def delete_summary(self, number: int, *, by: str) -> int:
+        """Take a segment back and all that were built on it; they are written anew when that is due.
+
+        What was made from messages that have expired cannot be written anew.
+
+        Args:
+            number: The segment, as `summaries` numbers them.
+            by: Who wants that.
+
+        Returns:
+            How many segments were taken back.
+
+        Raises:
+            NotFoundError: There is no such conversation or segment.
+        """
+        return self._memory.run(self._flows.delete_summary(number, by=by))
+
+    async def adelete_summary(self, number: int, *, by: str) -> int:
+        """The async twin of `delete_summary`."""
+        return await self._memory.arun(self._flows.delete_summary(number, by=by))
+
+    def regenerate_summaries(self, *, by: str, include_edited: bool = False) -> SummaryResult:
+        """Write the summaries anew from the messages: those after the last that a person wrote.
+
+        Args:
+            by: Who wants that.
+            include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
+                expired stays in any case.
+
+        Returns:
+            What was written; nothing, if the memory has no model: then they are written when that is due.
+
+        Raises:
+            NotFoundError: There is no such conversation.
+        """
+        return self._memory.run(self._flows.regenerate_summaries(by=by, include_edited=include_edited))
+
+    async def aregenerate_summaries(self, *, by: str, include_edited: bool = False) -> SummaryResult:
+        """The async twin of `regenerate_summaries`."""
+        return await self._memory.arun(self._flows.regenerate_summaries(by=by, include_edited=include_edited))
+
+    def board(self, *, history: bool = False) -> Board:
+        """The board: its living summary with facts, entities, topics, action items and questions.
+
+        Args:
+            history: Whether what people changed comes with it.
+
+        Returns:
+            The board; an empty one if there is none.
+        """
+        return self._memory.run(self._flows.board(history=history))
+
+    async def aboard(self, *, history: bool = False) -> Board:
+        """The async twin of `board`."""
+        return await self._memory.arun(self._flows.board(history=history))
+
+    def revise_board(self) -> BoardResult:
+        """Bring the board up to the newest message now, whether it is due or not.
+
+        Returns:
+            What was done. A model that failed is no error: nothing is changed.
+
+        Raises:
+            ConfigurationError: There is no model.
+        """
+        return self._memory.run(self._flows.revise_board())
+
+    async def arevise_board(self) -> BoardResult:
+        """The async twin of `revise_board`."""
+        return await self._memory.arun(self._flows.revise_board())
+
+    def regenerate_board(self, *, by: str) -> BoardResult:
+        """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
+
+        Args:
+            by: Who wants that.
+
+        Raises:
+            ConfigurationError: There is no model.
+            NotFoundError: There is no such conversation.
+        """
+        return self._memory.run(self._flows.regenerate_board(by=by))
+
+    async def aregenerate_board(self, *, by: str) -> BoardResult:
+        """The async twin of `regenerate_board`."""
+        return await self._memory.arun(self._flows.regenerate_board(by=by))
+
+    def edit_board_summary(self, text: str, *, by: str) -> None:
+        """Write what the board's summary is to say first; an empty text takes that back.
+
+        Args:
+            text: What it says, up to 10,000 characters.
+            by: Who writes it.
+
+        Raises:
+            InvalidInputError: It is no text, or longer than 10,000 characters.
+            NotFoundError: There is no such conversation.
+        """
+        self._memory.run(self._flows.edit_board_summary(text, by=by))
+
+    async def aedit_board_summary(self, text: str, *, by: str) -> None:
+        """The async twin of `edit_board_summary`."""
+        await self._memory.arun(self._flows.edit_board_summary(text, by=by))
+
+    def add_board_item(
+        self, kind: ItemKind, text: str, *, by: str, entity_type: str | None = None, state: str | None = None
+    ) -> str:
+        """Write an item on the board; the same twice is one.
+
+        Args:
+            kind: `fact`, `entity`, `topic`, `action` or `question`.
+            text: What it says, up to 500 characters.
+            by: Who writes it.
+            entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
+            state: Of an action or a question, its state; `open` by default.
+
+        Returns:
+            The item's id.
+
+        Raises:
+            InvalidInputError: The kind, the type, the state or the text is none.
+            NotFoundError: There is no such conversation.
+        """
+        return self._memory.run(self._flows.add_board_item(kind, text, by=by, entity_type=entity_type, state=state))
+
+    async def aadd_board_item(
+        self, kind: ItemKind, text: str, *, by: str, entity_type: str | None = None, state: str | None = None
+    ) -> str:
+        """The async twin of `add_board_item`."""
+        return await self._memory.arun(
+            self._flows.add_board_item(kind, text, by=by, entity_type=entity_type, state=state)
+        )
+
+    def edit_board_item(
+        self, item: BoardItem | str, *, by: str, text: str | None = None, state: str | None = None
+    ) -> None:
+        """Change an item's words or state.
+
+        Args:
+            item: The item, or its id.
+            by: Who changes it.
+            text: What it says from now on.
+            state: Its state from now on.
+
+        Raises:
+            InvalidInputError: Nothing is changed, the text is none, or the board has such an item already.
+            NotFoundError: There is no such item.
+        """
+        self._memory.run(self._flows.edit_board_item(item, by=by, text=text, state=state))
+
+    async def aedit_board_item(
+        self, item: BoardItem | str, *, by: str, text: str | None = None, state: str | None = None
+    ) -> None:
+        """The async twin of `edit_board_item`."""
+        await self._memory.arun(self._flows.edit_board_item(item, by=by, text=text, state=state))
+
+    def pin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> None:
+        """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
+
+        Args:
+            item: The item, or its id.
+            by: Who does it.
+            pinned: Whether it is pinned from now on.
+
+        Raises:
+            NotFoundError: There is no such item.
+        """
+        self._memory.run(self._flows.pin_board_item(item, by=by, pinned=pinned))
+
+    async def apin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> None:
+        """The async twin of `pin_board_item`."""
+        await self._memory.arun(self._flows.pin_board_item(item, by=by, pinned=pinned))
+
+    def delete_board_item(self, item: BoardItem | str, *, by: str) -> None:
+        """Delete an item for good: its words go, and no model writes the same again.
+
+        What was said stays in the history: to forget that, call `forget_message`.
+
+        Args:
+            item: The item, or its id.
+            by: Who does it.
+
+        Raises:
+            NotFoundError: There is no such item.
+        """
+        self._memory.run(self._flows.delete_board_item(item, by=by))
+
+    async def adelete_board_item(self, item: BoardItem | str, *, by: str) -> None:
+        """The async twin of `delete_board_item`."""
+        await self._memory.arun(self._flows.delete_board_item(item, by=by))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> Recall:
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+
+        Args:
+            query: The question, in the user's words; blank lists what the filters leave.
+            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
+            characters: The most characters of what is returned.
+            time_range: Only what was said then.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            types: Only chunks of these types.
+            min_importance: Only chunks that matter at least so much, 0 to 1.
+            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+            neighbors: How many units before and after each chunk come with it.
+            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            fusion: How words and meaning become one ranking.
+            weights: What each part of the score counts.
+            exact_below: Scopes of more chunks than this are not compared one by one.
+
+        Returns:
+            The chunks, the best first, and how they were found.
+
+        Raises:
+            InvalidInputError: An argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.recall(
+                query,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    async def arecall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> Recall:
+        """The async twin of `recall`."""
+        return await self._memory.arun(
+            self._flows.recall(
+                query,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    def chunks(self) -> list[Chunk]:
+        """The chunks that are not expired, in order."""
+        return self._memory.run(self._flows.chunks())
+
+    async def achunks(self) -> list[Chunk]:
+        """The async twin of `chunks`."""
+        return await self._memory.arun(self._flows.chunks())
+
+    def index(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
+        """Index now what can not be recalled yet; the same messages never make a second chunk.
+
+        Args:
+            chunking: How; the memory's by default.
+
+        Returns:
+            What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
+
+        Raises:
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(self._flows.index(chunking=chunking))
+
+    async def aindex(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
+        """The async twin of `index`."""
+        return await self._memory.arun(self._flows.index(chunking=chunking))
+
+    def index_summaries(self) -> int:
+        """Give the newest summary a vector of the memory's embedder, where it has none.
+
+        Returns:
+            How many summaries were embedded.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+            EmbeddingError: The embedder failed.
+        """
+        return self._memory.run(self._flows.index_summaries())
+
+    async def aindex_summaries(self) -> int:
+        """The async twin of `index_summaries`."""
+        return await self._memory.arun(self._flows.index_summaries())
+
+    def reembed(self, *, drop: bool = False) -> int:
+        """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
+
+        Args:
+            drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+
+        Returns:
+            How many chunks were embedded.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+        """
+        return self._memory.run(self._flows.reembed(drop=drop))
+
+    async def areembed(self, *, drop: bool = False) -> int:
+        """The async twin of `reembed`."""
+        return await self._memory.arun(self._flows.reembed(drop=drop))
+
+    def opt_out(self, topic: str | None = None, *, by: str) -> bool:
+        """Do not remember this conversation, or a topic in it.
+
+        The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
+        transaction, and nothing new is made: no chunk, no summary, no board. What had moved to long-term memory goes
+        with the next `forget_source`. The conversation need not have begun. For a topic see
+        `SupabaseMemory.opt_out`, which is about all of a user's conversations.
+
+        Args:
+            topic: The topic, up to 200 characters; `None` for the conversation itself.
+            by: Who says so.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            InvalidInputError: The topic has no letters.
+        """
+        return self._memory.run(self._flows.opt_out(topic, by=by))
+
+    async def aopt_out(self, topic: str | None = None, *, by: str) -> bool:
+        """The async twin of `opt_out`."""
+        return await self._memory.arun(self._flows.opt_out(topic, by=by))
+
+    def opt_in(self, topic: str | None = None, *, by: str) -> bool:
+        """Remember again what `opt_out` with the same arguments had named.
+
+        A conversation is due again from its beginning. Of a topic, what was not indexed is indexed again; summaries and
+        boards stay as they are until they are regenerated.
+
+        Args:
+            topic: The topic; `None` for the conversation itself.
+            by: Who says so.
+
+        Returns:
+            Whether it had not been remembered.
+        """
+        return self._memory.run(self._flows.opt_in(topic, by=by))
+
+    async def aopt_in(self, topic: str | None = None, *, by: str) -> bool:
+        """The async twin of `opt_in`."""
+        return await self._memory.arun(self._flows.opt_in(topic, by=by))
+
+    def opt_outs(self) -> list[OptOut]:
+        """What is not to be remembered of it, with who said so and when."""
+        return self._memory.run(self._flows.opt_outs())
+
+    async def aopt_outs(self) -> list[OptOut]:
+        """The async twin of `opt_outs`."""
+        return await self._memory.arun(self._flows.opt_outs())
+
+    def changes(self, *, limit: int = 100) -> list[ControlChange]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            limit: The most, up to 500.
+        """
+        return self._memory.run(self._flows.changes(limit=limit))
+
+    async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
+        """The async twin of `changes`."""
+        return await self._memory.arun(self._flows.changes(limit=limit))
+
+    def status(self) -> ConversationStatus | None:
+        """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
+        return self._memory.run(self._flows.status())
+
+    async def astatus(self) -> ConversationStatus | None:
+        """The async twin of `status`."""
+        return await self._memory.arun(self._flows.status())
+
+    def retry(self) -> int:
+        """Try again what workers have given up here; it needs a server's rights.
+
+        Returns:
+            How many conversations: 1 or 0.
+        """
+        return self._memory.run(self._flows.retry())
+
+    async def aretry(self) -> int:
+        """The async twin of `retry`."""
+        return await self._memory.arun(self._flows.retry())
+
+    def comparisons(self, *, last: int = 100) -> list[Comparison]:
+        """The newest comparisons that a rollout made here, in order. They are kept for 30 days.
+
+        Args:
+            last: How many.
+        """
+        return self._memory.run(self._flows.comparisons(last=last))
+
+    async def acomparisons(self, *, last: int = 100) -> list[Comparison]:
+        """The async twin of `comparisons`."""
+        return await self._memory.arun(self._flows.comparisons(last=last))

@@ -1,0 +1,300 @@
+"""What every part of a memory shares: its door, its defaults, and the drivers of its flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from langchain_supabase_memory.adapters import embedder as embedders
+from langchain_supabase_memory.adapters import writer as writers
+from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
+from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
+from langchain_supabase_memory.checks import choice, wrong
+from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.flow import SCHEMA, Ask, Compute, Embed, Flow, Step
+from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.language.messages.redaction.redactor import redactor
+from langchain_supabase_memory.memory import watch
+from langchain_supabase_memory.memory.causes import Causes
+from langchain_supabase_memory.memory.outbox import Outbox
+from langchain_supabase_memory.operations.branch import Records
+from langchain_supabase_memory.settings import (
+    DEFAULT_BOARD,
+    DEFAULT_BREAKER,
+    DEFAULT_BUDGET,
+    DEFAULT_CHUNKS,
+    DEFAULT_POLICY,
+    BoardPolicy,
+    BreakerPolicy,
+    ChunkPolicy,
+    ContextBudget,
+    Retention,
+    SummaryPolicy,
+    checked,
+)
+from langchain_supabase_memory.values import (
+    RECALL_SCOPES,
+    ConversationKey,
+    Health,
+    RecallScope,
+    Scope,
+    check_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+    from typing import Self
+
+    from langchain_core.embeddings import Embeddings
+
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.adapters.transports.base import Transport
+    from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
+
+T = TypeVar("T")
+
+QUOTES: Final = ExtractiveSummarizer()
+"""What writes summaries where nobody names a model."""
+
+OUTBOX_LIMIT: Final = 1000
+"""The most messages of failed writes kept for a retry, over all conversations of a memory."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a memory does where a call does not say otherwise. They are the keywords of every way to make a memory.
+
+    Attributes:
+        outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+        model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
+            name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`. With `None`
+            nothing is summarized, and a pack says what it leaves out.
+        embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+            `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or where it
+            fails, what was said is found by its words.
+        budget: The budget of a context pack where a call gives none.
+        policy: When and how older messages are summarized, where a call does not say.
+        board_policy: When and how boards are revised.
+        chunking: How what was said becomes chunks that can be recalled.
+        recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
+            the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is recalled.
+        retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+        breaker: When calls to a database that is away are no longer tried.
+        metrics: Where to count what is done; nowhere by default.
+        redact: What takes secrets and personal data out before it is stored: out of every message, what a person
+            writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules, such as
+            `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about what is stored
+            and made from it: your message objects stay as they are, so a pack shows the turn under way, and a graph's
+            own state, in the user's own words. What waits in the outbox is in this process alone, and is redacted when
+            it is delivered. If a rule fails, nothing is stored: `append` raises, and histories, middleware and nodes
+            keep the messages in the outbox, as when the database is away.
+
+    Raises:
+        ConfigurationError: An argument is of another type than it must be.
+    """
+
+    outbox_limit: int = OUTBOX_LIMIT
+    model: Summarizer | SummaryModel | None = QUOTES
+    embeddings: Embeddings | EmbeddingModel | str | None = None
+    budget: ContextBudget = DEFAULT_BUDGET
+    policy: SummaryPolicy = DEFAULT_POLICY
+    board_policy: BoardPolicy = DEFAULT_BOARD
+    chunking: ChunkPolicy = DEFAULT_CHUNKS
+    recall: RecallScope | None = "conversation"
+    retention: Retention | None = None
+    breaker: BreakerPolicy = DEFAULT_BREAKER
+    metrics: Metrics | None = None
+    redact: Redactor | Iterable[RedactionRule] | None = None
+
+    def __post_init__(self) -> None:
+        checked(
+            False,
+            budget=self.budget,
+            policy=self.policy,
+            board_policy=self.board_policy,
+            chunking=self.chunking,
+            breaker=self.breaker,
+        )
+        checked(retention=self.retention)
+        choice("recall", self.recall, RECALL_SCOPES, optional=True, more="None")
+        if self.metrics is not None and not isinstance(self.metrics, NoMetrics):
+            raise wrong("metrics", "a Metrics", self.metrics, "Pass metrics=Metrics().")
+
+    def keywords(self) -> dict[str, Any]:
+        """Them as the keywords by which a memory is made."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+class Core:
+    """A transport with the defaults of a memory: it names conversations and drives flows.
+
+    Args:
+        transport: The door to the database.
+        user_id: The owner where a call names none.
+        agent_id: The agent where a call names none.
+        settings: The defaults.
+
+    Raises:
+        InvalidInputError: An id is not a usable string.
+        ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
+            missing.
+        MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
+    """
+
+    def __init__(self, transport: Transport, *, user_id: str | None, agent_id: str, settings: Settings) -> None:
+        if user_id is not None:
+            check_id("user_id", user_id)
+        check_id("agent_id", agent_id)
+        if not isinstance(transport, BreakingTransport):
+            transport = BreakingTransport(transport, Breaker(settings.breaker))
+        self.transport: Transport = transport
+        self.user_id = user_id
+        self.agent_id = agent_id
+        self.settings = settings
+        self.outbox = Outbox(settings.outbox_limit)
+        self.records = Records()
+        self.causes = Causes(transport.breaker, of_a_user=self.transport.acts_as_user)
+        self.model: SummaryModel | None = writers.writer(settings.model)
+        self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
+        self.metrics: NoMetrics = settings.metrics or NO_METRICS
+        self.redactor: Redactor | None = redactor(settings.redact)
+
+    @property
+    def embedder_name(self) -> str | None:
+        """What the embedder's vectors are recorded under; `None` without one."""
+        return None if self.embeddings is None else self.embeddings.name
+
+    def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
+        """The conversation that these ids and this memory's defaults name.
+
+        Raises:
+            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+        """
+        return ConversationKey(thread_id, self.owner(user_id), self.agent_id if agent_id is None else agent_id)
+
+    def owner(self, user_id: str | None = None) -> str | None:
+        """Whose something is: the user's who is named, or the memory's; `None` means the access token's.
+
+        Raises:
+            InvalidInputError: The id is not a usable string, or nobody is named.
+        """
+        owner = self.whose(user_id)
+        if owner is None and not self.transport.acts_as_user:
+            raise InvalidInputError(
+                "No user is named.",
+                hint="Pass user_id (to the call or to the memory), or the signed-in user's access token.",
+            )
+        return owner
+
+    def whose(self, user_id: str | None) -> str | None:
+        """Whose conversations a verb over several is about: the user's who is named, or the memory's; `None` for all.
+
+        Raises:
+            InvalidInputError: The id is not a usable string; an empty one never means everybody.
+        """
+        if user_id is None:
+            return self.user_id
+        check_id("user_id", user_id)
+        return user_id
+
+    def scope(self, user_id: str | None = None, agent_id: str | None = None) -> Scope:
+        """All of a user's conversations, or those with one agent.
+
+        Raises:
+            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+        """
+        if agent_id is not None:
+            check_id("agent_id", agent_id)
+        return Scope(self.owner(user_id), agent_id)
+
+    def summary_policy(self, policy: SummaryPolicy | None = None) -> SummaryPolicy:
+        """A policy, or the memory's, with every number that was left open derived from the budget."""
+        checked(policy=policy)
+        budget = self.settings.budget
+        # Beside what is recalled a pack has less room for what stays verbatim.
+        budget = budget if self.settings.recall is None else budget.beside_recalled
+        return (policy or self.settings.policy).for_budget(budget)
+
+    def health(self) -> Health:
+        """How the memory stands, without asking anybody: whether calls pass, what waits, and what fails and why."""
+        transport = self.transport
+        circuit = transport.breaker.circuit if isinstance(transport, BreakingTransport) else CLOSED
+        return Health(
+            circuit.state,
+            circuit.failures,
+            circuit.retry_in_seconds,
+            circuit.last_code,
+            len(self.outbox),
+            self.causes.standing,
+        )
+
+    def run(self, flow: Flow[T]) -> T:
+        """Drive a flow through this memory's transport, its summary model and its embedder."""
+
+        def perform(step: Step) -> Any:
+            if isinstance(step, Ask):
+                asked = writers.needed(step.writer or self.model)
+                with self.causes.watching("writer"):
+                    return asked.answer(step)
+            if isinstance(step, Embed):
+                embedding = embedders.needed(step.embedder or self.embeddings)
+                with self.causes.watching("embedder"):
+                    return embedding.answer(step)
+            if isinstance(step, Compute):
+                return step.function()
+            with self.causes.watching("database", settles=step.function != SCHEMA):
+                return self.transport.perform(step)
+
+        return watch.run(flow, perform, self.metrics)
+
+    async def arun(self, flow: Flow[T]) -> T:
+        """The async twin of `run`."""
+
+        async def perform(step: Step) -> Any:
+            if isinstance(step, Ask):
+                asked = writers.needed(step.writer or self.model)
+                with self.causes.watching("writer"):
+                    return await asked.aanswer(step)
+            if isinstance(step, Embed):
+                embedding = embedders.needed(step.embedder or self.embeddings)
+                with self.causes.watching("embedder"):
+                    return await embedding.aanswer(step)
+            if isinstance(step, Compute):
+                return await in_thread(step.function)
+            with self.causes.watching("database", settles=step.function != SCHEMA):
+                return await self.transport.aperform(step)
+
+        return await watch.arun(flow, perform, self.metrics)
+
+    def close(self) -> None:
+        """Close the connections of the sync methods; clients that you passed stay open."""
+        self.transport.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop and of the sync methods; clients that you passed stay open."""
+        await self.transport.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        """The door and the defaults, without keys."""
+        return f"SupabaseMemory({self.transport!r}, user_id={self.user_id!r}, agent_id={self.agent_id!r})"

@@ -1,0 +1,119 @@
+"""Messages on their way: what is new behind what waits in the outbox, in one call, so that the order holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
+from langchain_supabase_memory.operations import conversations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.outbox import Waiting
+    from langchain_supabase_memory.settings import Retention
+    from langchain_supabase_memory.values import ConversationKey
+
+_REFUSALS: Final = (InvalidInputError, TooLargeError)
+"""What is refused for what it holds, and will be the next time too."""
+
+
+def waiting(memory: Core, key: ConversationKey) -> list[BaseMessage]:
+    """The messages of a conversation that could not be stored yet."""
+    return [message for message, _ in memory.outbox.waiting(key)]
+
+
+def drop(memory: Core, keys: Iterable[ConversationKey], *, dry_run: bool) -> None:
+    """What waits for a conversation that was forgotten goes too; only then, or a failure would lose it."""
+    for key in () if dry_run else keys:
+        memory.outbox.drop(key)
+
+
+def flush(memory: Core) -> Flow[int]:
+    """Store what waits, of every conversation; returns how many messages still wait."""
+    refusals = []
+    for key in memory.outbox.conversations():
+        try:
+            yield from deliver(memory, key, [])
+        except _REFUSALS as refusal:  # of one conversation, for which the others need not wait
+            refusals.append(refusal)
+    if refusals:
+        raise refusals[0]
+    return len(memory.outbox)
+
+
+def deliver(
+    memory: Core,
+    key: ConversationKey,
+    messages: Sequence[BaseMessage],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    replace: bool = True,
+    retention: Retention | None = None,
+    branch: Mapping[str, Any] | None = None,
+) -> Flow[None]:
+    """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
+
+    Where the database refuses what one of them holds, those that wait are stored one by one: the one that is
+    refused waits on, and holds nothing else back.
+
+    Args:
+        memory: The memory, whose outbox it is.
+        key: The conversation.
+        messages: What is new; it may be nothing.
+        metadata: What to store beside each of them.
+        replace: Whether a message that is there already with other content is replaced.
+        retention: What is kept; the memory's by default.
+        branch: What a graph's state holds; see `conversations.append`.
+
+    Raises:
+        SupabaseMemoryError: What is new was not stored, and is not kept here; what waited and was not stored
+            waits on.
+    """
+
+    def stored(
+        batch: Sequence[Waiting | tuple[BaseMessage, None]], branch: Mapping[str, Any] | None = None
+    ) -> Flow[None]:
+        try:
+            yield from conversations.append(
+                key,
+                [message for message, _ in batch],
+                created_at=[time for _, time in batch],
+                metadata=metadata,
+                replace=replace,
+                retention=retention or memory.settings.retention,
+                redactor=memory.redactor,
+                branch=branch,
+            )
+        except TooLargeError:
+            if len(batch) < 2:
+                raise
+            # In order, in as many calls as the limits ask for; the last says what the graph's state holds.
+            half = len(batch) // 2
+            yield from stored(batch[:half])
+            yield from stored(batch[half:], branch)
+        else:
+            memory.outbox.delivered(key, [message for message, _ in batch])
+
+    held = memory.outbox.waiting(key)
+    fresh = [(message, None) for message in messages]
+    try:
+        return (yield from stored([*held, *fresh], branch))
+    except _REFUSALS as refusal:
+        if not held or len(held) + len(fresh) == 1:
+            raise
+        refused: SupabaseMemoryError = refusal
+    still_refused = False
+    for one in held:
+        try:
+            yield from stored([one])
+        except _REFUSALS as refusal:
+            refused, still_refused = refusal, True
+    if fresh or branch is not None:
+        yield from stored(fresh, branch)
+    elif still_refused:
+        raise refused

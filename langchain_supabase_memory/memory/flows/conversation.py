@@ -1,0 +1,771 @@
+"""What is done with one conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.adapters import embedder as embedders
+from langchain_supabase_memory.adapters import writer as writers
+from langchain_supabase_memory.context import cover
+from langchain_supabase_memory.memory import delivery, packing
+from langchain_supabase_memory.operations import boards, controls, conversations, summaries, turns, work
+from langchain_supabase_memory.operations.boards import editing
+from langchain_supabase_memory.operations.recall import indexing, search
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.rollout import comparison
+from langchain_supabase_memory.operations.summaries.complete import complete_summary
+from langchain_supabase_memory.operations.turns import TEMPLATE
+from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.values import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.conversations import Column
+    from langchain_supabase_memory.operations.rollout.comparison import Comparison
+    from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+    from langchain_supabase_memory.operations.work import ConversationStatus
+    from langchain_supabase_memory.settings import ChunkPolicy, ContextBudget, Retention, SummaryPolicy
+    from langchain_supabase_memory.values import (
+        AppendResult,
+        BoardResult,
+        Chunk,
+        ConversationKey,
+        Coverage,
+        IndexResult,
+        Recall,
+        RecallScope,
+        Receipt,
+        Reference,
+        Segment,
+        StoredMessage,
+        SummaryResult,
+        Turn,
+    )
+
+
+class ConversationFlows:
+    """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
+
+    Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `by`, that is
+    the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
+    pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or
+    brings back what was deleted.
+    """
+
+    def __init__(self, memory: Core, key: ConversationKey) -> None:
+        self._memory = memory
+        self._key = key
+
+    # Messages
+
+    def append(
+        self,
+        messages: Iterable[BaseMessage],
+        *,
+        metadata: Mapping[str, object] | None = None,
+        created_at: datetime | Sequence[datetime | None] | None = None,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[AppendResult]:
+        """Store messages: once each, in order, all or none, in one round trip.
+
+        What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything
+        that this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not
+        bring it back. What of a message is larger than the database takes (4 MiB by default) is left out, and named
+        where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
+
+        Args:
+            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
+                retry. Of several with one id the last is stored, at the place of the first. A message that is there
+                already with other content is replaced.
+            metadata: What to store beside each of them: a JSON object.
+            created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
+                by default.
+            retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
+            idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
+                messages that have no ids, stores nothing twice. 1 to 512 bytes.
+
+        Returns:
+            The number of each message, how many were new, and which were replaced because their content differed.
+
+        Raises:
+            InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+            TooLargeError: All messages together are more than one call takes; nothing was stored.
+            ConfigurationError: A rule of the redactor failed; nothing was stored.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        memory = self._memory
+        made = conversations.append(
+            self._key,
+            messages,
+            metadata=metadata,
+            created_at=created_at,
+            retention=retention or memory.settings.retention,
+            redactor=memory.redactor,
+            idempotency_key=idempotency_key,
+        )
+        return (yield from made)
+
+    def add_turn(
+        self,
+        query: str,
+        response: str,
+        *,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[AppendResult]:
+        """Store a complete turn, a user's query and its answer, in one round trip.
+
+        Args:
+            query: What the user said.
+            response: The final answer.
+            retention: What is kept; the memory's by default.
+            idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
+                that is tried.
+
+        Returns:
+            As for `append`.
+
+        Raises:
+            InvalidInputError: One of them is no text, blank, or longer than a million characters.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        made = turns.messages_of(query, response)
+        return (yield from self.append(made, retention=retention, idempotency_key=idempotency_key))
+
+    def read(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+        columns: Sequence[Column] = ("payload",),
+        retention: Retention | None = None,
+    ) -> Flow[list[StoredMessage]]:
+        """Read messages in order: all of them, or those within every bound that is given.
+
+        Args:
+            last: Only the newest so many.
+            since: Only those said at or after this time, with a time zone.
+            until: Only those said before this time, with a time zone.
+            from_sequence: Only those with this number or a higher one.
+            to_sequence: Only those with this number or a lower one.
+            columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Returns:
+            The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read
+            has an empty message and says why in `unreadable`.
+
+        Raises:
+            InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        made = conversations.read(
+            self._key,
+            last=last,
+            since=since,
+            until=until,
+            from_sequence=from_sequence,
+            to_sequence=to_sequence,
+            columns=columns,
+            retention=retention or self._memory.settings.retention,
+        )
+        return (yield from made)
+
+    def count(self) -> Flow[int]:
+        """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
+        return (yield from conversations.count(self._key, retention=self._memory.settings.retention))
+
+    def forget(self, *, dry_run: bool = False) -> Flow[Receipt]:
+        """Delete the conversation with everything derived from it.
+
+        Args:
+            dry_run: Only say what would go.
+
+        Returns:
+            What went.
+        """
+        receipt = yield from conversations.forget(self._key, dry_run=dry_run)
+        delivery.drop(self._memory, [self._key], dry_run=dry_run)
+        return receipt
+
+    def forget_message(self, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
+        """Delete one message, and the summaries that were made from it. The others keep their numbers.
+
+        A message of this id is not stored again in the conversation: a graph that still holds it does not bring it
+        back.
+
+        Args:
+            message_id: The LangChain message's id.
+            dry_run: Only say what would go.
+
+        Returns:
+            What went; no message, if there was none of this id.
+        """
+        receipt = yield from conversations.forget_message(self._key, message_id, dry_run=dry_run)
+        if not dry_run:
+            self._memory.outbox.forget(self._key, message_id)
+        return receipt
+
+    # Turns
+
+    def turns(
+        self,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> Flow[list[Turn]]:
+        """The complete turns, oldest first.
+
+        Args:
+            last: Only the newest so many.
+            since: Only those asked at or after this time, with a time zone.
+            until: Only those asked before this time, with a time zone.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Raises:
+            InvalidInputError: `last` is negative, or a time is naive.
+        """
+        within = retention or self._memory.settings.retention
+        return (yield from turns.turns(self._key, last=last, since=since, until=until, retention=within))
+
+    def turns_as_text(
+        self,
+        *,
+        template: str = TEMPLATE,
+        separator: str = "\n\n",
+        last: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        retention: Retention | None = None,
+    ) -> Flow[str]:
+        """The complete turns as text for a prompt, query and answer in a template.
+
+        Args:
+            template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
+            separator: What stands between two.
+            last: Only the newest so many.
+            since: Only those asked at or after this time, with a time zone.
+            until: Only those asked before this time, with a time zone.
+            retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+        Raises:
+            InvalidInputError: `last` is negative, a time is naive, or the template names something else.
+        """
+        listed = yield from self.turns(last=last, since=since, until=until, retention=retention)
+        return turns.written(listed, template, separator)
+
+    def turn(self, number: int) -> Flow[Turn | None]:
+        """One complete turn by its number; from the end, if it is negative.
+
+        Args:
+            number: From 1 for the oldest that is kept; -1 is the newest.
+
+        Returns:
+            The turn; `None` if there is none of this number.
+
+        Raises:
+            InvalidInputError: The number is 0 or none.
+        """
+        return (yield from turns.turn(self._key, number, retention=self._memory.settings.retention))
+
+    def resolve(self, text: str) -> Flow[Reference | None]:
+        """The turn that a user's words point at, such as "the second one" or "yung una".
+
+        Deterministic and without a model. The database is asked only if there are such words.
+
+        Args:
+            text: What the user says; it is not part of a turn yet.
+
+        Returns:
+            The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns
+            are counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+
+        Raises:
+            InvalidInputError: `text` is none.
+        """
+        return (yield from turns.resolve(self._key, text, retention=self._memory.settings.retention))
+
+    # The context pack
+
+    def context(
+        self,
+        current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+        *,
+        budget: ContextBudget | None = None,
+        policy: SummaryPolicy | None = None,
+        model: Summarizer | Inherited | None = INHERITED,
+        retention: Retention | None = None,
+        query: str | None = None,
+        recall: RecallScope | Inherited | None = INHERITED,
+        filters: Filters,
+    ) -> Flow[ContextPack]:
+        """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
+
+        One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
+        one is due and there is a model, and what the pack would otherwise miss is indexed first.
+
+        Args:
+            current: The user's message that is to be answered (or the whole turn under way). It is left out of the
+                history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
+                object itself, so that it is known again when it has been stored.
+            budget: The most that the pack may hold; the memory's by default.
+            policy: When and how a summary is made; the memory's by default.
+            model: The summary model; the memory's by default. With `None` no summary is made.
+            retention: What is kept; the memory's by default.
+            query: What to recall; the user's message by default. What is found stands beside the recent messages,
+                within the budget's share `recalled`.
+            recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
+                The memory's by default, or this conversation if a query is given.
+            filters: What narrows down what is recalled.
+
+        Raises:
+            InvalidInputError: Something passed is no message, or an argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        writer = yield from writers.writer_of(model, self._memory.model)
+        turn = packing.turn_of(current)
+        made = packing.packed(
+            self._memory,
+            self._key,
+            turn,
+            budget=budget,
+            policy=policy,
+            writer=writer,
+            retention=retention,
+            recalling=packing.recalling_for(self._memory, turn, query, recall, filters),
+        )
+        return (yield from writers.asking(made, writer))
+
+    def coverage(self, *, budget: ContextBudget | None = None) -> Flow[Coverage]:
+        """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+
+        The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
+        It reads every message's number, and nothing of its content; it is meant for people and tests, not for each
+        turn.
+
+        Args:
+            budget: The budget of the pack that is meant; the memory's by default.
+        """
+        checked(budget=budget)
+        settings = self._memory.settings
+        waiting = delivery.waiting(self._memory, self._key)
+        made = cover.coverage(
+            self._key,
+            budget=budget or settings.budget,
+            policy=settings.policy,
+            waiting=waiting,
+            retention=settings.retention,
+        )
+        return (yield from made)
+
+    # Summaries
+
+    def summarize(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> Flow[SummaryResult]:
+        """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
+
+        Args:
+            policy: How; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            What was done. A model that failed is no error: nothing is changed.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        writer = yield from self._writer(model)
+        within = self._memory.summary_policy(policy)
+        made = summaries.summarize(self._key, within, model=writer.name, patient=False)
+        return (yield from writers.asking(made, writer))
+
+    def complete_summary(
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> Flow[CompleteSummary]:
+        """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
+
+        The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
+        conversation that went on only the last branch is written anew.
+
+        Args:
+            policy: How long a summary may be, how much one call of the model reads; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            The summary. A model that failed is no error: what was made stays, and the next call goes on.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        memory = self._memory
+        writer = yield from self._writer(model)
+        yield from writers.asking(boards.revise(self._key, memory.settings.board_policy, model=writer.name), writer)
+        made = complete_summary(
+            self._key, memory.summary_policy(policy), model=writer.name, embedder=memory.embedder_name
+        )
+        return (yield from writers.asking(made, writer))
+
+    def summaries(self, *, last: int | None = None) -> Flow[list[Segment]]:
+        """The segments of the rolling summary, in order.
+
+        Args:
+            last: Only the newest so many; `None` means all.
+        """
+        return (yield from summaries.segments(self._key, last=last, retention=self._memory.settings.retention))
+
+    def request_summary(self, *, priority: int | None = None) -> Flow[bool]:
+        """Ask a worker to summarize the conversation now, whether it is due or not.
+
+        Args:
+            priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
+
+        Returns:
+            Whether there is such a conversation.
+        """
+        return (yield from work.request(self._key, priority=priority))
+
+    def edit_summary(self, number: int, text: str, *, by: str) -> Flow[int]:
+        """Write what a segment of the rolling summary says. The next goes on from there.
+
+        What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
+        it is; it goes only with what it was made from, when a message of it or before it is edited or forgotten.
+
+        Args:
+            number: The segment, as `summaries` numbers them.
+            text: What it says, up to 10,000 characters.
+            by: Who writes it.
+
+        Returns:
+            How many segments were taken back.
+
+        Raises:
+            InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
+            NotFoundError: There is no such conversation or segment.
+        """
+        words = controls.summary_text(text, self._memory.redactor)
+        return (yield from controls.edit_summary(self._key, "edit", by, number=number, text=words))
+
+    def delete_summary(self, number: int, *, by: str) -> Flow[int]:
+        """Take a segment back and all that were built on it; they are written anew when that is due.
+
+        What was made from messages that have expired cannot be written anew.
+
+        Args:
+            number: The segment, as `summaries` numbers them.
+            by: Who wants that.
+
+        Returns:
+            How many segments were taken back.
+
+        Raises:
+            NotFoundError: There is no such conversation or segment.
+        """
+        return (yield from controls.edit_summary(self._key, "delete", by, number=number))
+
+    def regenerate_summaries(self, *, by: str, include_edited: bool = False) -> Flow[SummaryResult]:
+        """Write the summaries anew from the messages: those after the last that a person wrote.
+
+        Args:
+            by: Who wants that.
+            include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
+                expired stays in any case.
+
+        Returns:
+            What was written; nothing, if the memory has no model: then they are written when that is due.
+
+        Raises:
+            NotFoundError: There is no such conversation.
+        """
+        memory = self._memory
+        name = None if memory.model is None else memory.model.name
+        made = controls.regenerate_summaries(
+            self._key, by, include_edited=include_edited, policy=memory.summary_policy(), model=name
+        )
+        return (yield from made)
+
+    # The board
+
+    def board(self, *, history: bool = False) -> Flow[Board]:
+        """The board: its living summary with facts, entities, topics, action items and questions.
+
+        Args:
+            history: Whether what people changed comes with it.
+
+        Returns:
+            The board; an empty one if there is none.
+        """
+        return (yield from boards.board(self._key, history=history, retention=self._memory.settings.retention))
+
+    def revise_board(self) -> Flow[BoardResult]:
+        """Bring the board up to the newest message now, whether it is due or not.
+
+        Returns:
+            What was done. A model that failed is no error: nothing is changed.
+
+        Raises:
+            ConfigurationError: There is no model.
+        """
+        memory = self._memory
+        name = None if memory.model is None else memory.model.name
+        return (yield from boards.revise(self._key, memory.settings.board_policy, model=name))
+
+    def regenerate_board(self, *, by: str) -> Flow[BoardResult]:
+        """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
+
+        Args:
+            by: Who wants that.
+
+        Raises:
+            ConfigurationError: There is no model.
+            NotFoundError: There is no such conversation.
+        """
+        yield from editing.edit(self._key, "regenerate", by=by)
+        return (yield from self.revise_board())
+
+    def edit_board_summary(self, text: str, *, by: str) -> Flow[None]:
+        """Write what the board's summary is to say first; an empty text takes that back.
+
+        Args:
+            text: What it says, up to 10,000 characters.
+            by: Who writes it.
+
+        Raises:
+            InvalidInputError: It is no text, or longer than 10,000 characters.
+            NotFoundError: There is no such conversation.
+        """
+        yield from editing.write_summary(self._key, text, by=by, redactor=self._memory.redactor)
+
+    def add_board_item(
+        self, kind: ItemKind, text: str, *, by: str, entity_type: str | None = None, state: str | None = None
+    ) -> Flow[str]:
+        """Write an item on the board; the same twice is one.
+
+        Args:
+            kind: `fact`, `entity`, `topic`, `action` or `question`.
+            text: What it says, up to 500 characters.
+            by: Who writes it.
+            entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
+            state: Of an action or a question, its state; `open` by default.
+
+        Returns:
+            The item's id.
+
+        Raises:
+            InvalidInputError: The kind, the type, the state or the text is none.
+            NotFoundError: There is no such conversation.
+        """
+        made = editing.add(
+            self._key, kind, text, by=by, entity_type=entity_type, state=state, redactor=self._memory.redactor
+        )
+        return (yield from made)
+
+    def edit_board_item(
+        self, item: BoardItem | str, *, by: str, text: str | None = None, state: str | None = None
+    ) -> Flow[None]:
+        """Change an item's words or state.
+
+        Args:
+            item: The item, or its id.
+            by: Who changes it.
+            text: What it says from now on.
+            state: Its state from now on.
+
+        Raises:
+            InvalidInputError: Nothing is changed, the text is none, or the board has such an item already.
+            NotFoundError: There is no such item.
+        """
+        yield from editing.change(self._key, item, by=by, text=text, state=state, redactor=self._memory.redactor)
+
+    def pin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> Flow[None]:
+        """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
+
+        Args:
+            item: The item, or its id.
+            by: Who does it.
+            pinned: Whether it is pinned from now on.
+
+        Raises:
+            NotFoundError: There is no such item.
+        """
+        yield from editing.edit(self._key, "pin" if pinned else "unpin", by=by, item=item)
+
+    def delete_board_item(self, item: BoardItem | str, *, by: str) -> Flow[None]:
+        """Delete an item for good: its words go, and no model writes the same again.
+
+        What was said stays in the history: to forget that, call `forget_message`.
+
+        Args:
+            item: The item, or its id.
+            by: Who does it.
+
+        Raises:
+            NotFoundError: There is no such item.
+        """
+        yield from editing.edit(self._key, "delete", by=by, item=item)
+
+    # Recall
+
+    def recall(self, query: str, *, filters: Filters) -> Flow[Recall]:
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+
+        Args:
+            query: The question, in the user's words; blank lists what the filters leave.
+            filters: What narrows it down.
+
+        Returns:
+            The chunks, the best first, and how they were found.
+
+        Raises:
+            InvalidInputError: An argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        question = Question(query, filters)
+        return (yield from search.recall(Scope.of(self._key), question, model=self._memory.embedder_name))
+
+    def chunks(self) -> Flow[list[Chunk]]:
+        """The chunks that are not expired, in order."""
+        return (yield from indexing.chunks(self._key))
+
+    def index(self, *, chunking: ChunkPolicy | None = None) -> Flow[IndexResult]:
+        """Index now what can not be recalled yet; the same messages never make a second chunk.
+
+        Args:
+            chunking: How; the memory's by default.
+
+        Returns:
+            What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
+
+        Raises:
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        checked(chunking=chunking)
+        policy = chunking or self._memory.settings.chunking
+        return (yield from indexing.index(self._key, policy, model=self._memory.embedder_name, patient=False))
+
+    def index_summaries(self) -> Flow[int]:
+        """Give the newest summary a vector of the memory's embedder, where it has none.
+
+        Returns:
+            How many summaries were embedded.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+            EmbeddingError: The embedder failed.
+        """
+        return (yield from summary_recall.index(Scope.of(self._key), model=self._embedder_name()))
+
+    def reembed(self, *, drop: bool = False) -> Flow[int]:
+        """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
+
+        Args:
+            drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+
+        Returns:
+            How many chunks were embedded.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+        """
+        return (yield from indexing.reembed(self._key, model=self._embedder_name(), drop=drop))
+
+    # What people control, and how the work stands
+
+    def opt_out(self, topic: str | None = None, *, by: str) -> Flow[bool]:
+        """Do not remember this conversation, or a topic in it.
+
+        The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
+        transaction, and nothing new is made: no chunk, no summary, no board. What had moved to long-term memory goes
+        with the next `forget_source`. The conversation need not have begun. For a topic see
+        `SupabaseMemory.opt_out`, which is about all of a user's conversations.
+
+        Args:
+            topic: The topic, up to 200 characters; `None` for the conversation itself.
+            by: Who says so.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            InvalidInputError: The topic has no letters.
+        """
+        return (yield from controls.opt_out(Scope.of(self._key), topic, by))
+
+    def opt_in(self, topic: str | None = None, *, by: str) -> Flow[bool]:
+        """Remember again what `opt_out` with the same arguments had named.
+
+        A conversation is due again from its beginning. Of a topic, what was not indexed is indexed again; summaries and
+        boards stay as they are until they are regenerated.
+
+        Args:
+            topic: The topic; `None` for the conversation itself.
+            by: Who says so.
+
+        Returns:
+            Whether it had not been remembered.
+        """
+        return (yield from controls.opt_in(Scope.of(self._key), topic, by))
+
+    def opt_outs(self) -> Flow[list[OptOut]]:
+        """What is not to be remembered of it, with who said so and when."""
+        return (yield from controls.opt_outs(Scope.of(self._key)))
+
+    def changes(self, *, limit: int = 100) -> Flow[list[ControlChange]]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            limit: The most, up to 500.
+        """
+        return (yield from controls.changes(Scope.of(self._key), limit))
+
+    def status(self) -> Flow[ConversationStatus | None]:
+        """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
+        key = self._key
+        found = yield from work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
+        return found[0] if found else None
+
+    def retry(self) -> Flow[int]:
+        """Try again what workers have given up here; it needs a server's rights.
+
+        Returns:
+            How many conversations: 1 or 0.
+        """
+        key = self._key
+        return (yield from work.retry(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
+
+    def comparisons(self, *, last: int = 100) -> Flow[list[Comparison]]:
+        """The newest comparisons that a rollout made here, in order. They are kept for 30 days.
+
+        Args:
+            last: How many.
+        """
+        return (yield from comparison.comparisons(self._key, last))
+
+    def _writer(self, model: Summarizer | None) -> Flow[SummaryModel]:
+        made = yield from writers.writer_of(INHERITED if model is None else model, self._memory.model)
+        return writers.needed(made)
+
+    def _embedder_name(self) -> str:
+        return embedders.needed(self._memory.embeddings).name

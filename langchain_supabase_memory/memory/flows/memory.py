@@ -1,0 +1,281 @@
+"""What is done with all conversations of a user, and with the memory itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.errors import SchemaOutdatedError
+from langchain_supabase_memory.flow import LITTLE, SCHEMA, Flow, call, compute
+from langchain_supabase_memory.memory import delivery
+from langchain_supabase_memory.operations import controls, conversations
+from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.values import Chunk, Scope
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from langchain_supabase_memory.adapters.schema.script import Installed
+    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.recall.ranges import TimeRange
+    from langchain_supabase_memory.settings import Retention
+    from langchain_supabase_memory.values import ConversationInfo, Recall, RecalledSummary, Receipt
+
+
+class MemoryFlows:
+    """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
+
+    Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
+    it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
+    conversations is here; `memory.work` is what workers have to do, `memory.rollout` how agents are introduced to the
+    memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+    """
+
+    def __init__(self, memory: Core) -> None:
+        self._memory = memory
+
+    def conversations(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
+    ) -> Flow[list[ConversationInfo]]:
+        """A user's conversations, the most recently changed first.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only this agent's; `None` means all agents'.
+            limit: The most to return; `None` means all.
+
+        Raises:
+            InvalidInputError: `limit` is negative, or nobody is named as the owner.
+        """
+        memory, owner = self._memory, self._memory.owner(user_id)
+        made = conversations.conversations(owner, agent_id=agent_id, limit=limit, retention=memory.settings.retention)
+        return (yield from made)
+
+    def recall(
+        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, filters: Filters
+    ) -> Flow[Recall]:
+        """What was said in any of the user's conversations and fits a question, by meaning and by words.
+
+        One round trip beside the embedding.
+
+        Args:
+            query: The question, in the user's words; blank lists what the filters leave.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            filters: What narrows it down.
+
+        Returns:
+            The chunks, the best first, and how they were found.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        scope, question = self._memory.scope(user_id, agent_id), Question(query, filters)
+        return (yield from search.recall(scope, question, model=self._memory.embedder_name))
+
+    def recall_summaries(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 5,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        min_similarity: float | None = None,
+    ) -> Flow[list[RecalledSummary]]:
+        """The user's conversations that a question is about, by their newest summaries, in one round trip.
+
+        Args:
+            query: The question, in the user's words; blank lists the newest.
+            user_id: The owner; the memory's by default. Nobody else's summaries are ever looked at.
+            agent_id: Only conversations with this agent; by default with all.
+            limit: The most conversations.
+            time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
+                days by default, are never found.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+
+        Returns:
+            The summaries, the best first. One without a vector (`index_summaries` makes it) is found by its words.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: The embedder has another width than it had.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        memory, scope = self._memory, self._memory.scope(user_id, agent_id)
+        filters = Filters(limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity)
+        made = summary_recall.recall(
+            scope, Question(query, filters), model=memory.embedder_name, retention=memory.settings.retention
+        )
+        return (yield from made)
+
+    def forget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Flow[Receipt]:
+        """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
+
+        Args:
+            user_id: The user; the memory's by default.
+            dry_run: Only say what would go.
+
+        Returns:
+            What went.
+
+        Raises:
+            InvalidInputError: Nobody is named.
+        """
+        memory, owner = self._memory, self._memory.owner(user_id)
+        receipt = yield from conversations.forget_user(owner, dry_run=dry_run)
+        theirs = [key for key in memory.outbox.conversations() if key.user_id == owner]
+        delivery.drop(memory, theirs, dry_run=dry_run)
+        return receipt
+
+    def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Flow[Receipt]:
+        """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
+
+        Call it from a scheduled task.
+
+        Args:
+            user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
+            retention: What is kept; the memory's by default. Without any, only expired chunks go.
+
+        Returns:
+            What went: the conversations that lost messages, how many messages, and how many chunks.
+        """
+        within = retention or self._memory.settings.retention
+        return (yield from conversations.forget_expired(within, user_id=self._memory.whose(user_id)))
+
+    def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
+        """Do not remember a topic, in all of a user's conversations, also those to come.
+
+        What mentions the topic is not indexed, nor written on a board, nor left in a summary; what is there already
+        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
+        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
+        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
+        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
+        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+
+        Args:
+            topic: The topic, up to 200 characters.
+            by: Who says so; it is noted with the time.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            InvalidInputError: The topic has no letters.
+        """
+        return (yield from controls.opt_out(self._memory.scope(user_id), topic, by))
+
+    def opt_in(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
+        """Remember a topic again that `opt_out` had named.
+
+        What was not indexed is indexed again; summaries and boards stay as they are until they are regenerated.
+
+        Args:
+            topic: The topic.
+            by: Who says so; it is noted with the time.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Whether it had not been remembered.
+        """
+        return (yield from controls.opt_in(self._memory.scope(user_id), topic, by))
+
+    def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> Flow[list[OptOut]]:
+        """What is not to be remembered, with who said so and when.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only with this agent; by default with all.
+        """
+        return (yield from controls.opt_outs(self._memory.scope(user_id, agent_id)))
+
+    def changes(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
+    ) -> Flow[list[ControlChange]]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only with this agent; by default with all.
+            limit: The most, up to 500.
+        """
+        return (yield from controls.changes(self._memory.scope(user_id, agent_id), limit))
+
+    def rate(
+        self,
+        chunk: Chunk | str,
+        *,
+        by: str,
+        useful: bool | None = None,
+        importance: float | None = None,
+        user_id: str | None = None,
+    ) -> Flow[float]:
+        """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
+
+        Args:
+            chunk: The chunk, as it was recalled, or its id.
+            by: Who says so; it is noted with the time.
+            useful: Whether it was of use: an importance of 0.9 or 0.1.
+            importance: Or its importance itself, from 0 to 1.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Its importance from now on.
+
+        Raises:
+            InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
+            NotFoundError: There is no such chunk.
+        """
+        weight, owner = controls.weight(useful, importance), self._memory.owner(user_id)
+        if isinstance(chunk, Chunk):
+            scope, chunk_id = Scope(owner, chunk.agent_id, chunk.thread_id), chunk.id
+        else:
+            scope, chunk_id = Scope(owner), chunk
+        return (yield from controls.rate(scope, chunk_id, weight, by))
+
+    def flush(self) -> Flow[int]:
+        """Store what earlier writes of histories left in the outbox.
+
+        Returns:
+            How many messages are still waiting, which is 0 unless an error is raised.
+
+        Raises:
+            SupabaseMemoryError: The database still refuses; everything is kept.
+        """
+        return (yield from delivery.flush(self._memory))
+
+    def check(self) -> Flow[Installed]:
+        """Ask the database what it is set up with, and compare it with this release.
+
+        Returns:
+            What is installed.
+
+        Raises:
+            SchemaMissingError: Nothing is there.
+            SchemaOutdatedError: It is of another release.
+            AccessError: The key or the token is not accepted.
+            UnavailableError: The server cannot be reached.
+        """
+        document = yield from call(SCHEMA, {})
+        make = partial(script.current, document.get("vector_schema", script.VECTOR_SCHEMA))
+        expected = yield from compute(make, LITTLE)  # it reads every SQL file
+        if document | {"version": expected.version, "vector_moved_to": None} != asdict(expected):
+            raise SchemaOutdatedError(
+                f"The memory's schema in this database is of release {document['version']}, not {expected.version}."
+            )
+        if document["vector_moved_to"] is not None:
+            raise SchemaOutdatedError(
+                f"pgvector has moved to the schema {document['vector_moved_to']!r} since the last migration."
+            )
+        return script.Installed(**document)

@@ -1,0 +1,870 @@
+# Written by tools/colors.py from langchain_supabase_memory/memory/flows/memory.py. Do not edit.
+"""What is done with all conversations of a user, and with the memory itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Never, Self
+
+from langchain_supabase_memory.memory.core import OUTBOX_LIMIT, QUOTES, Settings
+from langchain_supabase_memory.memory.doors import Doors
+from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
+from langchain_supabase_memory.settings import (
+    DEFAULT_BOARD,
+    DEFAULT_BREAKER,
+    DEFAULT_BUDGET,
+    DEFAULT_CHUNKS,
+    DEFAULT_POLICY,
+    DEFAULT_RETRY_POLICY,
+    DEFAULT_WEIGHTS,
+    BoardPolicy,
+    BreakerPolicy,
+    ChunkPolicy,
+    ContextBudget,
+    RecallWeights,
+    Retention,
+    RetryPolicy,
+    SummaryPolicy,
+)
+from langchain_supabase_memory.values import (
+    DEFAULT_AGENT_ID,
+    Chunk,
+    ConversationInfo,
+    Recall,
+    RecalledSummary,
+    RecallScope,
+    Receipt,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import tzinfo
+    from os import PathLike
+
+    from langchain_core.embeddings import Embeddings
+    from supabase import AsyncClient, Client
+
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.schema.script import Installed
+    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.adapters.transports.base import Transport
+    from langchain_supabase_memory.adapters.transports.postgres import Claims
+    from langchain_supabase_memory.adapters.transports.supabase import AccessToken
+    from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
+    from langchain_supabase_memory.language.chunks.kinds import Kind
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.recall.ranges import TimeRange
+
+
+class SupabaseMemory(Doors):
+    """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
+
+    Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
+    it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
+    conversations is here; `memory.work` is what workers have to do, `memory.rollout` how agents are introduced to the
+    memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *key: Never,
+        user_id: str | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
+        outbox_limit: int = OUTBOX_LIMIT,
+        model: Summarizer | SummaryModel | None = QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
+    ) -> None:
+        """Make a memory over a transport.
+
+        Args:
+            transport: The door to the database.
+            key: Nothing; a url and a key go to `from_url`.
+            user_id: The owner of the conversations where a call names none. Leave it out when calls carry a user's
+                token.
+            agent_id: The agent where a call names none.
+            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+            model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
+                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
+                With `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
+                where it fails, what was said is found by its words.
+            budget: The budget of a context pack where a call gives none.
+            policy: When and how older messages are summarized, where a call does not say.
+            board_policy: When and how boards are revised.
+            chunking: How what was said becomes chunks that can be recalled.
+            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
+                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
+                recalled.
+            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            breaker: When calls to a database that is away are no longer tried.
+            metrics: Where to count what is done; nowhere by default.
+            redact: What takes secrets and personal data out before it is stored: out of every message, what a
+                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
+                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
+                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
+                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
+                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
+                away.
+
+        Raises:
+            InvalidInputError: An id is not a usable string.
+            ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
+                missing.
+            MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
+        """
+        super().__init__(
+            transport,
+            *key,
+            user_id=user_id,
+            agent_id=agent_id,
+            settings=Settings(
+                outbox_limit=outbox_limit,
+                model=model,
+                embeddings=embeddings,
+                budget=budget,
+                policy=policy,
+                board_policy=board_policy,
+                chunking=chunking,
+                recall=recall,
+                retention=retention,
+                breaker=breaker,
+                metrics=metrics,
+                redact=redact,
+            ),
+        )
+        self._flows = MemoryFlows(self)
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        key: str,
+        *,
+        access_token: AccessToken | None = None,
+        user_id: str | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+        rest_path: str = "/rest/v1",
+        outbox_limit: int = OUTBOX_LIMIT,
+        model: Summarizer | SummaryModel | None = QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
+    ) -> Self:
+        """A memory over a project's Data API.
+
+        Args:
+            url: The project's url, such as `https://abc.supabase.co`.
+            key: The publishable key, together with `access_token`; or, on a server, the secret key.
+            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
+            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            agent_id: The agent where a call names none.
+            retry: How a call is repeated when the server cannot be reached.
+            rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+            model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
+                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
+                With `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
+                where it fails, what was said is found by its words.
+            budget: The budget of a context pack where a call gives none.
+            policy: When and how older messages are summarized, where a call does not say.
+            board_policy: When and how boards are revised.
+            chunking: How what was said becomes chunks that can be recalled.
+            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
+                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
+                recalled.
+            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            breaker: When calls to a database that is away are no longer tried.
+            metrics: Where to count what is done; nowhere by default.
+            redact: What takes secrets and personal data out before it is stored: out of every message, what a
+                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
+                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
+                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
+                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
+                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
+                away.
+
+        Raises:
+            ConfigurationError: The url or the key is none, or a setting is of another type than it must be.
+            AuthenticationError: The access token is none.
+        """
+        return cls._from_url(
+            url,
+            key,
+            access_token=access_token,
+            user_id=user_id,
+            agent_id=agent_id,
+            retry=retry,
+            rest_path=rest_path,
+            settings=Settings(
+                outbox_limit=outbox_limit,
+                model=model,
+                embeddings=embeddings,
+                budget=budget,
+                policy=policy,
+                board_policy=board_policy,
+                chunking=chunking,
+                recall=recall,
+                retention=retention,
+                breaker=breaker,
+                metrics=metrics,
+                redact=redact,
+            ),
+        )
+
+    @classmethod
+    def from_client(
+        cls,
+        client: Client | AsyncClient,
+        *,
+        access_token: AccessToken | None = None,
+        user_id: str | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+        outbox_limit: int = OUTBOX_LIMIT,
+        model: Summarizer | SummaryModel | None = QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
+    ) -> Self:
+        """A memory over a `supabase` client of yours, which is never closed.
+
+        A sync client serves the sync methods and an async client the async ones; the other color is opened from the
+        client's url and key when it is needed.
+
+        Args:
+            client: The client.
+            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
+            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            agent_id: The agent where a call names none.
+            retry: How a call is repeated when the server cannot be reached.
+            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+            model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
+                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
+                With `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
+                where it fails, what was said is found by its words.
+            budget: The budget of a context pack where a call gives none.
+            policy: When and how older messages are summarized, where a call does not say.
+            board_policy: When and how boards are revised.
+            chunking: How what was said becomes chunks that can be recalled.
+            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
+                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
+                recalled.
+            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            breaker: When calls to a database that is away are no longer tried.
+            metrics: Where to count what is done; nowhere by default.
+            redact: What takes secrets and personal data out before it is stored: out of every message, what a
+                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
+                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
+                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
+                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
+                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
+                away.
+
+        Raises:
+            ConfigurationError: The client is none, or a setting is of another type than it must be.
+            AuthenticationError: The access token is none.
+        """
+        return cls._from_client(
+            client,
+            access_token=access_token,
+            user_id=user_id,
+            agent_id=agent_id,
+            retry=retry,
+            settings=Settings(
+                outbox_limit=outbox_limit,
+                model=model,
+                embeddings=embeddings,
+                budget=budget,
+                policy=policy,
+                board_policy=board_policy,
+                chunking=chunking,
+                recall=recall,
+                retention=retention,
+                breaker=breaker,
+                metrics=metrics,
+                redact=redact,
+            ),
+        )
+
+    @classmethod
+    def from_conn_string(
+        cls,
+        conn_string: str,
+        *,
+        claims: Claims | None = None,
+        user_id: str | None = None,
+        agent_id: str = DEFAULT_AGENT_ID,
+        retry: RetryPolicy = DEFAULT_RETRY_POLICY,
+        outbox_limit: int = OUTBOX_LIMIT,
+        model: Summarizer | SummaryModel | None = QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
+    ) -> Self:
+        """A memory over a direct connection to Postgres; any of Supabase's poolers will do.
+
+        Args:
+            conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
+            claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
+                present ones, to act as that user under row level security.
+            user_id: The owner where a call names none.
+            agent_id: The agent where a call names none.
+            retry: How a call is repeated when the server cannot be reached.
+            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+            model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
+                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
+                With `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
+                where it fails, what was said is found by its words.
+            budget: The budget of a context pack where a call gives none.
+            policy: When and how older messages are summarized, where a call does not say.
+            board_policy: When and how boards are revised.
+            chunking: How what was said becomes chunks that can be recalled.
+            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
+                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
+                recalled.
+            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            breaker: When calls to a database that is away are no longer tried.
+            metrics: Where to count what is done; nowhere by default.
+            redact: What takes secrets and personal data out before it is stored: out of every message, what a
+                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
+                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
+                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
+                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
+                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
+                away.
+
+        Raises:
+            MissingDependencyError: The extra `postgres` is not installed.
+            ConfigurationError: The connection string cannot be parsed, or a setting is of another type than it must be.
+            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
+        """
+        return cls._from_conn_string(
+            conn_string,
+            claims=claims,
+            user_id=user_id,
+            agent_id=agent_id,
+            retry=retry,
+            settings=Settings(
+                outbox_limit=outbox_limit,
+                model=model,
+                embeddings=embeddings,
+                budget=budget,
+                policy=policy,
+                board_policy=board_policy,
+                chunking=chunking,
+                recall=recall,
+                retention=retention,
+                breaker=breaker,
+                metrics=metrics,
+                redact=redact,
+            ),
+        )
+
+    @classmethod
+    def embedded(
+        cls,
+        path: str | PathLike[str] | None = None,
+        *,
+        user_id: str | None = "me",
+        agent_id: str = DEFAULT_AGENT_ID,
+        outbox_limit: int = OUTBOX_LIMIT,
+        model: Summarizer | SummaryModel | None = QUOTES,
+        embeddings: Embeddings | EmbeddingModel | str | None = None,
+        budget: ContextBudget = DEFAULT_BUDGET,
+        policy: SummaryPolicy = DEFAULT_POLICY,
+        board_policy: BoardPolicy = DEFAULT_BOARD,
+        chunking: ChunkPolicy = DEFAULT_CHUNKS,
+        recall: RecallScope | None = "conversation",
+        retention: Retention | None = None,
+        breaker: BreakerPolicy = DEFAULT_BREAKER,
+        metrics: Metrics | None = None,
+        redact: Redactor | Iterable[RedactionRule] | None = None,
+    ) -> Self:
+        """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
+
+        Args:
+            path: The folder of the database; made if absent. By default the user's data folder.
+            user_id: The owner where a call names none.
+            agent_id: The agent where a call names none.
+            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+            model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
+                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
+                With `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
+                where it fails, what was said is found by its words.
+            budget: The budget of a context pack where a call gives none.
+            policy: When and how older messages are summarized, where a call does not say.
+            board_policy: When and how boards are revised.
+            chunking: How what was said becomes chunks that can be recalled.
+            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
+                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
+                recalled.
+            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            breaker: When calls to a database that is away are no longer tried.
+            metrics: Where to count what is done; nowhere by default.
+            redact: What takes secrets and personal data out before it is stored: out of every message, what a
+                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
+                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
+                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
+                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
+                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
+                away.
+
+        Raises:
+            MissingDependencyError: The extra `embedded` is not installed.
+            ConfigurationError: The path is none, or a setting is of another type than it must be.
+        """
+        return cls._embedded(
+            path,
+            user_id=user_id,
+            agent_id=agent_id,
+            settings=Settings(
+                outbox_limit=outbox_limit,
+                model=model,
+                embeddings=embeddings,
+                budget=budget,
+                policy=policy,
+                board_policy=board_policy,
+                chunking=chunking,
+                recall=recall,
+                retention=retention,
+                breaker=breaker,
+                metrics=metrics,
+                redact=redact,
+            ),
+        )
+
+    def conversations(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
+    ) -> list[ConversationInfo]:
+        """A user's conversations, the most recently changed first.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only this agent's; `None` means all agents'.
+            limit: The most to return; `None` means all.
+
+        Raises:
+            InvalidInputError: `limit` is negative, or nobody is named as the owner.
+        """
+        return self.run(self._flows.conversations(user_id=user_id, agent_id=agent_id, limit=limit))
+
+    async def aconversations(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
+    ) -> list[ConversationInfo]:
+        """The async twin of `conversations`."""
+        return await self.arun(self._flows.conversations(user_id=user_id, agent_id=agent_id, limit=limit))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> Recall:
+        """What was said in any of the user's conversations and fits a question, by meaning and by words.
+
+        One round trip beside the embedding.
+
+        Args:
+            query: The question, in the user's words; blank lists what the filters leave.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
+            characters: The most characters of what is returned.
+            time_range: Only what was said then.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            types: Only chunks of these types.
+            min_importance: Only chunks that matter at least so much, 0 to 1.
+            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+            neighbors: How many units before and after each chunk come with it.
+            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            fusion: How words and meaning become one ranking.
+            weights: What each part of the score counts.
+            exact_below: Scopes of more chunks than this are not compared one by one.
+
+        Returns:
+            The chunks, the best first, and how they were found.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: What is stored was embedded by another model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self.run(
+            self._flows.recall(
+                query,
+                user_id=user_id,
+                agent_id=agent_id,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    async def arecall(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        characters: int | None = None,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        types: Collection[Kind] | None = None,
+        min_importance: float | None = None,
+        min_similarity: float | None = None,
+        neighbors: int = 0,
+        stretch: bool = False,
+        fusion: Fusion = "score",
+        weights: RecallWeights = DEFAULT_WEIGHTS,
+        exact_below: int = EXACT_BELOW,
+    ) -> Recall:
+        """The async twin of `recall`."""
+        return await self.arun(
+            self._flows.recall(
+                query,
+                user_id=user_id,
+                agent_id=agent_id,
+                filters=Filters(
+                    limit=limit,
+                    characters=characters,
+                    time_range=time_range,
+                    time_zone=time_zone,
+                    types=types,
+                    min_importance=min_importance,
+                    min_similarity=min_similarity,
+                    neighbors=neighbors,
+                    stretch=stretch,
+                    fusion=fusion,
+                    weights=weights,
+                    exact_below=exact_below,
+                ),
+            )
+        )
+
+    def recall_summaries(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 5,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        min_similarity: float | None = None,
+    ) -> list[RecalledSummary]:
+        """The user's conversations that a question is about, by their newest summaries, in one round trip.
+
+        Args:
+            query: The question, in the user's words; blank lists the newest.
+            user_id: The owner; the memory's by default. Nobody else's summaries are ever looked at.
+            agent_id: Only conversations with this agent; by default with all.
+            limit: The most conversations.
+            time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
+                days by default, are never found.
+            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
+                vectors, whose words fit so much in relation to the best.
+
+        Returns:
+            The summaries, the best first. One without a vector (`index_summaries` makes it) is found by its words.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            MigrationConflictError: The embedder has another width than it had.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self.run(
+            self._flows.recall_summaries(
+                query,
+                user_id=user_id,
+                agent_id=agent_id,
+                limit=limit,
+                time_range=time_range,
+                time_zone=time_zone,
+                min_similarity=min_similarity,
+            )
+        )
+
+    async def arecall_summaries(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int = 5,
+        time_range: TimeRange = "all",
+        time_zone: str | tzinfo | None = None,
+        min_similarity: float | None = None,
+    ) -> list[RecalledSummary]:
+        """The async twin of `recall_summaries`."""
+        return await self.arun(
+            self._flows.recall_summaries(
+                query,
+                user_id=user_id,
+                agent_id=agent_id,
+                limit=limit,
+                time_range=time_range,
+                time_zone=time_zone,
+                min_similarity=min_similarity,
+            )
+        )
+
+    def forget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+        """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
+
+        Args:
+            user_id: The user; the memory's by default.
+            dry_run: Only say what would go.
+
+        Returns:
+            What went.
+
+        Raises:
+            InvalidInputError: Nobody is named.
+        """
+        return self.run(self._flows.forget_user(user_id=user_id, dry_run=dry_run))
+
+    async def aforget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+        """The async twin of `forget_user`."""
+        return await self.arun(self._flows.forget_user(user_id=user_id, dry_run=dry_run))
+
+    def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+        """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
+
+        Call it from a scheduled task.
+
+        Args:
+            user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
+            retention: What is kept; the memory's by default. Without any, only expired chunks go.
+
+        Returns:
+            What went: the conversations that lost messages, how many messages, and how many chunks.
+        """
+        return self.run(self._flows.forget_expired(user_id=user_id, retention=retention))
+
+    async def aforget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+        """The async twin of `forget_expired`."""
+        return await self.arun(self._flows.forget_expired(user_id=user_id, retention=retention))
+
+    def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+        """Do not remember a topic, in all of a user's conversations, also those to come.
+
+        What mentions the topic is not indexed, nor written on a board, nor left in a summary; what is there already
+        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
+        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
+        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
+        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
+        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+
+        Args:
+            topic: The topic, up to 200 characters.
+            by: Who says so; it is noted with the time.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            InvalidInputError: The topic has no letters.
+        """
+        return self.run(self._flows.opt_out(topic, by=by, user_id=user_id))
+
+    async def aopt_out(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+        """The async twin of `opt_out`."""
+        return await self.arun(self._flows.opt_out(topic, by=by, user_id=user_id))
+
+    def opt_in(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+        """Remember a topic again that `opt_out` had named.
+
+        What was not indexed is indexed again; summaries and boards stay as they are until they are regenerated.
+
+        Args:
+            topic: The topic.
+            by: Who says so; it is noted with the time.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Whether it had not been remembered.
+        """
+        return self.run(self._flows.opt_in(topic, by=by, user_id=user_id))
+
+    async def aopt_in(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+        """The async twin of `opt_in`."""
+        return await self.arun(self._flows.opt_in(topic, by=by, user_id=user_id))
+
+    def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+        """What is not to be remembered, with who said so and when.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only with this agent; by default with all.
+        """
+        return self.run(self._flows.opt_outs(user_id=user_id, agent_id=agent_id))
+
+    async def aopt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+        """The async twin of `opt_outs`."""
+        return await self.arun(self._flows.opt_outs(user_id=user_id, agent_id=agent_id))
+
+    def changes(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
+    ) -> list[ControlChange]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            agent_id: Only with this agent; by default with all.
+            limit: The most, up to 500.
+        """
+        return self.run(self._flows.changes(user_id=user_id, agent_id=agent_id, limit=limit))
+
+    async def achanges(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
+    ) -> list[ControlChange]:
+        """The async twin of `changes`."""
+        return await self.arun(self._flows.changes(user_id=user_id, agent_id=agent_id, limit=limit))
+
+    def rate(
+        self,
+        chunk: Chunk | str,
+        *,
+        by: str,
+        useful: bool | None = None,
+        importance: float | None = None,
+        user_id: str | None = None,
+    ) -> float:
+        """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
+
+        Args:
+            chunk: The chunk, as it was recalled, or its id.
+            by: Who says so; it is noted with the time.
+            useful: Whether it was of use: an importance of 0.9 or 0.1.
+            importance: Or its importance itself, from 0 to 1.
+            user_id: The owner; the memory's by default.
+
+        Returns:
+            Its importance from now on.
+
+        Raises:
+            InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
+            NotFoundError: There is no such chunk.
+        """
+        return self.run(self._flows.rate(chunk, by=by, useful=useful, importance=importance, user_id=user_id))
+
+    async def arate(
+        self,
+        chunk: Chunk | str,
+        *,
+        by: str,
+        useful: bool | None = None,
+        importance: float | None = None,
+        user_id: str | None = None,
+    ) -> float:
+        """The async twin of `rate`."""
+        return await self.arun(self._flows.rate(chunk, by=by, useful=useful, importance=importance, user_id=user_id))
+
+    def flush(self) -> int:
+        """Store what earlier writes of histories left in the outbox.
+
+        Returns:
+            How many messages are still waiting, which is 0 unless an error is raised.
+
+        Raises:
+            SupabaseMemoryError: The database still refuses; everything is kept.
+        """
+        return self.run(self._flows.flush())
+
+    async def aflush(self) -> int:
+        """The async twin of `flush`."""
+        return await self.arun(self._flows.flush())
+
+    def check(self) -> Installed:
+        """Ask the database what it is set up with, and compare it with this release.
+
+        Returns:
+            What is installed.
+
+        Raises:
+            SchemaMissingError: Nothing is there.
+            SchemaOutdatedError: It is of another release.
+            AccessError: The key or the token is not accepted.
+            UnavailableError: The server cannot be reached.
+        """
+        return self.run(self._flows.check())
+
+    async def acheck(self) -> Installed:
+        """The async twin of `check`."""
+        return await self.arun(self._flows.check())

@@ -1,0 +1,107 @@
+# Written by tools/colors.py from langchain_supabase_memory/memory/flows/rollout.py. Do not edit.
+"""What is done with a rollout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.flows.rollout import RolloutFlows
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.operations.rollout.comparison import RolloutReport
+    from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
+
+
+class Rollouts:
+    """The stage at which agents are that are introduced to the memory, and how the contexts compare: `memory.rollout`.
+
+    See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
+    """
+
+    def __init__(self, memory: Core) -> None:
+        self._memory = memory
+        self._flows = RolloutFlows(memory)
+
+    def set(
+        self, stage: Stage, *, by: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+    ) -> Decision:
+        """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
+
+        Args:
+            stage: The stage.
+            by: Who decides; it is noted, with the time.
+            agent_id: The agent; the memory's by default.
+            share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
+                that a user stays on their side, and stays inside while the share grows.
+            rest: What the others receive.
+
+        Returns:
+            The decision, as it was noted.
+
+        Raises:
+            InvalidInputError: The stage or the share is none, or nobody is named.
+            PermissionDeniedError: Only servers may.
+        """
+        return self._memory.run(self._flows.set(stage, by=by, agent_id=agent_id, share=share, rest=rest))
+
+    async def aset(
+        self, stage: Stage, *, by: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+    ) -> Decision:
+        """The async twin of `set`."""
+        return await self._memory.arun(self._flows.set(stage, by=by, agent_id=agent_id, share=share, rest=rest))
+
+    def stage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
+        """What the database says of an agent now, uncached.
+
+        Args:
+            agent_id: The agent; the memory's by default.
+            user_id: Whose stage; by default the memory's user, or the token's, or the stage of the share.
+
+        Returns:
+            The stage; `None` if nobody has decided.
+        """
+        return self._memory.run(self._flows.stage(agent_id=agent_id, user_id=user_id))
+
+    async def astage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
+        """The async twin of `stage`."""
+        return await self._memory.arun(self._flows.stage(agent_id=agent_id, user_id=user_id))
+
+    def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
+        """Who set the stage of an agent to what, and when: the newest decisions, in order.
+
+        Args:
+            agent_id: The agent; the memory's by default.
+            last: How many.
+
+        Raises:
+            PermissionDeniedError: Only servers may.
+        """
+        return self._memory.run(self._flows.history(agent_id=agent_id, last=last))
+
+    async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
+        """The async twin of `history`."""
+        return await self._memory.arun(self._flows.history(agent_id=agent_id, last=last))
+
+    def report(
+        self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
+    ) -> RolloutReport:
+        """What the comparisons come to, by stage.
+
+        Args:
+            user_id: Only this user's; `None` means everybody's that the caller may see.
+            agent_id: Only this agent's; `None` means all agents'.
+            since: Only those made since, with a time zone.
+
+        Raises:
+            InvalidInputError: The time is naive.
+        """
+        return self._memory.run(self._flows.report(user_id=user_id, agent_id=agent_id, since=since))
+
+    async def areport(
+        self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
+    ) -> RolloutReport:
+        """The async twin of `report`."""
+        return await self._memory.arun(self._flows.report(user_id=user_id, agent_id=agent_id, since=since))

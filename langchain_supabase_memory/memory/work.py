@@ -1,0 +1,161 @@
+# Written by tools/colors.py from langchain_supabase_memory/memory/flows/work.py. Do not edit.
+"""What is done with due work, over all conversations that a memory may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.flows.work import WorkFlows
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
+    from langchain_supabase_memory.settings import SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey, IndexResult, SummaryResult, UnreadableMessage
+
+
+class Work:
+    """What is due, running, waiting and dead: `memory.work`.
+
+    A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
+    """
+
+    def __init__(self, memory: Core) -> None:
+        self._memory = memory
+        self._flows = WorkFlows(memory)
+
+    def status(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        state: WorkState | None = None,
+        limit: int | None = None,
+    ) -> list[ConversationStatus]:
+        """What is due, running, waiting and dead, and how far each conversation is covered.
+
+        Args:
+            user_id: Only this user's; the memory's by default.
+            agent_id: Only this agent's.
+            thread_id: Only those of this thread.
+            state: Only those in this state.
+            limit: The most; `None` means all.
+
+        Returns:
+            Their status. A conversation whose ids cannot be used is left out, and logged.
+        """
+        return self._memory.run(
+            self._flows.status(user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit)
+        )
+
+    async def astatus(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        state: WorkState | None = None,
+        limit: int | None = None,
+    ) -> list[ConversationStatus]:
+        """The async twin of `status`."""
+        return await self._memory.arun(
+            self._flows.status(user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit)
+        )
+
+    def queue(self) -> Queue:
+        """The work of all conversations, in numbers; it needs a server's rights."""
+        return self._memory.run(self._flows.queue())
+
+    async def aqueue(self) -> Queue:
+        """The async twin of `queue`."""
+        return await self._memory.arun(self._flows.queue())
+
+    def retry(self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None) -> int:
+        """Try again what workers have given up; it needs a server's rights.
+
+        Args:
+            user_id: Only this user's; the memory's by default.
+            agent_id: Only this agent's.
+            thread_id: Only those of this thread.
+
+        Returns:
+            How many conversations.
+        """
+        return self._memory.run(self._flows.retry(user_id=user_id, agent_id=agent_id, thread_id=thread_id))
+
+    async def aretry(
+        self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None
+    ) -> int:
+        """The async twin of `retry`."""
+        return await self._memory.arun(self._flows.retry(user_id=user_id, agent_id=agent_id, thread_id=thread_id))
+
+    def unreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+        """The messages that cannot be read and are set aside: each is left out of packs, and stays.
+
+        A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown,
+        summarized and indexed like any other.
+
+        Args:
+            user_id: Only this user's; the memory's by default.
+            limit: The most to return; `None` means all.
+
+        Returns:
+            Where they are, in the order of owners and conversations.
+
+        Raises:
+            InvalidInputError: `limit` is negative.
+        """
+        return self._memory.run(self._flows.unreadable(user_id=user_id, limit=limit))
+
+    async def aunreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+        """The async twin of `unreadable`."""
+        return await self._memory.arun(self._flows.unreadable(user_id=user_id, limit=limit))
+
+    def summarize_due(
+        self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> dict[ConversationKey, SummaryResult]:
+        """Summarize every conversation of which more is not yet summarized than the policy allows.
+
+        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
+        once: one of them wins each segment, the others change nothing.
+
+        Args:
+            user_id: Only this user's conversations; the memory's by default.
+            policy: When and how; the memory's by default.
+            model: The model; the memory's by default.
+
+        Returns:
+            What was done for each conversation that was due.
+
+        Raises:
+            ConfigurationError: There is no model.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(self._flows.summarize_due(user_id=user_id, policy=policy, model=model))
+
+    async def asummarize_due(
+        self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+    ) -> dict[ConversationKey, SummaryResult]:
+        """The async twin of `summarize_due`."""
+        return await self._memory.arun(self._flows.summarize_due(user_id=user_id, policy=policy, model=model))
+
+    def index_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+        """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
+
+        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
+        once: one of them wins each batch, the others change nothing.
+
+        Args:
+            user_id: Only this user's conversations; the memory's by default.
+            messages: How many messages do not matter yet.
+
+        Returns:
+            What was done for each conversation that was due.
+        """
+        return self._memory.run(self._flows.index_due(user_id=user_id, messages=messages))
+
+    async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+        """The async twin of `index_due`."""
+        return await self._memory.arun(self._flows.index_due(user_id=user_id, messages=messages))

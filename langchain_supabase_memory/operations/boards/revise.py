@@ -1,0 +1,218 @@
+"""Revising a board: the previous board and what was said since, by compare-and-swap.
+
+The range is read, the writer is asked with no connection held, its answer is checked against what was said, and it is
+committed only if the board is still where it was computed from. An answer that failed or is malformed leaves the board
+as it was.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.flow import Flow, Material, call, compute
+from langchain_supabase_memory.language import cues, prompts
+from langchain_supabase_memory.language.chunks import kinds
+from langchain_supabase_memory.language.chunks.units import is_recalled
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.language.quality import scored
+from langchain_supabase_memory.language.tokens import count_tokens
+from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.asking import NoAnswerError, answered, is_nothing, shortened_to_tokens
+from langchain_supabase_memory.operations.boards.answer import SCHEMA
+from langchain_supabase_memory.operations.boards.reading import Closed, NewItem, Revision, document, revision
+from langchain_supabase_memory.operations.unreadable import numbered
+from langchain_supabase_memory.values import BoardResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.settings import BoardPolicy
+    from langchain_supabase_memory.values import ConversationKey
+
+_CHARACTERS_A_TOKEN: Final = 4
+_MIDDLING: Final = 0.7
+_PLAIN: Final = 0.55  # a fact with one name or number, as a chunk
+
+
+def revise(
+    key: ConversationKey,
+    policy: BoardPolicy,
+    *,
+    model: str | None = None,
+    only_due: bool = False,
+    most_revisions: int | None = None,
+) -> Flow[BoardResult]:
+    """Bring a board up to the newest message, in as many revisions as that needs.
+
+    Args:
+        key: The conversation.
+        policy: When and how.
+        model: What is noted as the writer.
+        only_due: Do nothing unless one of the policy's thresholds is reached.
+        most_revisions: Stop after so many.
+
+    Returns:
+        What was done. A writer that failed is no error: the board is as it was, and the next try comes later.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    added = changed = refused = revisions = 0
+    calls = [0]
+    version = 0
+    score: float | None = None
+    through = -1
+    while True:
+        pending = yield from call(
+            "memory_pending_board",
+            {**conversation_ids(key), "p_characters": policy.input_characters, "p_items": policy.max_items},
+        )
+        if pending is None:
+            return BoardResult(-1)
+        through, version = pending["through_sequence"], pending["version"]
+        rows = pending["messages"]
+        due = pending["behind"] >= policy.update_frequency or pending["behind_characters"] > policy.characters
+        if not rows or (only_due and not revisions and not due):
+            is_out = pending.get("opted_out", False)
+            return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
+        shown = _shown((yield from numbered(key, rows)), pending.get("hidden") or ())
+        times = {row["sequence"]: row["created_at"] for row in rows}
+        try:
+            found = yield from _revision(pending, shown, times, policy, calls)
+        except NoAnswerError as reason:
+            return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
+        score = yield from scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
+        items = yield from compute(
+            partial(_items, found.items), sum(len(each.text) for each in found.items), kept=cues.KEPT
+        )
+        commit = yield from call(
+            "memory_commit_board",
+            {
+                **conversation_ids(key),
+                "p_conversation_id": pending["conversation_id"],
+                "p_through": through,
+                "p_revision": pending["revision"],
+                "p_to": rows[-1]["sequence"],
+                "p_message_ids": [row["message_id"] for row in rows],
+                "p_summary": found.summary,
+                "p_context_notes": found.context_notes,
+                "p_items": items,
+                "p_closed": [_closed(each) for each in found.closed],
+                "p_author": model or "model",
+                "p_tokens": count_tokens(found.summary),
+                "p_quality": score,
+            },
+            "write board",
+        )
+        refused += found.refused
+        through = commit["through_sequence"]
+        if not commit["committed"]:
+            return BoardResult(through, version, added, changed, refused, calls[0], overtaken=True)
+        version = commit["version"]
+        added += commit["added"]
+        changed += commit["changed"]
+        revisions += 1
+        if not pending["more"] or revisions == most_revisions:
+            return BoardResult(through, version, added, changed, refused, calls[0], quality=score)
+
+
+def _shown(
+    stored: Sequence[tuple[int, BaseMessage]], hidden: Sequence[Mapping[str, Any]]
+) -> list[tuple[int, BaseMessage]]:
+    """What a writer reads: what was said, and neither what the memory itself had recalled nor what a person deleted."""
+    texts: dict[int, list[str]] = {}
+    for each in hidden:
+        texts.setdefault(each["sequence"], []).append(each["words"])
+    said = [
+        (at, content.without(each, texts.get(at, ())))
+        for at, each in stored
+        if content.was_said(each) and not is_recalled(each)
+    ]
+    return [(at, each) for at, each in said if at not in texts or content.shown(each).strip() != content.HIDDEN]
+
+
+def _revision(
+    pending: Mapping[str, Any],
+    shown: Sequence[tuple[int, BaseMessage]],
+    times: Mapping[int, str],
+    policy: BoardPolicy,
+    calls: list[int],
+) -> Flow[Revision]:
+    """Ask for the revision, piece by piece where the range is longer than the writer's input."""
+    # Short ids: a model copies them without a mistake, and they cost few tokens.
+    listed = [{**each, "item_id": each["id"]} for each in pending["items"]]
+    for number, each in enumerate(listed, 1):
+        each["id"] = f"{each['kind'][0]}{number}"
+    ids: dict[str, tuple[str, ItemKind]] = {each["id"]: (each["item_id"], each["kind"]) for each in listed}
+    characters = policy.max_tokens * _CHARACTERS_A_TOKEN
+    summary: str | None = pending["summary"] or None
+    edited: str | None = pending["edited_summary"]
+    made = Revision(pending["summary"], pending["context_notes"], [], [], 0)
+    for piece in prompts.pieces(shown, policy.input_characters, times):
+        given = [{name: each[name] for name in ("id", "kind", "text", "state", "quote")} for each in listed]
+        document_of = yield from answered(
+            prompts.avoiding(
+                prompts.board_prompt(summary, given, piece.text, characters, SCHEMA, edited=edited),
+                pending.get("topics") or (),
+            ),
+            _document,
+            timeout_seconds=policy.timeout_seconds,
+            attempts=policy.attempts,
+            calls=calls,
+            material=Material("board", summary, piece.lines, characters, given),
+            schema=SCHEMA,
+        )
+        found = yield from compute(partial(revision, document_of, piece.lines, dict(ids)), len(piece.text))
+        for item in found.items:  # the next piece may contradict or close what this one says
+            listed.append({"id": f"{item.kind[0]}{len(listed) + 1}", "item_id": item.id, "kind": item.kind})
+            listed[-1] |= {"text": item.text, "state": item.state, "quote": item.quote}
+            ids[listed[-1]["id"]] = (item.id, item.kind)
+        summary = shortened_to_tokens(found.summary, policy.max_tokens)
+        made = Revision(
+            summary,
+            found.context_notes or made.context_notes,
+            [*made.items, *found.items],
+            [*made.closed, *found.closed],
+            made.refused + found.refused,
+        )
+    return made
+
+
+def _document(text: str) -> Mapping[str, Any] | None:
+    """The document in an answer, if its summary is one."""
+    found = document(text)
+    return None if found is None or is_nothing(clean(str(found["summary"]))) else found
+
+
+def _items(items: Sequence[NewItem]) -> list[dict[str, Any]]:
+    return list(map(_item, items))
+
+
+def _item(item: NewItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "type": item.type,
+        "text": item.text,
+        "state": item.state,
+        "importance": _importance(item),
+        "quote": item.quote,
+        "sequence": item.sequence,
+        "replaces": item.replaces,
+    }
+
+
+def _importance(item: NewItem) -> float:
+    """Of a fact as of a chunk, by the names, times and numbers in it; a fact on a board is never small talk."""
+    if item.kind != "fact":
+        return _MIDDLING
+    return min(1.0, _MIDDLING - _PLAIN + kinds.importance(item.text, cues.marks(item.text), "fact"))
+
+
+def _closed(closed: Closed) -> dict[str, Any]:
+    return {"id": closed.id, "state": closed.state, "sequence": closed.sequence}

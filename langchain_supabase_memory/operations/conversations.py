@@ -1,0 +1,404 @@
+"""The flows over conversations: append, read, count, list, forget. Each is one call, but for reading everything."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+
+from langchain_core.messages import ChatMessage
+
+from langchain_supabase_memory.errors import InvalidInputError, TooLargeError
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
+from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment, retention_argument
+from langchain_supabase_memory.operations.pages import PAGE
+from langchain_supabase_memory.operations.unreadable import set_aside
+from langchain_supabase_memory.values import (
+    AppendResult,
+    ConversationInfo,
+    ConversationKey,
+    Receipt,
+    StoredMessage,
+    check_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.settings import Retention
+
+T = TypeVar("T")
+
+Column = Literal[
+    "message_id",
+    "role",
+    "text",
+    "characters",
+    "tokens",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "images",
+    "payload",
+    "unreadable",
+]
+"""What can be read of a message; `sequence` always comes."""
+
+ALL_COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
+
+
+class ElsewhereError(Exception):
+    """The store is not where a graph's state goes on from; nothing was stored.
+
+    Args:
+        is_unfamiliar: Whether it has none of the state's messages; else another branch was stored since.
+    """
+
+    def __init__(self, is_unfamiliar: bool) -> None:
+        super().__init__()
+        self.is_unfamiliar = is_unfamiliar
+
+
+def append(
+    key: ConversationKey,
+    messages: Iterable[BaseMessage],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    created_at: datetime | Sequence[datetime | None] | None = None,
+    replace: bool = True,
+    retention: Retention | None = None,
+    redactor: Redactor | None = None,
+    idempotency_key: str | None = None,
+    branch: Mapping[str, Any] | None = None,
+) -> Flow[AppendResult]:
+    """Store messages: once each, in order, all or none, in one round trip.
+
+    What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything that
+    this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not bring it
+    back.
+
+    Args:
+        key: The conversation; it is begun at the first append.
+        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
+            Of several with one id the last is stored, at the place of the first.
+        metadata: What to store beside each of them: a JSON object.
+        created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock by
+            default.
+        replace: Whether a message that is there already with other content is replaced.
+        retention: What is kept; what is beyond it is removed in the same transaction.
+        redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
+        idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with messages
+            that have no ids, stores nothing twice. 1 to 512 bytes.
+        branch: What a graph's state holds, as the SQL function takes it; what the state has left is superseded.
+
+    What of a message is larger than the database takes (4 MiB by default) is left out, and named where it was: media
+    first, then what a tool keeps for the application, then the middle of the longest text.
+
+    Returns:
+        The number of each message, how many were new, and which were replaced because their content differed.
+
+    Raises:
+        InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+        TooLargeError: All messages together are more than one call takes; nothing was stored.
+        ConfigurationError: A rule of the redactor failed; nothing was stored.
+        ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
+    """
+    listed = codec.checked(messages)
+    times = _times(created_at, len(listed))
+    if idempotency_key is not None:
+        check_id("idempotency_key", idempotency_key)
+    codec.ensure_ids(listed, idempotency_key)
+    beside = None if metadata is None else sanitizer.encode(dict(metadata))
+    if redactor is not None:
+        beside = redacted_value(beside, redactor)
+
+    rows: dict[str, dict[str, Any]] = {}
+    for message, time in zip(listed, times, strict=True):
+        if content.was_said(message):
+            row = {"metadata": beside, "created_at": time, **codec.to_row(message, redactor)}
+            rows[row["id"]] = row
+    arguments = {**conversation_ids(key), "p_replace": replace, "p_retention": retention_argument(retention)}
+    if branch is not None:
+        arguments["p_branch"] = branch
+    answer = yield from _stored(rows, arguments)
+    if answer["sequences"] is None:
+        raise ElsewhereError("unfamiliar" in answer)
+    numbers = dict(zip(rows, answer["sequences"], strict=True))
+    return AppendResult(
+        conversation_id=answer["conversation_id"],
+        sequences=[numbers.get(codec.row_id(message.id)) for message in listed],
+        appended=answer["appended"],
+        updated=answer["updated"],
+    )
+
+
+def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
+    """Store rows; what of one is larger than the database takes is left out of it, and named there."""
+    largest = max(map(oversize.size, rows.values()), default=0)
+    if largest > oversize.MESSAGE_BYTES:
+        limits = yield from call("memory_limits", {})
+        largest = _shrink(rows, limits["message_bytes"])
+    while True:
+        try:
+            answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
+        except TooLargeError:
+            # Less than is usual is taken here, by the database or by what stands before it. Several are split first.
+            if len(rows) > 1 or largest <= _SMALLEST:
+                raise
+            largest = _shrink(rows, largest // 2)
+        else:
+            return answer  # type: ignore[no-any-return]
+
+
+_SMALLEST: Final = 16_384
+"""A message of fewer bytes is not made smaller."""
+
+
+def _shrink(rows: dict[str, dict[str, Any]], most: int) -> int:
+    """Bring every row within so many bytes, and return how many the largest has."""
+    for name, row in rows.items():
+        rows[name] = codec.fitted(row, most)
+    return max(map(oversize.size, rows.values()))
+
+
+def read(
+    key: ConversationKey,
+    *,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    columns: Sequence[Column] = ("payload",),
+    retention: Retention | None = None,
+) -> Flow[list[StoredMessage]]:
+    """Read messages in order: all of them, or those within every bound that is given.
+
+    Args:
+        key: The conversation; one that does not exist is empty.
+        last: Only the newest so many.
+        since: Only those said at or after this time, with a time zone.
+        until: Only those said before this time, with a time zone.
+        from_sequence: Only those with this number or a higher one.
+        to_sequence: Only those with this number or a lower one.
+        columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+        retention: What is kept; what is beyond it is not shown.
+
+    Returns:
+        The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read has
+        an empty message and says why in `unreadable`.
+
+    Raises:
+        InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
+    """
+    rows = yield from read_rows(
+        key,
+        last=last,
+        since=since,
+        until=until,
+        from_sequence=from_sequence,
+        to_sequence=to_sequence,
+        columns=columns,
+        retention=retention,
+    )
+    found = [codec.from_row(row) for row in rows]
+    yield from set_aside(key, codec.strange(rows, [each.message or _NOTHING for each in found]))
+    return [
+        each if each.message is None else dataclasses.replace(each, unreadable=codec.unreadable(each.message))
+        for each in found
+    ]
+
+
+_NOTHING: Final = ChatMessage(role="none", content="")
+
+
+def read_rows(
+    key: ConversationKey,
+    *,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    columns: Sequence[Column] = ("payload",),
+    retention: Retention | None = None,
+) -> Flow[list[Mapping[str, Any]]]:
+    """The rows behind `read`, as the database gives them, for who decodes them more than once."""
+    for name, number in (("last", last), ("from_sequence", from_sequence), ("to_sequence", to_sequence)):
+        how_many(name, number)
+    unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
+    if unknown:
+        raise InvalidInputError(f"There is no column {unknown[0]}.", hint=f"Columns are {', '.join(ALL_COLUMNS)}.")
+    if last == 0:
+        return []
+    arguments = {
+        **conversation_ids(key),
+        "p_since": moment("since", since),
+        "p_until": moment("until", until),
+        "p_columns": list(columns),
+        "p_retention": retention_argument(retention),
+    }
+    found: list[Mapping[str, Any]] = []
+    lower, upper = from_sequence, to_sequence
+    while True:
+        wanted = PAGE if last is None else min(PAGE, last - len(found))
+        bounds = {"p_from": lower, "p_to": upper, "p_limit": wanted, "p_last": None if last is None else wanted}
+        answer = yield from call("memory_read", {**arguments, **bounds})
+        page: list[Mapping[str, Any]] = answer["messages"]
+        found = [*found, *page] if last is None else [*page, *found]
+        # A page ends where it is long or large enough, and says whether there are more.
+        if not answer["more"] or not page or len(found) == last:
+            return found
+        if last is None:
+            lower = page[-1]["sequence"] + 1
+        else:
+            upper = page[0]["sequence"] - 1
+
+
+def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[int]:
+    """How many messages a conversation holds; 0 if it does not exist. Its cost does not grow with the history.
+
+    Args:
+        key: The conversation.
+        retention: What is kept; what is beyond it is not counted.
+    """
+    ids = conversation_ids(key)
+    answer: int = yield from call("memory_count", {**ids, "p_retention": retention_argument(retention)})
+    return answer
+
+
+def conversations(
+    user_id: str | None, *, agent_id: str | None = None, limit: int | None = None, retention: Retention | None = None
+) -> Flow[list[ConversationInfo]]:
+    """A user's conversations, the most recently changed first.
+
+    Args:
+        user_id: The owner; `None` means the subject of the caller's access token.
+        agent_id: Only this agent's; `None` means all agents'.
+        limit: The most to return; `None` means all.
+        retention: What is kept; messages beyond it are not counted.
+
+    Returns:
+        The conversations.
+
+    Raises:
+        InvalidInputError: `limit` is negative.
+    """
+    how_many("limit", limit)
+    found: list[ConversationInfo] = []
+    last: ConversationInfo | None = None
+    while limit is None or len(found) < limit:
+        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
+        page = yield from call(
+            "memory_conversations",
+            {
+                "p_user_id": user_id,
+                "p_agent_id": agent_id,
+                "p_limit": wanted,
+                "p_before": None if last is None else last.updated_at.isoformat(),
+                "p_before_id": None if last is None else last.id,
+                "p_retention": retention_argument(retention),
+            },
+        )
+        found += [_conversation(row) for row in page]
+        if len(page) < wanted:
+            break
+        last = found[-1]
+    return found
+
+
+def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete a conversation with everything derived from it.
+
+    Args:
+        key: The conversation.
+        dry_run: Only say what would go.
+
+    Returns:
+        What went.
+    """
+    return _receipt((yield from call("memory_forget", {**conversation_ids(key), "p_dry_run": dry_run})), dry_run)
+
+
+def forget_user(user_id: str | None, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
+
+    Args:
+        user_id: The user; `None` means the subject of the caller's access token.
+        dry_run: Only say what would go.
+
+    Returns:
+        What went.
+    """
+    arguments = {"p_user_id": user_id, "p_everything": True, "p_dry_run": dry_run}
+    return _receipt((yield from call("memory_forget", arguments)), dry_run)
+
+
+def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
+    """Delete one message, and the summaries that were made from it. The others keep their numbers.
+
+    A message of this id is not stored again in the conversation: a graph that still holds it does not bring it back.
+
+    Args:
+        key: The conversation.
+        message_id: The LangChain message's id.
+        dry_run: Only say what would go.
+
+    Returns:
+        What went; no message, if there was none of this id.
+    """
+    arguments = {**conversation_ids(key), "p_message_id": codec.row_id(message_id), "p_dry_run": dry_run}
+    return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
+
+
+def forget_expired(
+    retention: Retention | None, *, user_id: str | None = None, key: ConversationKey | None = None
+) -> Flow[Receipt]:
+    """Remove what retention does not keep, and chunks that have expired, in every conversation that the caller may see.
+
+    Args:
+        retention: What is kept; `None` removes chunks that have expired and nothing else.
+        user_id: Only this user's conversations; `None` means everybody's.
+        key: Only this conversation.
+
+    Returns:
+        What went: the conversations that lost messages, how many messages, and how many chunks.
+    """
+    conversations = messages = chunks = 0
+    after: Mapping[str, str] = {}
+    whose = {"p_user_id": user_id} if key is None else conversation_ids(key)
+    while True:
+        place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
+        arguments = {"p_retention": retention_argument(retention), **whose, "p_limit": 100, **place}
+        answer = yield from call("memory_forget_expired", arguments)
+        conversations += answer["conversations"]
+        messages += answer["messages"]
+        chunks += answer["chunks"]
+        after = answer["after"]
+        if after is None:
+            return Receipt(conversations, messages, chunks=chunks)
+
+
+def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
+    went = {name: answer.get(name, 0) for name in ("conversations", "messages", "segments", "chunks", "items")}
+    return Receipt(**went, dry_run=dry_run)
+
+
+def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
+    if created_at is None or isinstance(created_at, datetime):
+        return [moment("created_at", created_at)] * length
+    if len(created_at) != length:
+        raise InvalidInputError(
+            f"created_at has {len(created_at)} times for {length} messages.", hint="Pass one time, or one for each."
+        )
+    return [moment("created_at", time) for time in created_at]
+
+
+def _conversation(row: Mapping[str, Any]) -> ConversationInfo:
+    times = {name: datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at")}
+    return ConversationInfo(**{**row, **times})

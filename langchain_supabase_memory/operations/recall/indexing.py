@@ -1,0 +1,359 @@
+"""The flows over chunks: index what is new or has changed, list them, move them to another embedding model.
+
+No connection and no lock is held while the embedder works; what it was computed from is compared at the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
+from langchain_supabase_memory.flow import Flow, call, compute, embed
+from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language.chunks import kinds
+from langchain_supabase_memory.language.chunks.stretches import APART, Before, Placed, placed
+from langchain_supabase_memory.language.chunks.units import Said, Unit, texts, units
+from langchain_supabase_memory.language.messages import codec, content
+from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.pages import PAGE, keys
+from langchain_supabase_memory.operations.unreadable import set_aside
+from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from langchain_supabase_memory.settings import ChunkPolicy
+
+_IDS: Final = uuid.UUID("5b7c4d0e-6d0a-4c39-9a3e-1f6c0a9d2b11")
+_REEMBEDDED: Final = 100
+"""How many chunks are embedded anew in one transaction."""
+_BEGINNING: Final = (-1, 0)
+"""Before the first place and part."""
+_PATIENCE: Final = 5
+"""After so many failures in a row, texts are embedded one by one."""
+_FEW: Final = 8
+"""How many are tried one by one in one transaction."""
+
+
+def index(
+    key: ConversationKey,
+    policy: ChunkPolicy,
+    *,
+    model: str | None,
+    patient: bool = True,
+    most_batches: int | None = None,
+    seconds: float | None = None,
+) -> Flow[IndexResult]:
+    """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
+
+    What was said is found by its words at once. Vectors are for an embedder to give: what it does not give, because
+    there is none or because it fails, whoever indexes next with an embedder fills in.
+
+    Args:
+        key: The conversation; one that does not exist has nothing to index.
+        policy: How.
+        model: The embedder's name; `None` without one.
+        patient: Whether an embedder that failed is asked again only when its time has come.
+        most_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
+        seconds: How long somebody waits for the vectors of one batch, in seconds; `None` if nobody does.
+
+    Returns:
+        What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
+
+    Raises:
+        MigrationConflictError: What is stored was embedded by another model.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    made = batches = 0
+    failed: str | None = None
+    asked = model  # until it fails, or while it is not to be asked
+    while True:
+        pending = yield from call(
+            "memory_pending_chunks", {**conversation_ids(key), "p_model": model, "p_messages": policy.batch}
+        )
+        if pending is None:
+            return IndexResult(-1, made)
+        through = pending["through_sequence"]
+        if pending.get("opted_out"):
+            return IndexResult(through, made, opted_out=True)
+        waiting = patient and pending["waiting"]
+        if waiting:
+            asked = None
+        said = [Said.from_row(row) for row in pending["messages"]]
+        yield from set_aside(key, codec.strange(pending["messages"], [each.message for each in said]))
+        stale = pending["stale"] or []
+        before = pending["before"]
+        make = partial(
+            units,
+            said,
+            most_tokens=policy.max_tokens,
+            more=pending["more"],
+            after_question=before is not None and before["is_question"],
+            importance=policy.importance,
+        )
+        fresh, taken = yield from compute(make, sum(content.characters(each.message) for each in said), kept=cues.KEPT)
+        if not taken and not stale:
+            break  # nothing, or calls that wait for their results
+        anew = [(_again(row, policy), Placed(row["place"], row["stretch"], None)) for row in stale]
+        all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
+        try:
+            vectors = yield from _vectors(all_units, asked, seconds)
+        except EmbeddingError as error:
+            asked, failed = None, error.reason
+            vectors = yield from _vectors(all_units, None, None)
+        firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
+        places = placed(fresh, firsts, _before(before), pause=policy.pause, most_tokens=policy.max_stretch_tokens)
+        groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
+        commit = yield from call(
+            "memory_commit_chunks",
+            {
+                **conversation_ids(key),
+                "p_conversation_id": pending["conversation_id"],
+                "p_through": through,
+                "p_revision": pending["revision"],
+                "p_to": said[taken - 1].sequence if taken else through,
+                "p_chunks": [
+                    row for found, place in groups for row in _rows(found, place, pending["conversation_id"], vectors)
+                ],
+                "p_stale": [row["place"] for row in stale],
+                "p_model": asked,
+                "p_max_age": None if policy.max_age is None else policy.max_age.total_seconds(),
+                "p_language": policy.language,
+            },
+            "write chunks",
+        )
+        through = commit["through_sequence"]
+        if not commit["committed"]:
+            return IndexResult(through, made, failed=failed, overtaken=True)
+        made += commit["chunks"]
+        batches += 1
+        if (not pending["more"] and len(stale) < policy.batch) or batches == most_batches:
+            break
+    if failed is not None:
+        yield from _failed(key, failed)
+        return IndexResult(through, made, failed=failed)
+    place = pending["unembedded_from"]
+    if place is None or asked is None:
+        return IndexResult(through, made, waiting=waiting and place is not None)
+    embedded, failed = yield from _filled(key, asked, place, pending["failures"], most_batches, seconds)
+    return IndexResult(through, made, failed=failed, embedded=embedded)
+
+
+def due(*, user_id: str | None = None, messages: int = 0, vectors: bool = False) -> Flow[list[ConversationKey]]:
+    """The conversations of which more than so many messages are not indexed yet, or an edited one is.
+
+    Args:
+        user_id: Only this user's; `None` means everybody's that the caller may see.
+        messages: How many do not matter.
+        vectors: Whether those are due, too, of which chunks lack a vector.
+    """
+    return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id, "p_vectors": vectors}))
+
+
+def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
+    """The chunks of a conversation that are not expired, in order."""
+    found: list[Chunk] = []
+    while True:
+        page, more = yield from _page(key, (found[-1].place, found[-1].part) if found else _BEGINNING, PAGE, None)
+        found += page
+        if not more:
+            return found
+
+
+def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int]:
+    """Embed every chunk that has no vector of a model. The vectors of other models stay in use meanwhile.
+
+    Args:
+        key: The conversation.
+        model: The new embedder's name.
+        drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+
+    Returns:
+        How many chunks were embedded.
+
+    Raises:
+        EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+    """
+    made = 0
+    after = _BEGINNING
+    while True:
+        page, more = yield from _page(key, after, _REEMBEDDED, model)
+        vectors = (yield from embed([each.content for each in page])) if page else []
+        after = (page[-1].place, page[-1].part) if page else after
+        embedded, is_complete = yield from _stored(
+            key, model, list(zip(page, vectors, strict=True)), after, drop=drop and not more
+        )
+        made += embedded
+        if not more:
+            if not drop or is_complete:
+                return made
+            after = _BEGINNING  # others were indexed meanwhile without this model
+
+
+def _filled(
+    key: ConversationKey, model: str, place: int, failures: int, most_pages: int | None, seconds: float | None
+) -> Flow[tuple[int, str | None]]:
+    """Embed the chunks from a place on that lack a vector: how many got one, and why it stopped before its end.
+
+    An embedder that has failed often in a row may be refusing one text only: then they are tried one by one, and what
+    alone is refused is passed by.
+    """
+    made = pages = 0
+    after = (place, 0)
+    singly = failures >= _PATIENCE
+    while True:
+        page, more = yield from _page(key, after, _FEW if singly else _REEMBEDDED, model)
+        try:
+            if singly:
+                rows = yield from _accepted(page, seconds)
+            else:
+                texts = [each.content for each in page]
+                rows = list(zip(page, (yield from embed(texts, seconds=seconds)) if page else [], strict=True))
+        except EmbeddingError as error:
+            yield from _failed(key, error.reason)
+            return made, error.reason
+        after = (page[-1].place, page[-1].part) if page else after
+        embedded, _ = yield from _stored(key, model, rows, after)
+        made += embedded
+        pages += 1
+        if not more or pages == most_pages:
+            return made, None
+
+
+def _accepted(page: Sequence[Chunk], seconds: float | None) -> Flow[list[tuple[Chunk, list[float]]]]:
+    """The chunks that an embedder takes, each with its vector.
+
+    Raises:
+        EmbeddingError: It takes none of them.
+    """
+    taken: list[tuple[Chunk, list[float]]] = []
+    refusal = None
+    for each in page:
+        try:
+            (vector,) = yield from embed([each.content], seconds=seconds)
+        except EmbeddingError as error:
+            refusal = error
+        else:
+            taken.append((each, vector))
+    if refusal is not None and not taken:
+        raise refusal
+    return taken
+
+
+def _stored(
+    key: ConversationKey,
+    model: str,
+    embedded: Sequence[tuple[Chunk, list[float]]],
+    after: tuple[int, int],
+    *,
+    drop: bool = False,
+) -> Flow[tuple[int, bool]]:
+    """Store vectors, and that up to a place and part none is lacking: how many, and whether all of the model are."""
+    rows = [{"id": each.id, "place": each.place, "part": each.part, "embedding": vector} for each, vector in embedded]
+    place = {"p_place": after[0], "p_part": after[1]}
+    answer = yield from call(
+        "memory_reembed", {**conversation_ids(key), "p_model": model, "p_embeddings": rows, "p_drop": drop, **place}
+    )
+    return answer["embedded"], answer["complete"]
+
+
+def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
+    """A chunk as the SQL functions show it, as a value."""
+    times = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("said_at", "expires_at")}
+    fields = {name: row[name] for name in Chunk.__dataclass_fields__ if name in row}
+    return Chunk(**{**fields, **times, **found})
+
+
+def _page(
+    key: ConversationKey, after: tuple[int, int], limit: int, lacking: str | None
+) -> Flow[tuple[list[Chunk], bool]]:
+    """The next chunks after a place and part, and whether there are more."""
+    place = {"p_place": after[0], "p_part": after[1]}
+    page = yield from call("memory_chunks", {**conversation_ids(key), **place, "p_limit": limit, "p_lacking": lacking})
+    return [chunk(row) for row in page["chunks"]], page["more"]
+
+
+def _before(row: Mapping[str, Any] | None) -> Before | None:
+    """What is indexed already; of what has several parts, the first says what it is about."""
+    if row is None:
+        return None
+    near = row["near"]
+    if len(near) > 1 and near[-1]["place"] - near[-2]["place"] >= APART:
+        near = near[-1:]  # a pause lies between
+    count, tokens = row["same"]
+    return Before(
+        place=row["place"],
+        stretch=row["stretch"],
+        ended_at=datetime.fromisoformat(row["ended_at"]),
+        completes=(row["type"] == "action" and row["is_group"]) or kinds.completes(near[-1]["content"]),
+        units=count,
+        tokens=tokens,
+        near=[(e["content"], e["embedding"] and json.loads(e["embedding"])) for e in near if e["content"]],
+        known=row["cohesion"],
+    )
+
+
+def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
+    """What is left at a place whose messages were edited or forgotten."""
+    said = [Said.from_row(each) for each in row["messages"] or []]
+    found, _ = units(said, most_tokens=policy.max_tokens, more=True, importance=policy.importance)
+    return found
+
+
+def _vectors(made: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
+    """The vectors of each unit's parts, by the number of its first message."""
+    # What is not to be remembered is shown to no embedder; at the commit it is left out.
+    shown = [unit for unit in made if not unit.hidden]
+    said = texts(shown)
+    found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in made}
+    if model is not None and said:
+        vectors = iter((yield from embed(said, seconds=seconds)))
+        found |= {unit.messages[0].sequence: [next(vectors) for _ in unit.parts] for unit in shown}
+    return found
+
+
+def _rows(
+    found: Sequence[Unit], place: Placed, conversation_id: str, vectors: Mapping[int, Sequence[Sequence[float]]]
+) -> Iterator[dict[str, Any]]:
+    """The rows of what stands at one place."""
+    numbers = count(1)
+    for unit in found:
+        embedded = vectors[unit.messages[0].sequence]
+        ids = [each.message_id for each in unit.messages]
+        first, last = unit.messages[0].sequence, unit.messages[-1].sequence
+        # Of a place and its last edit, never of words: an id tells nothing, and outlives an indexing anew.
+        edited = max((each.edited_at for each in unit.messages if each.edited_at), default="")
+        for at, (part, number) in enumerate(zip(unit.parts, numbers, strict=False)):
+            yield {
+                "place": place.place,
+                "part": number,
+                "id": str(uuid.uuid5(_IDS, f"{conversation_id} {first} {last} {number} {edited}")),
+                "from_sequence": unit.messages[0].sequence,
+                "to_sequence": unit.messages[-1].sequence,
+                "message_ids": ids,
+                "stretch": place.stretch,
+                "type": part.kind,
+                "role": unit.role,
+                "speaker": unit.speaker,
+                "said_at": unit.said_at.isoformat(),
+                "content": part.text,
+                "tokens": part.tokens,
+                "importance": part.importance,
+                "cohesion": place.cohesion if number == 1 else None,
+                "has_time": part.marks.has_time,
+                "has_number": part.marks.has_number,
+                "embedding": embedded[at] if embedded else None,
+                "hidden": unit.hidden,
+            }
+
+
+def _failed(key: ConversationKey, reason: str) -> Flow[None]:
+    try:
+        yield from call("memory_fail_index", {**conversation_ids(key), "p_error": reason})
+    except SupabaseMemoryError:
+        return  # the note is for patience and for `status`; that it failed is said to the caller

@@ -1,0 +1,53 @@
+"""What was found, as text for a prompt: in the order it was said, dated, each line with the number of its message."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.messages import content, fence
+from langchain_supabase_memory.operations.recall.ranges import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.values import Chunk
+
+MESSAGE_ID: Final = "lc_supabase_memory_recalled"
+"""The id of the message that carries what was recalled."""
+
+
+def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> list[str]:
+    """Chunks as lines: a date, and under it who said what.
+
+    Args:
+        chunks: In any order.
+        time_zone: That of the reader, for the dates; UTC by default.
+
+    Returns:
+        The lines, in the order in which it was said. Only the first line of a chunk begins at the margin.
+    """
+    here = zone(time_zone)
+    ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
+    made = []
+    for day, said in groupby(ordered, key=lambda each: each.said_at.astimezone(here).date()):
+        made.append(f"{day:%Y-%m-%d}:")
+        made += [line(each) for each in said]
+    return made
+
+
+def line(chunk: Chunk) -> str:
+    """A chunk as a line, such as `User [12]: I am allergic to peanuts`."""
+    speaker = " ".join((chunk.speaker or content.LABELS[chunk.role]).split())[:64]
+    return f"{speaker} [{chunk.from_sequence}]: {content.indented(chunk.content)}"
+
+
+def message(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> BaseMessage | None:
+    """Chunks as a fenced message, to stand before the user's; `None` if there are none."""
+    if not chunks:
+        return None
+    said = fence.element("recalled", "\n".join(lines(chunks, time_zone)))
+    return fence.message(fence.fenced([said]), MESSAGE_ID)

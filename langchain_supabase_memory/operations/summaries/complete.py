@@ -1,0 +1,97 @@
+"""The complete summary with what else is known of the conversation: its topics and key facts, and its vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.errors import EmbeddingError
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.boards.board import board
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.summaries.levels import newest, summarize_levels
+from langchain_supabase_memory.values import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_supabase_memory.operations.boards.board import BoardItem
+    from langchain_supabase_memory.settings import SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey, Segment
+
+
+@dataclass(frozen=True)
+class CompleteSummary:
+    """The summary of a whole conversation.
+
+    Attributes:
+        summary: It, with the range that it covers, its topics and key facts; `None` if there is none.
+        levels: How many levels it was made in; 1 where one answer was enough.
+        embedded: Whether it has a vector of the present embedder.
+        model_calls: How often the model was asked.
+        failed: Why it stopped before its end, in a word; what was made stays.
+        overtaken: Whether somebody else was faster, or a message was edited or forgotten meanwhile.
+        tokens: The approximate tokens of each summary that was written.
+    """
+
+    summary: Segment | None
+    levels: int = 0
+    embedded: bool = False
+    model_calls: int = 0
+    failed: str | None = None
+    overtaken: bool = False
+    tokens: list[int] = field(default_factory=list)
+
+
+def complete_summary(
+    key: ConversationKey, policy: SummaryPolicy, *, model: str | None = None, embedder: str | None = None
+) -> Flow[CompleteSummary]:
+    """Bring the complete summary of a conversation up to its newest message.
+
+    Its topics and key facts are those of the board, each fact with its quote; revise the board first.
+
+    Args:
+        key: The conversation.
+        policy: With every number given.
+        model: What is noted as the writer.
+        embedder: The embedder's name; without one it gets no vector, and is found by its words.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    made = yield from summarize_levels(key, policy, model=model)
+    top = yield from newest(key)
+    if top is None or made.failed is not None or made.overtaken:
+        return CompleteSummary(
+            top, top.level if top else 0, False, made.model_calls, made.failed, made.overtaken, made.tokens
+        )
+    known = yield from board(key)
+    yield from call(
+        "memory_describe_summary",
+        {
+            **conversation_ids(key),
+            "p_id": top.id,
+            "p_topics": [each.text for each in _of(known.topics, top)],
+            "p_key_facts": [_fact(each) for each in _of(known.facts, top)],
+            "p_revision": known.revision,
+        },
+    )
+    failed: str | None = None
+    if embedder is not None:
+        try:
+            yield from summary_recall.index(Scope(key.user_id, key.agent_id, key.thread_id), model=embedder)
+        except EmbeddingError as error:
+            failed = type(error).__name__
+    described = yield from newest(key)
+    embedded = embedder is not None and failed is None
+    return CompleteSummary(described, top.level, embedded, made.model_calls, failed, tokens=made.tokens)
+
+
+def _of(items: Sequence[BoardItem], top: Segment) -> list[BoardItem]:
+    """Those that come from what the summary covers: they go with it when that is forgotten."""
+    return [each for each in items if not each.sequences or each.sequences[0] <= top.to_sequence]
+
+
+def _fact(item: BoardItem) -> dict[str, Any]:
+    return {"text": item.text, "quote": item.quote, "message_ids": item.message_ids}

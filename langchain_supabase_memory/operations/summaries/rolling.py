@@ -1,0 +1,258 @@
+"""The rolling summary: a chain of segments, each the summary of the one before it and of the messages since.
+
+Its range is read, the model is asked with no connection held, and it is committed only if the conversation is still
+where it was computed from; so a failed, late or overtaken answer changes nothing, and nothing is marked as covered that
+the model was not shown.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.flow import Flow, Material, call
+from langchain_supabase_memory.language import prompts
+from langchain_supabase_memory.language.quality import scored
+from langchain_supabase_memory.language.tokens import count_tokens
+from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.asking import NoAnswerError, answered, shortened
+from langchain_supabase_memory.operations.pages import keys
+from langchain_supabase_memory.operations.unreadable import numbered
+from langchain_supabase_memory.values import ConversationKey, Segment, SummaryResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.settings import Retention, SummaryPolicy
+
+PAGE: Final = 100
+"""The most conversations or segments that one call returns."""
+
+LONGEST: Final = 2000
+"""The most characters of a summary where the policy says nothing."""
+
+
+def summarize(
+    key: ConversationKey,
+    policy: SummaryPolicy,
+    *,
+    model: str | None = None,
+    until: int | None = None,
+    least: int | None = None,
+    most_segments: int | None = None,
+    patient: bool = True,
+    only_due: bool = False,
+) -> Flow[SummaryResult]:
+    """Summarize what is beyond what the policy keeps, in as many segments and model calls as it needs.
+
+    Args:
+        key: The conversation.
+        policy: With every number given, as `SummaryPolicy.for_budget` makes it.
+        model: What is noted as the writer.
+        until: Summarize everything up to this sequence instead, whatever the policy keeps.
+        least: Summarize up to this sequence at least, whatever the policy keeps.
+        most_segments: Stop after so many.
+        patient: Do nothing while an earlier failure asks to wait.
+        only_due: Do nothing unless one of the policy's thresholds is exceeded.
+
+    Returns:
+        What was done. A model that failed is no error: nothing is changed, and the next try comes later.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    made: list[int] = []
+    calls = [0]
+    tokens: list[int] = []
+    worst: float | None = None
+    through = -1
+    characters = policy.input_characters
+    while True:
+        pending = yield from call(
+            "memory_pending",
+            {
+                **conversation_ids(key),
+                "p_keep_characters": policy.keep_characters,
+                "p_keep_messages": policy.keep_messages,
+                "p_until": until,
+                "p_least": least,
+                "p_characters": characters,
+                "p_min_quality": policy.min_quality,
+                "p_keep_when_poor": policy.keep_when_poor,
+                "p_due": _thresholds(policy) if only_due and not made else None,
+            },
+        )
+        if pending is None:
+            return SummaryResult(-1, made, calls[0])
+        through = pending["through_sequence"]
+        characters = pending["characters"]  # fewer than asked for after a failure, and then to the end
+        rows = pending["messages"]
+        if not rows:
+            return SummaryResult(
+                through, made, calls[0], tokens=tokens, quality=worst, opted_out=pending.get("opted_out", False)
+            )
+        if patient and pending["waiting"]:
+            return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, waiting=True)
+        said = yield from numbered(key, rows)
+        try:
+            content, clipped = yield from written(
+                pending["previous"], said, characters, policy, calls, pending.get("topics") or ()
+            )
+        except NoAnswerError as reason:
+            yield from _failed(key, str(reason))
+            return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, failed=str(reason))
+        score = yield from scored(prompts.lines(said), content, before=(pending["previous"] or {}).get("content"))
+        arguments = committed(key, pending, content, clipped, score, model)
+        commit = yield from call("memory_commit_summary", arguments, "write summary")
+        through = commit["through_sequence"]
+        if not commit["committed"]:
+            return SummaryResult(through, made, calls[0], overtaken=True, tokens=tokens, quality=worst)
+        made.append(commit["number"])
+        tokens.append(count_tokens(content))
+        worst = score if worst is None else min(worst, score)
+        if not pending["more"] or len(made) == most_segments:
+            return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst)
+
+
+def due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[ConversationKey]]:
+    """The conversations of which more is not yet summarized than the policy allows.
+
+    Args:
+        policy: With every number given.
+        user_id: Only this user's; `None` means everybody's that the caller may see.
+
+    Returns:
+        Their keys; those that wait after a failure are not among them.
+    """
+    beyond = {f"p_{name}": threshold for name, threshold in _thresholds(policy).items()}
+    return (yield from keys("memory_due", {**beyond, "p_user_id": user_id}))
+
+
+def segments(
+    key: ConversationKey, *, last: int | None = None, level: int | None = 0, retention: Retention | None = None
+) -> Flow[list[Segment]]:
+    """The stored summaries of a conversation, in order.
+
+    Args:
+        key: The conversation.
+        last: Only the newest so many; `None` means all.
+        level: 0 for the segments of the rolling summary; from 1 on, that level of the complete one; `None` for its
+            highest, which is the complete summary itself.
+        retention: What is kept; summaries beyond its `max_summary_age` are not shown.
+    """
+    found: list[Segment] = []
+    while last is None or len(found) < last:
+        wanted = PAGE if last is None else min(PAGE, last - len(found))
+        before = found[0].number if found else None
+        bounds = {"p_before": before, "p_limit": wanted, "p_level": level}
+        kept = {"p_retention": retention_argument(retention)}
+        page = yield from call("memory_summaries", {**conversation_ids(key), **bounds, **kept})
+        found = [*map(segment, page), *found]
+        if len(page) < wanted:
+            break
+    return found
+
+
+def segment(row: Mapping[str, Any]) -> Segment:
+    """A row of the summaries as a value."""
+    fields = {name: row[name] for name in Segment.__dataclass_fields__ if name in row}
+    times = {name: fields.get(name) and datetime.fromisoformat(fields[name]) for name in ("created_at", "edited_at")}
+    return Segment(**{**fields, **times})
+
+
+def written(
+    previous: Mapping[str, Any] | None,
+    messages: Sequence[tuple[int, BaseMessage]],
+    characters: int,
+    policy: SummaryPolicy,
+    calls: list[int],
+    topics: Sequence[str] = (),
+) -> Flow[tuple[str, bool]]:
+    """Ask for the summary, piece by piece where the range is longer than the model's input.
+
+    Returns:
+        The summary, and whether it had to be cut.
+
+    Raises:
+        NoAnswerError: There is none.
+    """
+    prompt = policy.prompt or prompts.summary_prompt
+    longest = policy.max_characters or LONGEST
+    summary = None if previous is None else str(previous["content"])
+    clipped = False
+    for piece in prompts.pieces(messages, characters):
+        material = Material("summary", summary, piece.lines, longest)
+        asked = prompts.avoiding(prompt(summary, piece.text, longest), topics)
+        summary, clipped = yield from fitting(asked, material, policy, calls)
+    assert summary is not None  # there is at least one piece
+    return summary, clipped
+
+
+def fitting(
+    prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]
+) -> Flow[tuple[str, bool]]:
+    """Ask for a text that is no longer than it may be: once more for a shorter one, and then it is cut.
+
+    Returns:
+        The text, and whether it had to be cut.
+    """
+    longest = material.characters
+    text = yield from _asked(prompt, material, policy, calls)
+    if len(text) > longest:
+        again = Material("condense", text, (), longest)
+        text = yield from _asked(prompts.condense_prompt(text, longest), again, policy, calls)
+    return (shortened(text, longest), True) if len(text) > longest else (text, False)
+
+
+def _asked(prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]) -> Flow[str]:
+    return (
+        yield from answered(
+            prompt,
+            lambda text: text,
+            timeout_seconds=policy.timeout_seconds,
+            attempts=policy.attempts,
+            calls=calls,
+            material=material,
+        )
+    )
+
+
+def committed(
+    key: ConversationKey,
+    pending: Mapping[str, Any],
+    content: str,
+    clipped: bool,
+    score: float,
+    model: str | None,
+    level: int = 0,
+) -> dict[str, Any]:
+    """The arguments that commit a summary of the messages that were pending."""
+    rows = pending["messages"]
+    return {
+        **conversation_ids(key),
+        "p_conversation_id": pending["conversation_id"],
+        "p_through": pending["through_sequence"],
+        "p_revision": pending["revision"],
+        "p_to": rows[-1]["sequence"],
+        "p_message_ids": [row["message_id"] for row in rows],
+        "p_content": content,
+        "p_tokens": count_tokens(content),
+        "p_model": model,
+        "p_clipped": clipped,
+        "p_level": level,
+        "p_quality": score,
+    }
+
+
+def _thresholds(policy: SummaryPolicy) -> dict[str, int | None]:
+    return {"characters": policy.characters, "tokens": policy.tokens, "messages": policy.messages}
+
+
+def _failed(key: ConversationKey, reason: str) -> Flow[None]:
+    try:
+        yield from call("memory_fail_summary", {**conversation_ids(key), "p_error": reason})
+    except SupabaseMemoryError:
+        return  # the note is only for patience; that the summary failed is said to the caller

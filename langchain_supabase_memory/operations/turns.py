@@ -1,0 +1,194 @@
+"""The flows over turns: the newest ones, one by its number, and turns as text for a prompt."""
+
+from __future__ import annotations
+
+import string
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.flow import Flow, call, compute
+from langchain_supabase_memory.language import references
+from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment, retention_argument
+from langchain_supabase_memory.values import Reference, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.settings import Retention
+    from langchain_supabase_memory.values import ConversationKey
+
+TEMPLATE: Final = "User: {user_query}\nAssistant: {ai_response}"
+"""How a turn is written by default; `number`, `created_at` and the two texts can stand in a template."""
+
+PAGE: Final = 1000
+"""The most turns that one call returns."""
+
+_NAMES: Final = {"number", "user_query", "ai_response", "created_at"}
+
+
+LONGEST: Final = 1_000_000
+"""The most characters of a query or an answer."""
+
+
+def messages_of(query: str, response: str) -> list[BaseMessage]:
+    """The messages of a complete turn.
+
+    Args:
+        query: What the user said.
+        response: The final answer.
+
+    Raises:
+        InvalidInputError: One of them is no text, blank, or longer than a million characters.
+    """
+    for name, text in (("query", query), ("response", response)):
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{name} must be a text, not {type(text).__name__}.", hint=f"Pass {name}=str(...).")
+        if not text.strip() or len(text) > LONGEST:
+            raise InvalidInputError(
+                f"{name} must have 1 to {LONGEST:,} characters that are not blank; it has {len(text):,}.",
+                hint="Use append for a turn that is not complete yet.",
+            )
+    return [HumanMessage(query), AIMessage(response)]
+
+
+def turns(
+    key: ConversationKey,
+    *,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    retention: Retention | None = None,
+) -> Flow[list[Turn]]:
+    """The complete turns of a conversation, oldest first.
+
+    Args:
+        key: The conversation; one that does not exist has none.
+        last: Only the newest so many.
+        since: Only those asked at or after this time, with a time zone.
+        until: Only those asked before this time, with a time zone.
+        retention: What is kept; what is beyond it is not shown, nor counted.
+
+    Raises:
+        InvalidInputError: `last` is negative, or a time is naive.
+    """
+    how_many("last", last)
+    found: list[Turn] = []
+    while last is None or len(found) < last:
+        wanted = PAGE if last is None else min(PAGE, last - len(found))
+        page = yield from call(
+            "memory_turns",
+            {
+                **conversation_ids(key),
+                "p_last": wanted,
+                "p_before": found[0].from_sequence if found else None,
+                "p_since": moment("since", since),
+                "p_until": moment("until", until),
+                "p_retention": retention_argument(retention),
+            },
+        )
+        found = [*map(_turn, page["turns"]), *found]
+        if not page["more"] or not page["turns"]:
+            break
+    return found
+
+
+def turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
+    """One complete turn by its number; from the end, if it is negative.
+
+    Args:
+        key: The conversation.
+        number: From 1 for the oldest that is kept; -1 is the newest.
+        retention: What is kept; what is beyond it is not shown, nor counted.
+
+    Returns:
+        The turn; `None` if there is none of this number.
+
+    Raises:
+        InvalidInputError: The number is 0 or none.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or number == 0:
+        raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
+    place: dict[str, Any] = {"p_number": number} if number > 0 else {"p_last": 1, "p_skip": -number - 1}
+    page = yield from call(
+        "memory_turns", {**conversation_ids(key), **place, "p_retention": retention_argument(retention)}
+    )
+    return next(map(_turn, page["turns"]), None)
+
+
+def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
+    """The turn that a user's words point at, such as "the second one" or "yung una".
+
+    Deterministic and without a model. The database is asked only if there are such words.
+
+    Args:
+        key: The conversation.
+        text: What the user says; it is not part of a turn yet.
+        retention: What is kept; what is beyond it is not shown, nor counted.
+
+    Returns:
+        The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns are
+        counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+
+    Raises:
+        InvalidInputError: `text` is none.
+    """
+    characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
+    match = yield from compute(partial(references.find, text), characters, kept=references.KEPT)
+    if match is None:
+        return None
+    number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)
+    found = yield from turn(key, number, retention=retention)
+    return None if found is None else Reference(found, match.span, match.rule)
+
+
+def written(listed: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
+    """Turns as text for a prompt.
+
+    Args:
+        listed: The turns.
+        template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
+        separator: What stands between two.
+
+    Raises:
+        InvalidInputError: The template names something else.
+    """
+    parsed = _parsed(template)
+    unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
+    if unknown:
+        raise InvalidInputError(
+            f"A turn has no {unknown[0]!r}.", hint="Templates may use number, user_query, ai_response and created_at."
+        )
+    if any("{" in (form or "") for _, _, form, _ in parsed):
+        raise _no_template()  # a field within a field's form could reach anything
+    try:
+        return separator.join(template.format(**vars(each)) for each in listed)
+    except (LookupError, TypeError, ValueError):
+        raise _no_template() from None
+
+
+def _parsed(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(string.Formatter().parse(template))
+    except (TypeError, ValueError):
+        raise _no_template() from None
+
+
+def _no_template() -> InvalidInputError:
+    return InvalidInputError("The template is no format string.", hint=f"Pass {TEMPLATE!r}, for example.")
+
+
+def _turn(row: Mapping[str, Any]) -> Turn:
+    return Turn(
+        number=row["turn_number"],
+        user_query=row["user_query"],
+        ai_response=row["ai_response"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        from_sequence=row["from_sequence"],
+        to_sequence=row["to_sequence"],
+    )

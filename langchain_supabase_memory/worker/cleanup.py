@@ -1,0 +1,58 @@
+"""Removing what has expired, again and again, beside an application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.adapters.telemetry.logs import about_error
+from langchain_supabase_memory.checks import lasting
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.settings import checked
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import Retention
+
+_logger = logging.getLogger(__name__)
+
+
+async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retention | None = None) -> None:
+    """Remove what retention does not keep, now and from time to time, until the task is cancelled.
+
+    A failure is logged, and the next round tries again.
+
+    Args:
+        memory: The memory; with a server's rights it cleans up for everybody.
+        every: The time between two rounds.
+        retention: What is kept; the memory's by default, and without any only expired chunks go.
+
+    Raises:
+        ConfigurationError: There is no time between two rounds, or an argument is of another type than it must be.
+
+    Example:
+        ```python
+        @asynccontextmanager
+        async def lifespan(app: FastAPI):
+            task = asyncio.create_task(cleanup(memory, timedelta(minutes=15)))
+            yield
+            task.cancel()
+        ```
+    """
+    opened(memory)
+    lasting("every", every, optional=False, example="timedelta(minutes=15)")
+    checked(retention=retention)
+    while True:
+        try:
+            gone = await memory.aforget_expired(retention=retention)
+            counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
+            _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
+        except SupabaseMemoryError as error:
+            _logger.error("A clean-up failed: %s", error, extra=about_error(error))
+        except Exception as error:  # its text may hold anything
+            _logger.error("A clean-up failed", extra=about_error(error))
+        await asyncio.sleep(every.total_seconds())

@@ -1,0 +1,57 @@
+-- What every call begins with: whose it is, and how much it may bring.
+
+-- Who owns what a verb touches: the user named, or the subject of the caller's token, which is what the policies in
+-- access.sql compare with. One rule for every verb.
+create or replace function memory_private.owner(p_user_id text) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := coalesce(p_user_id, auth.jwt() ->> 'sub');
+begin
+  if v_user is null or v_user = '' then
+    raise exception 'no user id' using errcode = 'PT400', hint = 'pass user_id, or call with a user''s access token';
+  end if;
+  return v_user;
+end
+$function$;
+
+-- What one call may bring: checked where it arrives, since whoever is signed in can call every function.
+create or replace function memory_private.allowed() returns memory_private.limits
+language sql stable security invoker set search_path = ''
+as $function$
+  select l.* from memory_private.limits l
+$function$;
+
+-- Refuse a document that is larger, or a list that is longer, than one call may pass; of messages, each that is too large.
+create or replace function memory_private.admit(p_document json, p_messages boolean default false) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_limits memory_private.limits;
+  v_bytes  integer := octet_length(p_document::text);
+begin
+  select l.* into v_limits from memory_private.limits l;
+  if v_bytes > v_limits.call_bytes then
+    raise exception 'a call passes more than % bytes', v_limits.call_bytes
+      using errcode = 'PT413', hint = 'pass less at once, or raise call_bytes in memory_private.limits';
+  end if;
+  if json_typeof(p_document) = 'array' and json_array_length(p_document) > v_limits.call_items then
+    raise exception 'a call passes more than % items', v_limits.call_items
+      using errcode = 'PT413', hint = 'pass fewer at once, or raise call_items in memory_private.limits';
+  end if;
+  if p_messages and v_bytes > v_limits.message_bytes and exists (
+    select from json_array_elements(p_document) e (value) where octet_length(e.value::text) > v_limits.message_bytes)
+  then
+    raise exception 'a message has more than % bytes', v_limits.message_bytes
+      using errcode = 'PT413', hint = 'leave media out, or raise message_bytes in memory_private.limits';
+  end if;
+end
+$function$;
+
+create function public.memory_limits() returns jsonb
+language sql stable security invoker set search_path = ''
+as $function$
+  select to_jsonb(l) - 'only_row' from memory_private.limits l
+$function$;
+comment on function public.memory_limits is
+  'langchain-supabase-memory: what one call may bring and take away in this database.';

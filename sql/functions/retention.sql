@@ -1,0 +1,356 @@
+-- Retention: what has expired, as reads hide it and writes remove it.
+
+-- Whether a conversation's summaries and its board are older than retention keeps them.
+create or replace function memory_private.outlived(
+  p_user_id text, p_conversation_id uuid, p_retention json, out summaries boolean, out board boolean
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_age constant timestamptz := clock_timestamp() - (p_retention ->> 'summary_age')::float8 * interval '1 second';
+begin
+  select max(s.created_at) < v_age into summaries
+    from ((select s.created_at from memory.conversation_summaries s
+           where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
+           order by s.number desc limit 1)
+          union all
+          (select s.created_at from memory.conversation_summaries s
+           where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level > 0
+           order by s.level desc, s.number desc limit 1)) s;
+  select b.updated_at < v_age into board from memory.conversation_summary_boards b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  summaries := coalesce(summaries, false);
+  board := coalesce(board, false);
+end
+$function$;
+
+-- The sequences of the messages that are older than a time. Up to a thousand of them, or of those that are not, are looked
+-- at, so that neither a long history nor what has long waited to be removed is read; where both are more, the old ones are.
+create or replace function memory_private.aged(p_user_id text, p_conversation_id uuid, p_age timestamptz)
+returns int8multirange
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_found record;
+begin
+  select range_agg(int8range(t.sequence, t.sequence, '[]')) as old, count(*) as count into v_found
+    from (select m.sequence from memory.conversation_messages m
+          where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.created_at < p_age
+          order by m.created_at limit 1001) t;
+  if v_found.count <= 1000 then
+    return coalesce(v_found.old, '{}');
+  end if;
+  select '{(,)}'::int8multirange - range_agg(int8range(t.sequence, t.sequence, '[]')) as old, count(*) as count
+    into v_found
+    from (select m.sequence from memory.conversation_messages m
+          where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.created_at >= p_age
+          order by m.created_at limit 1001) t;
+  if v_found.count <= 1000 then
+    return coalesce(v_found.old, '{(,)}');
+  end if;
+  return (
+    select range_agg(int8range(t.sequence, t.sequence, '[]'))
+    from (select m.sequence from memory.conversation_messages m
+          where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.created_at < p_age
+          order by m.created_at) t);
+end
+$function$;
+
+-- What lies in some ranges of sequences: how much it is, and the last of it.
+create or replace function memory_private.weight(
+  p_user_id text, p_conversation_id uuid, p_ranges int8multirange,
+  out messages bigint, out characters bigint, out tokens bigint, out last bigint
+)
+language sql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+  select count(*), coalesce(sum(t.characters), 0), coalesce(sum(t.tokens), 0), max(t.sequence)
+  from unnest(p_ranges) as r (range)
+  cross join lateral (
+    select m.sequence, m.characters, m.tokens from memory.conversation_messages m
+    where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+      and m.sequence >= coalesce(lower(r.range), 0) and m.sequence < coalesce(upper(r.range), 9223372036854775807)
+    order by m.sequence offset 0) t
+$function$;
+
+-- The characters up to a sequence that have expired and lie between what has not.
+create or replace function memory_private.missing(
+  p_user_id text, p_conversation_id uuid, p_holes int8multirange, p_through bigint
+) returns bigint
+language sql stable security invoker set search_path = ''
+as $function$
+  select w.characters
+  from memory_private.weight(p_user_id, p_conversation_id, p_holes * int8multirange(int8range(null, p_through, '[]'))) w
+$function$;
+
+-- What retention does not keep of a conversation, and the conversation as it is without that. The arguments are {"turns",
+-- "messages", "age", "summary_age"}, ages in seconds; the database's clock decides.
+--
+-- This is the only place that knows. Every read leaves out what it names, and writes nothing; memory_private.retain
+-- removes it: with an append that names the retention, and with memory_forget_expired. So a read shows the same before
+-- that and after it.
+create or replace function memory_private.expired(
+  p_conversation memory.conversations, p_retention json,
+  out conversation memory.conversations, -- as it is without it
+  out messages     int8multirange,       -- the sequences: all before the first that is kept, and what lies between others
+  out first        bigint,               -- the first that is kept
+  out holes        int8multirange,       -- what lies between others
+  out cut          bigint,               -- the first that turns and messages keep,
+  out age          timestamptz,          -- and the age that is kept
+  out summaries    boolean,              -- whether they have expired
+  out board        boolean
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_user     constant text := p_conversation.user_id;
+  v_id       constant uuid := p_conversation.id;
+  v_turns    constant integer := (p_retention ->> 'turns')::integer;
+  v_messages constant integer := (p_retention ->> 'messages')::integer;
+  v_beyond   constant bigint := p_conversation.message_count - v_messages;
+  v_place    bigint;
+  v_stored   record; -- the first and the last that are stored
+  v_gone     record;
+begin
+  conversation := p_conversation;
+  messages := '{}';
+  holes := '{}';
+  first := 0;
+  cut := 0;
+  summaries := false;
+  board := false;
+  if p_retention is null or v_id is null then
+    return;
+  end if;
+  age := clock_timestamp() - (p_retention ->> 'age')::float8 * interval '1 second';
+  if v_turns is not null then
+    -- A question is complete if the next question or final answer is an answer.
+    select t.sequence into cut
+    from (select e.sequence, row_number() over () as place
+          from (select m.sequence, m.final, lag(m.final) over (order by m.sequence + 0 desc) as answered
+                from memory.conversation_messages m
+                where m.user_id = v_user and m.conversation_id = v_id and (m.role = 'user' or m.final)
+                order by m.sequence + 0 desc) e
+          where not e.final and e.answered
+          limit v_turns) t
+    where t.place = v_turns;
+  end if;
+  if v_beyond > 0 then
+    -- From the end that is nearer.
+    if v_beyond < v_messages then
+      select m.sequence into v_place from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_id
+       order by m.sequence offset v_beyond limit 1;
+    else
+      select m.sequence into v_place from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_id
+       order by m.sequence desc offset v_messages - 1 limit 1;
+    end if;
+    -- No result stays without its call. The newest block always stays whole: it may still be at work.
+    cut := greatest(cut, coalesce(
+      (select m.sequence from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_place and m.role <> 'tool'
+       order by m.sequence limit 1),
+      (select m.sequence from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_id and m.sequence < v_place and m.role <> 'tool'
+       order by m.sequence desc limit 1)));
+  end if;
+  cut := coalesce(cut, 0);
+  if age is not null then
+    messages := memory_private.aged(v_user, v_id, age);
+  end if;
+  select o.summaries, o.board into summaries, board from memory_private.outlived(v_user, v_id, p_retention) o;
+  select m.sequence as first into v_stored from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_id
+   order by m.sequence limit 1;
+  if messages = '{}' and coalesce(v_stored.first, cut) >= cut then
+    if summaries then
+      conversation := memory_private.positioned(conversation, first, holes, summaries);
+    end if;
+    return;
+  end if;
+
+  -- Results at the beginning whose call has just gone go with it.
+  messages := messages + int8multirange(int8range(null, cut));
+  select coalesce(upper(r), conversation.next_sequence) into v_place from unnest(messages) r where v_stored.first <@ r;
+  select m.sequence into first from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= coalesce(v_place, v_stored.first)
+     and m.role <> 'tool' and not m.sequence <@ messages
+   order by m.sequence limit 1;
+  first := coalesce(first, conversation.next_sequence);
+  holes := messages * int8multirange(int8range(first, conversation.next_sequence));
+  messages := holes + int8multirange(int8range(null, first));
+  -- Where no number is missing, what goes is counted by the numbers.
+  select v_stored.first, m.sequence as last into v_stored from memory.conversation_messages m
+   where m.user_id = v_user and m.conversation_id = v_id
+   order by m.sequence desc limit 1;
+  if conversation.message_count = v_stored.last - v_stored.first + 1 then
+    select sum(upper(r) - lower(r))::bigint as messages, max(upper(r)) - 1 as last into v_gone
+      from unnest(messages * int8multirange(int8range(v_stored.first, v_stored.last, '[]'))) r;
+  else
+    v_gone := memory_private.weight(v_user, v_id, messages);
+  end if;
+  conversation.message_count := conversation.message_count - v_gone.messages;
+  conversation.expired_through := greatest(conversation.expired_through, v_gone.last);
+  if holes <> '{}' then
+    v_gone := memory_private.weight(v_user, v_id, holes);
+    conversation.total_characters := conversation.total_characters - v_gone.characters;
+    conversation.total_tokens := conversation.total_tokens - v_gone.tokens;
+  end if;
+  conversation := memory_private.positioned(conversation, first, holes, summaries);
+end
+$function$;
+
+-- Remove what has expired. Returns how many messages went.
+create or replace function memory_private.retain(p_user_id text, p_conversation_id uuid, p_retention json)
+returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_c          memory.conversations;
+  v_expired    record;
+  v_range      int8range;
+  v_gone       record;
+  v_messages   bigint := 0;
+  v_last       bigint;
+  v_sequences  bigint[] := '{}'; -- of what lay between others
+  v_characters integer[] := '{}';
+  v_tokens     integer[] := '{}';
+  v_aside      bigint; -- how many that were on no branch went
+begin
+  -- Looked at without a lock, because mostly nothing is to be done; then once more under it, because others write.
+  for v_locked in 0..1 loop
+    select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
+    v_expired := memory_private.expired(v_c, p_retention);
+    if v_locked = 0 then
+      v_aside := memory_private.expire_superseded(p_user_id, p_conversation_id, v_expired.age, v_expired.cut);
+    end if;
+    if v_expired.messages = '{}' and not v_expired.summaries and not v_expired.board then
+      return v_aside;
+    end if;
+    exit when v_locked = 1;
+    -- In the order that an append takes them: the conversation, then its messages.
+    perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
+  end loop;
+
+  if v_expired.summaries then
+    update memory.control_changes h set before = null
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.to_sequence is not null;
+    delete from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
+  end if;
+  if v_expired.board then
+    delete from memory.conversation_board_items i
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
+    delete from memory.conversation_board_changes h
+     where h.user_id = p_user_id and h.conversation_id = p_conversation_id;
+    delete from memory.conversation_summary_boards b
+     where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  end if;
+  for v_range in select r from unnest(v_expired.messages) r loop
+    with gone as materialized (
+      select * from memory_private.take_out(
+        p_user_id, p_conversation_id, coalesce(lower(v_range), 0), coalesce(upper(v_range) - 1, 9223372036854775807))),
+    noted as (
+      insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+      select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
+    select count(*) as messages, max(gone.sequence) as last, array_agg(gone.sequence) as sequences,
+           array_agg(gone.characters) as characters, array_agg(gone.tokens) as tokens
+      into v_gone from gone;
+    v_messages := v_messages + v_gone.messages;
+    v_last := greatest(v_last, v_gone.last);
+    if v_range && v_expired.holes then
+      v_sequences := v_sequences || v_gone.sequences;
+      v_characters := v_characters || v_gone.characters;
+      v_tokens := v_tokens || v_gone.tokens;
+    end if;
+  end loop;
+  if v_sequences <> '{}' then
+    perform memory_private.close_holes(
+      p_user_id, p_conversation_id, v_expired.first, v_sequences, v_characters, v_tokens);
+  end if;
+  -- Nobody retries for so long; what was forgotten stays noted.
+  delete from memory.gone_messages g
+   where g.user_id = p_user_id and g.conversation_id = p_conversation_id
+     and not g.forgotten and g.gone_at < clock_timestamp() - interval '30 days'
+     -- A board may still tell of them.
+     and not exists (
+       select from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
+  update memory.conversations c
+     set message_count = c.message_count - v_messages,
+         has_gone = true,
+         expired_through = greatest(c.expired_through, v_last),
+         -- A summary under way was built on those that went.
+         revision = c.revision + (v_expired.summaries or v_expired.board)::integer
+   where c.user_id = p_user_id and c.id = p_conversation_id;
+  -- What a person deleted from the board is not said any more, so nothing has to keep it from coming back.
+  delete from memory.conversation_board_items i
+   using memory.conversations c
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null
+     and c.user_id = i.user_id and c.id = i.conversation_id and i.sequences[1] <= c.expired_through;
+  perform memory_private.reposition(p_user_id, p_conversation_id);
+  perform memory_private.unchunk(p_user_id, p_conversation_id, 0, v_last);
+  return v_messages + v_aside;
+end
+$function$;
+
+create function public.memory_forget_expired(
+  p_retention  json    default null, -- null: only chunks that have expired
+  p_user_id    text    default null, -- null: everybody that the caller may see
+  p_limit      integer default 100,
+  p_after_user text    default null,
+  p_after      uuid    default null,
+  p_thread_id  text    default null, -- null: all threads
+  p_agent_id   text    default null  -- null: all agents
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_c             record;
+  v_conversations bigint := 0;
+  v_messages      bigint := 0;
+  v_chunks        bigint := 0;
+  v_gone          bigint;
+  v_had           bigint;
+  v_left          bigint;
+  v_seen          integer := 0;
+  v_after         jsonb;
+begin
+  -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string, and not
+  -- force_custom_plan, which would hold for all that is called for each of them.
+  for v_c in execute $sql$
+    select c.user_id, c.id from memory.conversations c
+    where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
+      and ($5 is null or (c.user_id, c.id) > ($4, $5))
+    order by c.user_id, c.id limit $6 $sql$
+    using /* 1 */ p_user_id, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4, 5: the last page's end */ p_after_user, p_after,
+          /* 6 */ greatest(1, least(p_limit, 1000))
+  loop
+    begin
+      select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+      perform memory_private.expire_chunks(v_c.user_id, v_c.id);
+      perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
+      v_gone := case when p_retention is null then 0
+                     else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
+      select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
+      v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
+      v_conversations := v_conversations + (v_gone > 0)::integer;
+      v_messages := v_messages + v_gone;
+    exception when data_exception or integrity_constraint_violation or program_limit_exceeded then
+      -- What an owner has written into their own rows keeps nobody else's.
+      raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
+    end;
+    v_seen := v_seen + 1;
+    v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
+  end loop;
+  return jsonb_build_object(
+    'conversations', v_conversations, 'messages', v_messages, 'chunks', v_chunks,
+    'after', case when v_seen = greatest(1, least(p_limit, 1000)) then v_after end);
+end
+$function$;
+comment on function public.memory_forget_expired is
+  'langchain-supabase-memory: remove what retention does not keep, over many conversations.';

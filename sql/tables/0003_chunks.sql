@@ -1,0 +1,109 @@
+-- Chunks, the working memory: small units of what was said, found by meaning and by words.
+
+create table memory.working_memory_chunks (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  place           bigint      not null,
+  part            integer     not null check (part between 1 and 1000000000),
+  id              uuid        not null,
+  from_sequence   bigint      not null,
+  to_sequence     bigint      not null,
+  message_ids     text[]      not null check (memory_private.is_list(message_ids)),
+  stretch         bigint      not null,
+  type            text        not null check (type in ('dialogue', 'action', 'fact', 'question', 'answer')),
+  role            text        not null check (role in ('user', 'assistant', 'system', 'tool')),
+  speaker         text check (octet_length(speaker) <= 16384),
+  said_at         timestamptz not null,
+  content         text        not null check (octet_length(content) <= 131072),
+  characters      integer     not null check (characters = length(content)),
+  tokens          integer     not null check (tokens between 0 and 4 * octet_length(content) + 100),
+  lexemes         integer     not null,
+  terms           integer     not null,
+  importance      real        not null check (importance between 0 and 1),
+  cohesion        real check (cohesion between -2 and 2),
+  has_time        boolean     not null default false,
+  has_number      boolean     not null default false,
+  stale           boolean     not null default false,
+  expires_at      timestamptz,
+  created_at      timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, place, part),
+  check (from_sequence <= to_sequence),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (
+    least(said_at, expires_at, created_at) >= '0002-01-01 00:00+00'
+    and greatest(said_at, expires_at, created_at) < '9999-01-01 00:00+00'),
+  check (
+    least(place, from_sequence, to_sequence, stretch) >= -9007199254740991
+    and greatest(place, from_sequence, to_sequence, stretch) <= 9007199254740991)
+);
+
+create index working_memory_chunks_sequence_idx
+  on memory.working_memory_chunks (user_id, conversation_id, to_sequence);
+create index working_memory_chunks_expires_at_idx
+  on memory.working_memory_chunks (user_id, conversation_id, expires_at) where expires_at is not null;
+create index working_memory_chunks_stale_idx
+  on memory.working_memory_chunks (user_id, conversation_id, place) where stale;
+-- Of a name its beginning, for a row of an index has an end.
+create index working_memory_chunks_speaker_idx
+  on memory.working_memory_chunks (user_id, conversation_id, left(speaker, 100)) where speaker is not null;
+
+comment on table memory.working_memory_chunks is
+  'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';
+comment on column memory.working_memory_chunks.place is
+  'Counts the units of a conversation; where a long pause lies between two, three on. Neighbors are at most two apart.';
+comment on column memory.working_memory_chunks.stretch is
+  'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
+comment on column memory.working_memory_chunks.lexemes is
+  'How many words it has for text search; terms: how many different ones, each a row of chunk_lexemes.';
+comment on column memory.working_memory_chunks.cohesion is
+  'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
+comment on column memory.working_memory_chunks.stale is
+  'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
+
+-- The words of each chunk, as text search reduces them; how often each occurs.
+create table memory.chunk_lexemes (
+  user_id         text     not null,
+  conversation_id uuid     not null,
+  lexeme          text     not null check (octet_length(lexeme) <= 1000),
+  place           bigint   not null,
+  part            integer  not null,
+  count           smallint not null check (count > 0),
+  primary key (user_id, conversation_id, lexeme, place, part),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (place >= -9007199254740991 and place <= 9007199254740991)
+);
+
+-- Of any width and any number of models, so that one model can take over from another while both are in use.
+create table memory.chunk_embeddings (
+  user_id         text               not null,
+  conversation_id uuid               not null,
+  place           bigint             not null,
+  part            integer            not null,
+  model           text               not null check (
+    octet_length(model) between 1 and 512 and model !~ '[\u0001-\u001f\u007f-\u009f]'),
+  dimensions      integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
+  embedding       {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
+  primary key (user_id, conversation_id, place, part, model),
+  -- Not the chunk's row: to check that for each vector, a planner without statistics reads the whole conversation.
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (place >= -9007199254740991 and place <= 9007199254740991)
+);
+-- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+alter table memory.chunk_embeddings alter column embedding set storage main;
+
+-- How much a chunk matters to a person. By its place, so that it outlives an indexing anew; nothing of its content. It goes
+-- with the chunk, and when the words of its messages change.
+create table memory.chunk_ratings (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  from_sequence   bigint      not null,
+  to_sequence     bigint      not null,
+  part            integer     not null,
+  importance      real        not null check (importance between 0 and 1),
+  version         integer     not null default 1 check (version between 0 and 1000000000),
+  rated_by        text        not null check (rated_by <> '' and octet_length(rated_by) <= 1000),
+  rated_at        timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, from_sequence, to_sequence, part),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (rated_at >= '0002-01-01 00:00+00' and rated_at < '9999-01-01 00:00+00')
+);

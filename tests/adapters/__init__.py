@@ -1,0 +1,1 @@
+"""The outside: doors, models, observers."""

@@ -1,0 +1,289 @@
+"""Nobody signed in is an error, and never more power than somebody has."""
+
+from __future__ import annotations
+
+import traceback
+from collections import UserDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+import yarl
+from langchain_core.messages import HumanMessage
+from supabase import AsyncClient, AsyncClientOptions, Client, ClientOptions
+
+from langchain_supabase_memory import PostgresTransport, SupabaseMemory, SupabaseTransport
+from langchain_supabase_memory.adapters.transports.breaker import CLOSED
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, SupabaseMemoryError
+from langchain_supabase_memory.settings import NO_RETRY
+from tests.conftest import Door
+from tests.services.data_api import DataApi, token
+
+SECRET = "canary-5507"
+
+
+def raising(error: Exception) -> Callable[[], Any]:
+    def function() -> Any:
+        raise error
+
+    return function
+
+
+def giving(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+class Odd:
+    """What no application means to pass."""
+
+    def __repr__(self) -> str:
+        return SECRET
+
+
+NOBODY: dict[str, Any] = {
+    "None": None,
+    "empty": "",
+    "blank": "  ",
+    "bytes": SECRET.encode(),
+    "number": 7,
+    "true": True,
+    "object": Odd(),
+    "list": [SECRET],
+    "empty mapping": {},
+}
+"""What is a credential at neither door."""
+
+NO_TOKEN: dict[str, Any] = {
+    **NOBODY,
+    "several words": f"Bearer {SECRET}",
+    "a line": f"{SECRET}\n",
+    "a zero": f"{SECRET}\0",
+    "no ASCII": f"{SECRET}é",
+    "claims": {"sub": "u", "role": "authenticated"},
+}
+NO_CLAIMS: dict[str, Any] = {
+    **NOBODY,
+    "a token": SECRET,
+    "no sub": {"role": "authenticated"},
+    "no sub and no role": {"email": SECRET},
+    "sub None": {"sub": None, "role": "authenticated"},
+    "sub empty": {"sub": "", "role": "authenticated"},
+    "sub blank": {"sub": " \t", "role": "authenticated"},
+    "sub a number": {"sub": 7, "role": "authenticated"},
+    "sub a list": {"sub": ["u"]},
+    "role a list": {"sub": "u", "role": ["authenticated"]},
+    "role a mapping": {"sub": "u", "role": {}},
+    "role None": {"sub": "u", "role": None},
+    "role empty": {"sub": "u", "role": ""},
+    "role of an owner": {"sub": "u", "role": "postgres"},
+    "no JSON": {"sub": "u", "exp": datetime(2026, 1, 1, tzinfo=UTC)},
+    "not a number": {"sub": "u", "exp": float("nan")},
+}
+FAILURES: dict[str, Exception] = {
+    "RuntimeError": RuntimeError(SECRET),
+    "KeyError": KeyError(SECRET),
+    "StopIteration": StopIteration(SECRET),
+    "TimeoutError": TimeoutError(SECRET),
+    "our own": SupabaseMemoryError(SECRET),
+}
+
+
+def bad(kind: str) -> dict[str, Any]:
+    return NO_TOKEN if kind == "data_api" else NO_CLAIMS
+
+
+def functions(kind: str, color: str) -> dict[str, Any]:
+    """Functions that give nobody, by name."""
+    found: dict[str, Any] = {"takes an argument": lambda _: "jwt"}
+    found |= {f"gives {name}": giving(value) for name, value in bad(kind).items()}
+    found |= {f"raises {name}": raising(error) for name, error in FAILURES.items()}
+
+    if color == "sync":
+        return found
+
+    def awaited(function: Callable[[], Any]) -> Any:
+        async def asynchronous() -> Any:
+            return function()
+
+        return asynchronous
+
+    twice = {f"async, {name}": awaited(each) for name, each in found.items()}
+    return {**found, **twice, "async, gives a function": awaited(giving(lambda: "jwt"))}
+
+
+@pytest.fixture
+async def others(door: Door, user_id: str) -> list[str]:
+    """Two users who have said something each, which the bare key reads."""
+    users = [f"{user_id}-{n}" for n in range(2)]
+    for user in users:
+        await door(door.service.conversation("t", user_id=user).append, [HumanMessage(f"of {user}")])
+    return users
+
+
+async def refuses(door: Door, memory: SupabaseMemory, user: str) -> None:
+    """Whatever is asked, of whomever, nobody may."""
+    theirs = memory.conversation("t", user_id=user)
+    for verb in (theirs.read, memory.conversation("t").read, partial(memory.forget_user, user_id=user)):
+        with pytest.raises(AuthenticationError) as caught:
+            await door(verb)
+        assert_silent(caught.value)
+    with pytest.raises(AuthenticationError):
+        await door(theirs.append, [HumanMessage("by nobody")])
+
+
+def assert_silent(error: AuthenticationError) -> None:
+    assert SECRET not in f"{error} {error!r} {error.__dict__}"
+    assert error.hint
+    assert SECRET not in "".join(traceback.format_exception(error, chain=False))
+
+
+async def test_the_bare_key_reads_everybody(door: Door, others: list[str]) -> None:
+    """The control: without this the tests below could not fail."""
+    for user in others:
+        found = await door(door.service.conversation("t", user_id=user).read)
+        assert [each.message.text for each in found] == [f"of {user}"]
+    assert not door.service.transport.acts_as_user
+
+
+async def test_a_function_that_gives_nobody_is_an_error(door: Door, others: list[str]) -> None:
+    failures = functions(door.kind, door.color)
+    assert len(failures) >= 20
+    for name, function in failures.items():
+        memory = door.service.as_user(function)
+        assert memory.transport.acts_as_user, name
+        await refuses(door, memory, others[0])
+    for user in others:
+        assert await door(door.service.conversation("t", user_id=user).count) == 1
+    assert door.service.health().failures == 0, "the database is not away"
+
+
+def test_an_async_function_in_a_sync_call_is_a_mistake_of_the_application(door: Door, others: list[str]) -> None:
+    async def given() -> str:
+        return "jwt"
+
+    for function in (given, lambda: given()):
+        with pytest.raises(ConfigurationError, match="Use the a… methods"):
+            door.service.as_user(function).conversation("t", user_id=others[0]).read()
+
+
+async def test_a_credential_that_is_none_is_an_error_when_it_is_given(door: Door) -> None:
+    for value in bad(door.kind).values():
+        with pytest.raises(AuthenticationError) as caught:
+            door.service.as_user(value)
+        assert_silent(caught.value)
+
+
+async def test_what_a_function_raised_is_chained(door: Door) -> None:
+    with pytest.raises(AuthenticationError, match="RuntimeError") as caught:
+        await door(door.service.as_user(raising(error := RuntimeError(SECRET))).conversation("t").read)
+    assert caught.value.__cause__ is error
+    assert_silent(caught.value)
+
+
+async def test_whoever_is_signed_in_now_speaks(door: Door, others: list[str]) -> None:
+    """The same for what is right, so that not everything is refused."""
+    present = others[0]
+
+    def signed_in() -> Any:
+        if door.kind == "data_api":
+            return token(user_id=present)
+        return UserDict({"sub": present, "role": "authenticated"})  # any mapping
+
+    async def asked() -> Any:
+        return signed_in()
+
+    for function in (signed_in, asked) if door.color == "async" else (signed_in,):
+        memory = door.service.as_user(function)
+        for present in others:
+            found = await door(memory.conversation("t").read)
+            assert [each.message.text for each in found] == [f"of {present}"]
+            stranger = next(each for each in others if each != present)
+            assert (await door(memory.forget_user, user_id=stranger)).messages == 0
+            assert await door(door.service.conversation("t", user_id=stranger).count) == 1
+
+
+async def test_an_anonymous_role_and_a_servers_need_no_user(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, claims={"role": "service_role"}) as memory:
+        assert memory.conversation("t", user_id=user_id).count() == 0
+        with pytest.raises(SupabaseMemoryError):
+            memory.as_user({"role": "anon"}).conversation("t", user_id=user_id).count()
+
+
+# --- Every constructor that takes a credential
+
+
+@dataclass
+class Made:
+    """A constructor, and what it takes."""
+
+    make: Callable[[Any], Any]
+    bad: dict[str, Any]
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    session = httpx.Client()
+    yield Client("http://127.0.0.1:1", "key", ClientOptions(httpx_client=session))
+    session.close()
+
+
+def test_each_constructor_refuses_nobody(client: Client, conn_string: str) -> None:
+    asynchronous = AsyncClient("http://127.0.0.1:1", "key", AsyncClientOptions(httpx_client=httpx.AsyncClient()))
+    constructors = [
+        Made(lambda given: SupabaseMemory.from_url("http://127.0.0.1:1", "key", access_token=given), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_client(client, access_token=given), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_client(asynchronous, access_token=given), NO_TOKEN),
+        Made(lambda given: SupabaseTransport("http://127.0.0.1:1", "key", access_token=given), NO_TOKEN),
+        Made(lambda given: SupabaseTransport.from_client(client, access_token=given, retry=NO_RETRY), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_conn_string(conn_string, claims=given), NO_CLAIMS),
+        Made(lambda given: PostgresTransport(conn_string, claims=given), NO_CLAIMS),
+    ]
+    for constructor in constructors:
+        for value in constructor.bad.values():
+            if value is None:
+                continue  # left out: the key itself speaks, or the connection string's role
+            with pytest.raises(AuthenticationError) as caught:
+                constructor.make(value)
+            assert_silent(caught.value)
+
+
+def bare(memory: SupabaseMemory, data_api: DataApi) -> SupabaseMemory:
+    """With no gateway before PostgREST."""
+    memory.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]
+    return memory
+
+
+def test_a_client_whose_user_is_nobody_does_not_speak_with_its_key(data_api: DataApi, user_id: str) -> None:
+    key = token("service_role")
+    for spoken in ("Bearer ", "", "Bearer", "Bearer   "):
+        session = httpx.Client()
+        client = Client(data_api.url, key, ClientOptions(httpx_client=session, headers={"Authorization": spoken}))
+        client.rest_url = yarl.URL(data_api.url)
+        with pytest.raises(AuthenticationError):  # the server's, where it looks like a token
+            bare(SupabaseMemory.from_client(client), data_api).conversation("t", user_id=user_id).count()
+        session.close()
+    session = httpx.Client()
+    client = Client(data_api.url, key, ClientOptions(httpx_client=session))
+    client.rest_url = yarl.URL(data_api.url)
+    control = bare(SupabaseMemory.from_client(client), data_api)
+    assert control.conversation("t", user_id=user_id).count() == 0
+    session.close()
+
+
+def test_a_function_is_asked_once_for_each_try(data_api: DataApi, user_id: str) -> None:
+    asked = []
+
+    def signed_in() -> str:
+        asked.append(1)
+        return token(user_id=user_id)
+
+    with SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed_in) as memory:
+        assert not asked, "a constructor asks nobody"
+        for _ in range(3):
+            memory.conversation("t").count()
+    assert len(asked) == 3
+    assert memory.health().state == CLOSED.state

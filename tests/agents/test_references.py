@@ -1,0 +1,193 @@
+"""A turn that the user points at, in a graph; turns for tools; streamed answers; cleaning up beside an application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langchain_supabase_memory import (
+    Retention,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+    SupabaseSummarizationNode,
+    arecord_stream,
+    cleanup,
+    get_turn_tool,
+    record_stream,
+)
+from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
+from tests.chat_models import calls, says
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for number, food in enumerate(("adobo", "sinigang", "kare-kare"), 1):
+            memory.conversation("t").add_turn(f"How do I cook {food}?", f"Recipe {number} of {food}")
+        yield memory
+
+
+def config(thread_id: str = "t") -> Any:
+    return {"configurable": {"thread_id": thread_id}}
+
+
+def asks(text: str) -> Any:
+    return {"messages": [HumanMessage(text)]}
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("text", "food"),
+    [("yung una nga ulit", "adobo"), ("What about the second one?", "sinigang"), ("yung huli", "kare-kare")],
+)
+async def test_the_turn_stands_fenced_before_the_question(
+    memory: SupabaseMemory, color: str, text: str, food: str
+) -> None:
+    model = says("here you are")
+    agent: Any = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=InMemorySaver())
+    if color == "sync":
+        agent.invoke(asks(text), config())
+    else:
+        await agent.ainvoke(asks(text), config())
+    *_, pointed, asked = model.shown[0]
+    assert asked.text == text
+    assert f"How do I cook {food}?" in str(pointed.content)
+    assert "<referenced_turn" in str(pointed.content)
+    assert pointed.additional_kwargs["lc_source"] == "supabase_memory"
+    state = agent.get_state(config()).values["messages"]
+    assert len(state) == 2  # it is not written into the state
+    assert memory.conversation("t").count() == 8  # and not taken for something that was said
+
+
+def test_words_that_point_at_nothing_change_nothing(memory: SupabaseMemory) -> None:
+    model = says("fine")
+    agent: Any = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)])
+    for text in ("Give me a second", "the tenth one"):
+        agent.invoke(asks(text), config())
+        assert not any("referenced_turn" in str(message.content) for message in model.shown[-1])
+
+
+def test_the_node_does_the_same_and_it_can_be_turned_off(memory: SupabaseMemory) -> None:
+    for references in (True, False):
+        node = SupabaseSummarizationNode(memory, references=references)
+        shown = node.invoke(asks("yung pangalawa"), config())["summarized_messages"]
+        assert any(
+            "sinigang" in str(message.content) and "referenced" in str(message.content) for message in shown
+        ) is (references)
+
+
+def test_resolve_and_its_abstention(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    found = conversation.resolve("Please repeat the 2nd one")
+    assert found is not None
+    assert found.turn.user_query == "How do I cook sinigang?"
+    assert "2nd" in "Please repeat the 2nd one"[slice(*found.span)]
+    assert found.rule
+    assert conversation.resolve("the ninth one") is None
+    assert conversation.resolve("first of all, hello") is None
+    # The oldest goes: the others move up.
+    conversation.add_turn("q", "a", retention=Retention(max_turns=3))
+    moved = conversation.resolve("the first one")
+    assert moved is not None
+    assert moved.turn.user_query == "How do I cook sinigang?"
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_resolve_reads_signs_letters_and_what_stands_before(memory: SupabaseMemory, color: str) -> None:
+    said = {
+        "turn -1": None, "answer -2 please": None, "Q3 2024 results": None, "turn-3": "kare-kare", "Q2 again please": "sinigang",
+        "and the one before?": "sinigang", "not the second one, the one before": "adobo", "the first and only": "adobo",
+        "yung una at kaisa-isa": "adobo",
+    }  # fmt: skip
+    for text, food in said.items():
+        found = (
+            await memory.conversation("t").aresolve(text)
+            if color == "async"
+            else memory.conversation("t").resolve(text)
+        )
+        assert (found and found.turn.user_query) == (food and f"How do I cook {food}?"), text
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_an_agent_reads_a_turn_with_its_tool(memory: SupabaseMemory, color: str) -> None:
+    tool = get_turn_tool(memory)
+    model = says(calls("get_turn", n=1), "done")
+    agent: Any = create_agent(model, [tool], middleware=[SupabaseMemoryMiddleware(memory)])
+    run = agent.invoke(asks("hello"), config()) if color == "sync" else await agent.ainvoke(asks("hello"), config())
+    assert "Recipe 1 of adobo" in str(run["messages"][-2].content)
+    assert set(tool.args) == {"n"}
+
+
+def test_a_tool_outside_of_a_graph_and_its_failures(memory: SupabaseMemory) -> None:
+    tool = get_turn_tool(memory, thread_id="t")
+    assert "sinigang" in tool.invoke({"n": 2})
+    assert "There is no turn 99." in tool.invoke({"n": 99})
+    assert "number from 1" in tool.invoke({"n": 0})
+    assert "thread_id" in get_turn_tool(memory).invoke({"n": 1})
+
+
+@pytest.mark.parametrize("chunks", [False, True], ids=["text", "chunks"])
+async def test_a_streamed_answer_is_stored_once(memory: SupabaseMemory, chunks: bool) -> None:
+    def make(text: str, run: str) -> Any:
+        return AIMessageChunk(content=text, id=run) if chunks else text
+
+    async def stream() -> AsyncIterator[Any]:
+        for word in ("a ", "long ", "answer"):
+            yield make(word, "run-2")
+
+    passed = list(record_stream(memory, "q1", [make("one ", "run-1"), make("two", "run-1")], thread_id="s"))
+    assert len(passed) == 2
+    assert len([delta async for delta in arecord_stream(memory, "q2", stream(), thread_id="s")]) == 3
+    first, second = memory.conversation("s").turns()
+    assert (first.user_query, first.ai_response) == ("q1", "one two")
+    assert second.ai_response == "a long answer"
+
+
+def test_an_abandoned_stream_leaves_the_turn_incomplete(memory: SupabaseMemory) -> None:
+    stream = record_stream(memory, "q", ["half ", "an answer"], thread_id="s")
+    next(stream)
+    stream.close()
+
+    def breaks() -> Iterator[str]:
+        yield "half"
+        raise RuntimeError("the model went away")
+
+    with pytest.raises(RuntimeError):
+        list(record_stream(memory, "r", breaks(), thread_id="s"))
+    assert memory.conversation("s").turns() == []
+    assert [each.message.text for each in memory.conversation("s").read() if each.message] == ["q", "r"]
+
+
+async def test_cleaning_up_beside_an_application(
+    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.conversation("o").append([HumanMessage("old")], created_at=datetime.now(UTC) - timedelta(days=2))
+    rounds = 0
+    inner = memory.aforget_expired
+
+    async def sometimes(**named: Any) -> Any:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 1:
+            raise UnavailableError
+        return await inner(**named)
+
+    monkeypatch.setattr(memory, "aforget_expired", sometimes)
+    task = asyncio.create_task(
+        cleanup(memory, timedelta(milliseconds=10), retention=Retention(max_age=timedelta(days=1)))
+    )
+    while rounds < 3:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    assert memory.conversation("o").count() == 0
+    assert memory.conversation("t").count() == 6
+    assert "A clean-up failed" in caplog.text
+    with pytest.raises(ConfigurationError, match="above zero"):
+        await cleanup(memory, timedelta())

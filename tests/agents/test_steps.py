@@ -1,0 +1,137 @@
+"""What a graph's run does with its memory is tested by stepping it by hand: no database, no mock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ContextBudget, ConversationKey, SupabaseMemory
+from langchain_supabase_memory.agents.run import steps
+from langchain_supabase_memory.agents.run.guard import Attempt, Guard, Task
+from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loader
+from langchain_supabase_memory.agents.run.steps import Either, Steps
+from langchain_supabase_memory.agents.run.thread import store_new, thread
+from langchain_supabase_memory.context.load import unread
+from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.values import SummaryResult
+
+KEY = ConversationKey("t", "u")
+CANARY = "canary-4711"
+
+
+@pytest.fixture
+def memory() -> SupabaseMemory:
+    """A memory that was never asked anything."""
+    return SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
+
+
+def attempted(step: Any) -> Attempt[Any]:
+    assert isinstance(step, Attempt)
+    return step
+
+
+def finish(run: Steps[Any], answer: Any) -> Any:
+    with pytest.raises(StopIteration) as stopped:
+        run.send(answer)
+    return stopped.value.value
+
+
+def a_pack(**changes: Any) -> ContextPack:
+    with pytest.raises(StopIteration) as stopped:
+        next(unread(KEY, ContextBudget(characters=10_000), []))
+    pack: ContextPack = stopped.value.value
+    return replace(pack, **changes)
+
+
+async def driven(color: str, run: Steps[Any]) -> Any:
+    return steps.run(run) if color == "sync" else await steps.arun(run)
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_step_does_itself_in_the_color_of_its_run(color: str) -> None:
+    async def later() -> str:
+        return "async"
+
+    def fails() -> Any:
+        raise KeyError(CANARY)
+
+    def run() -> Steps[list[str]]:
+        first = yield Either(lambda: "sync", later)
+        try:
+            yield Either(fails, fails)
+        except KeyError as error:
+            return [first, str(error.args[0])]
+        return []
+
+    assert await driven(color, run()) == [color, CANARY]
+
+
+def test_a_step_shows_nothing_of_what_it_holds(memory: SupabaseMemory) -> None:
+    said = HumanMessage(CANARY, id="m")
+    step = next(store_new(Guard(memory, None, "log", 5), KEY, thread([said])))
+    assert attempted(step).task.keep == [said]
+    assert CANARY not in repr(step)
+    assert CANARY not in repr(Either(lambda: CANARY, [CANARY].__iter__))  # type: ignore[arg-type]
+
+
+def test_a_pack_that_lacks_nothing_is_read_once(memory: SupabaseMemory) -> None:
+    loader = Loader(
+        Guard(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+    )
+    events: list[Any] = []
+    run = loader.load(KEY, thread([HumanMessage("And now?")]), events.append)
+    read = attempted(next(run))
+    assert (read.key, read.seconds) == (KEY, 5)
+    pack = a_pack()
+    assert finish(run, pack) is pack
+    assert events == []
+
+
+def test_what_is_due_is_done_first_each_in_its_own_time(memory: SupabaseMemory) -> None:
+    loader = Loader(
+        Guard(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, recall="conversation"
+    )
+    events: list[Any] = []
+    run = loader.load(KEY, thread([HumanMessage("And now?")]), events.append)
+    resolve = attempted(next(run))
+    assert "reference" in resolve.task.failure
+    read = attempted(run.send(None))
+    summarize = attempted(run.send(a_pack(due=True, due_through=3, index_due=True)))
+    assert [event["type"] for event in events] == [SUMMARIZING]
+    assert summarize.seconds == 5 + memory.settings.policy.timeout_seconds * memory.settings.policy.attempts
+    index = attempted(run.send(SummaryResult(3)))
+    assert [event["type"] for event in events] == [SUMMARIZING, INDEXING]
+    assert index.seconds == 15
+    again = attempted(run.send(None))
+    assert (again.task, again.seconds) == (read.task, 5)
+    assert finish(run, pack := a_pack()) is pack
+
+
+def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) -> None:
+    loader = Loader(
+        Guard(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+    )
+    run = loader.load(KEY, thread([HumanMessage("And now?")]), lambda _: None)
+    next(run)
+    first = a_pack(due=True, due_through=3)
+    run.send(first)
+    run.send(None)
+    assert finish(run, None) is first
+
+
+def test_a_state_that_is_stored_is_not_stored_again(memory: SupabaseMemory) -> None:
+    guard, state = Guard(memory, None, "log", 5), [HumanMessage("Hello", id="a"), AIMessage("Hello, Maya", id="b")]
+    first = store_new(guard, KEY, thread(state))
+    step = attempted(next(first))
+    assert step.task == Task("The messages could not be stored; they wait in the outbox", state)
+    call = next(step.flow)
+    assert call.function == "memory_append"  # type: ignore[union-attr]
+    with pytest.raises(StopIteration) as stopped:
+        step.flow.send({"conversation_id": "c", "sequences": [0, 1], "appended": 2, "updated": []})
+    assert finish(first, stopped.value.value) is stopped.value.value
+    with pytest.raises(StopIteration) as nothing:
+        next(store_new(guard, KEY, thread(state)))
+    assert nothing.value.value is None

@@ -1,0 +1,550 @@
+"""The command line, and the demo as a newcomer runs it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+from rich.console import Console
+
+from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.cli.commands import _models, commands
+from langchain_supabase_memory.cli.demo import seen, transcript
+from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.cli.demo.show import show
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.worker import WorkerPolicy
+from tests.services.postgres import Cluster
+
+NOWHERE = {"SUPABASE_DB_URL": "", "SUPABASE_URL": "", "SUPABASE_KEY": ""}
+"""What the environment says of a database: nothing."""
+
+
+def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
+    result = CliRunner().invoke(commands, arguments, env={**NOWHERE, **(environment or {})})
+    return result.exit_code, result.output
+
+
+def refused(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What the command line says to something that it does not do; it is no traceback."""
+    code, output = run(*arguments, environment=environment)
+    assert code in (1, 2), output
+    assert "Traceback" not in output
+    return " ".join(output.split())
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command in a process of its own, in a folder that Python does not look into by itself."""
+    program = [sys.executable, "-P", "-c", "from langchain_supabase_memory.cli import main; main()", *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SUPABASE"))}
+    with subprocess.Popen(program, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heard(process: subprocess.Popen[str], pattern: str) -> tuple[str, re.Match[str]]:
+    """The first line of its standard error stream that matches, after those before it."""
+    assert process.stderr is not None
+    before: list[str] = []
+    for line in process.stderr:
+        found = re.search(pattern, line)
+        if found:
+            return "".join(before), found
+        before.append(line)
+    raise AssertionError(f"never said: {pattern}\n{''.join(before)}")
+
+
+def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.create_database())
+    code, output = run("check", "--database-url", conn_string)
+    assert code == 1
+    assert "supabase-memory migrate" in output
+    code, output = run("migrate", environment={"SUPABASE_DB_URL": conn_string})
+    assert (code, "with pgvector in extensions" in output) == (0, True)
+    code, output = run("check", "--database-url", conn_string)
+    assert (code, "with pgvector in extensions" in output) == (0, True)
+
+
+def test_no_database_named_says_what_to_pass() -> None:
+    for command in ("migrate", "check", "cleanup", "worker", "status", "retry"):
+        said = refused(command)
+        assert "No database is named. Pass --database-url" in said
+        assert "SUPABASE_DB_URL" in said
+        assert ("--url and --key" in said) == (command != "migrate")
+
+
+def test_half_a_project_says_which_half_is_missing() -> None:
+    url = "https://abc.supabase.co"
+    direct = {"SUPABASE_DB_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    for environment in ({}, direct):
+        said = refused("status", "--url", url, environment=environment)
+        assert "The project's key is missing. Pass --key" in said
+        said = refused("status", "--key", "sb_secret_mine", environment=environment)
+        assert "The project's url is missing. Pass --url" in said
+        assert "mine" not in said
+        assert "url is missing" in refused("status", "--url", "", environment=environment), "an empty variable is none"
+    assert "No database is named" in refused("status", "--database-url", "", environment=direct)
+    assert "key is missing" in refused("status", environment={"SUPABASE_URL": url})
+
+
+def test_two_databases_on_the_command_line_are_one_too_many(tmp_path: Path) -> None:
+    doors = {"--database-url": "postgresql://a", "--embedded": str(tmp_path), "--url": "https://abc.supabase.co"}
+    for first, second in combinations(doors, 2):
+        said = refused("status", first, doors[first], second, doors[second])
+        assert f"{first} and {second} exclude each other" in said
+    said = refused("migrate", "--embedded", str(tmp_path), "--database-url", "postgresql://a")
+    assert "--database-url and --embedded exclude each other" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_typed_goes_before_the_environment(conn_string: str) -> None:
+    away = ("http://127.0.0.1:1", "sb_secret_none")
+    api = dict(zip(("SUPABASE_URL", "SUPABASE_KEY"), away, strict=True))
+    assert run("check", "--database-url", conn_string, environment=api)[0] == 0
+    assert run("check", environment={**api, "SUPABASE_DB_URL": conn_string})[0] == 0, "the direct connection first"
+    typed = ("--url", away[0], "--key", away[1])
+    assert "The Data API could not be reached" in refused("check", *typed, environment={"SUPABASE_DB_URL": conn_string})
+    assert "unless $SUPABASE_DB_URL is set" in " ".join(run("check", "--help")[1].split())
+
+
+def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
+    code, output = run("sql")
+    assert code == 0
+    for piece in (
+        "create table memory.conversations",
+        "function public.memory_append",
+        "create policy",
+        '"extensions"',
+    ):
+        assert piece in output
+    assert "create role" not in output  # on Supabase the roles are there
+    assert "files written" in run("sql", "--output", str(tmp_path))[1]
+    assert "Nothing new" in run("sql", "--output", str(tmp_path))[1]
+
+
+def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.create_database())
+    migrate(conn_string)
+    with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
+        conversation = memory.conversation("t")
+        conversation.append([HumanMessage("old")], created_at=datetime.now(UTC) - timedelta(hours=30))
+        conversation.append([HumanMessage("new")])
+        conversation.index(chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
+        # Without limits only chunks that have expired go.
+        code, output = run("cleanup", "--database-url", conn_string)
+        assert (code, output) == (0, "0 messages of 0 conversations and 2 chunks removed.\n")
+        code, output = run("cleanup", "--database-url", conn_string, "--max-age", "24")
+        assert (code, output) == (0, "1 messages of 1 conversations and 0 chunks removed.\n")
+        assert [each.text for each in conversation.read(columns=["text"])] == ["new"]
+
+
+def demo(folder: Path, *arguments: str, columns: int = 200) -> str:
+    command = [sys.executable, "-c", "from langchain_supabase_memory.cli import main; main()", "demo"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
+    result = subprocess.run(
+        [*command, "--path", str(folder / "postgres"), *arguments],
+        capture_output=True, text=True, check=False, timeout=500, env={**environment, "COLUMNS": str(columns)},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "needs a look" not in result.stdout + result.stderr, "no line of the log stands in the story"
+    return result.stdout
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.postgres
+def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = demo(tmp_path, columns=80)
+    story, _, code = output.partition("To explore it, in Python:\n")
+    assert "was killed (kill -9)" in output
+    assert "All 692 messages are there" in output
+    right = int(output.split("Right answers: ")[1].split(" of 12")[0])
+    assert right >= 11
+    assert "no memory: 0 of 12" in " ".join(output.split())
+    assert "692 chunks" in output
+    assert "to be recalled by words;" in " ".join(output.split())  # no key, no embedder, no network
+    assert "from message 112 of 2026-10-02, one of" in output
+    assert "from message 310 of 2026-10-16, found with search_conversation_history" in output
+    assert "│ recalled" in output
+    assert "nothing fell between" in output
+    assert "nothing omitted" in output
+    assert "of 692 chunks recalled" in output
+    assert int(output.split("│ characters")[1].split("%")[0].split()[-1]) >= 90
+    # What is told of one prompt, of every prompt and of all together fits, and is what was allowed.
+    sent = [int(each.replace(",", "")) for each in re.findall(r"([\d,]+) characters of the conversation sent", output)]
+    prompt = output.split("What was in that prompt")[1].split("nothing omitted")[0]
+    *parts, told, _ = [
+        int(each.replace(",", "")) for each in re.findall(r"^│ [a-z ]+ │ +([\d,]+) │ ", prompt, re.MULTILINE)
+    ]
+    assert sum(parts) == told == sent[0]
+    assert f"│ characters           │ {sum(sent):,} │" in output
+    assert int(output.split("No prompt held more than ")[1].split(" ")[0].replace(",", "")) <= 4_000
+    assert re.search(r"sent in 2 calls instead of [\d,]+; \d+ ms\n", output)
+    # The board is shown as one, and an alert is explained once.
+    board = output.split("The board: ")[1].split("Questions about")[0]
+    places = [
+        board.index(each) for each in ("Quotes from", "facts ", "to do ", "open questions ", "who, where", "topics ")
+    ]
+    assert places == sorted(places)
+    assert output.count("An alert: a summary just written has") == 1
+    assert "Assistant:" not in board
+    assert " …\n" in output.split("points at turn 358: ")[1]
+    assert max(map(len, story.replace(f"{tmp_path}/postgres", "").splitlines())) <= 80
+    ran: dict[str, SupabaseMemory] = {}
+    exec(code, ran)  # as it is copied
+    ran["memory"].close()
+    assert "E-47" in capsys.readouterr().out
+    with SupabaseMemory.embedded(tmp_path / "postgres", user_id="maya") as memory:
+        assert memory.conversation("demo").count() == 692 + 11 * 2 + 4  # the last with a tool's call and its result
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.postgres
+def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
+    lines = [{"role": "user", "content": "My cat is called Bituin"}, {"role": "assistant", "content": "Noted."}]
+    lines += [{"role": role, "content": f"chatter {n} {role}"} for n in range(40) for role in ("user", "assistant")]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    output = demo(tmp_path, "--transcript", str(path), "--ask", "What is my cat called?")
+    assert "All 82 messages are there" in output
+    assert "“My cat is called Bituin”" in output
+    assert "What 1 question took" in output
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.postgres
+def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    lines = [{"role": "user", "content": f"My cat is called [bold]Bituin[/bold] {n}"} for n in range(3)]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    console, embedder = Console(record=True, width=200), DeterministicFakeEmbedding(size=1536)
+    folder, asked = tmp_path / "postgres", ["Who is called [Bituin]?", "Who else?"]
+    show(
+        console, folder, OfflineQuotingModel(), ExtractiveSummarizer(), path=path, questions=asked, embeddings=embedder
+    )
+    output = console.export_text()
+    assert "recalled by words, and by meaning with DeterministicFakeEmbedding" in output
+    assert "Who is called [Bituin]?" in output
+    assert "“My cat is called [bold]Bituin[/bold] 0”" in output
+    with SupabaseMemory.embedded(folder, user_id="maya", embeddings=embedder) as memory:
+        [best, *_] = memory.conversation("demo").recall("cat").chunks
+        assert best.similarity is not None
+
+
+def test_a_key_brings_the_real_models_and_no_key_the_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    chat, _, embedder = _models("gpt-5.5")
+    assert (type(chat), embedder) == (OfflineQuotingModel, None)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    chat, _, embedder = _models("gpt-5.5")
+    assert type(chat).__name__ == "ChatOpenAI"
+    assert getattr(embedder, "model", None) == "text-embedding-3-small"
+
+
+@pytest.mark.parametrize("line", ["not json", '{"role": "nobody", "content": "x"}', '{"role": "user"}', "[]", ""])
+def test_a_transcript_that_is_none_names_the_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"role": "user", "content": "fine"}\n' * bool(line) + line)
+    with pytest.raises(InvalidInputError, match="Line 2" if line else "empty"):
+        transcript.load(path)
+
+
+def test_the_stand_in_can_only_quote() -> None:
+    model = OfflineQuotingModel()
+    assert model.invoke([HumanMessage("Where was Rizal born?")]).text == "I can see nothing about that."
+    said = [HumanMessage("Rizal was born in Calamba"), AIMessage("I see")]
+    assert model.invoke([*said, HumanMessage("Where was Rizal born?")]).text == "“Rizal was born in Calamba”"
+    hinted = SystemMessage("Rizal was born in Calamba")  # it is not told by its developer either
+    assert model.invoke([hinted, HumanMessage("Where was Rizal born?")]).text == "I can see nothing about that."
+    asked = [HumanMessage("Was Rizal born in Cebu? I forgot"), HumanMessage("Where was Rizal born?")]
+    assert model.invoke(asked).text == "I can see nothing about that."
+
+
+def test_the_stand_in_asks_its_tool_only_where_nothing_was_recalled() -> None:
+    @tool
+    def look(query: str) -> str:
+        """Look."""
+        return query
+
+    model = OfflineQuotingModel().bind_tools([look])
+    question = HumanMessage("Where was Rizal born?")
+    [call] = model.invoke([HumanMessage("Hello"), question]).tool_calls
+    assert (call["name"], call["args"]) == ("look", {"query": "Where was Rizal born?"})
+    recalled = fence.message(fence.fenced([fence.element("recalled", "2026-10-02:\nUser [3]: Rizal was born")]), "m")
+    assert model.invoke([recalled, question]).text == "“Rizal was born”"
+
+
+def test_where_a_line_of_a_prompt_is_from() -> None:
+    recalled = (
+        "2026-10-02:\nUser [12]: a <b> & c\n  and on\nMang Tonyo [14]: 1,800\n2026-10-03:\nAssistant [20]: [x]: y"
+    )
+    prompt = [
+        SystemMessage("You are kind"),
+        fence.message(fence.fenced([fence.element("summary", "Maya has a kiln", messages="0-9")]), "one"),
+        HumanMessage("Hello\nthere [5]: no"),
+        fence.message(fence.fenced([fence.element("recalled", recalled)]), "two"),
+        ToolMessage(
+            fence.fenced([fence.element("passage", "It is\n7391", messages="30-31", by="user", at="2026-10-15 00:00")]),
+            tool_call_id="c",
+        ),
+    ]
+    assert [(line.text, line.part, line.message, line.day) for line in seen.lines(prompt)] == [
+        ("Maya has a kiln", "summary", None, None),
+        ("Hello", "recent", None, None),
+        ("there [5]: no", "recent", None, None),
+        ("a <b> & c", "recalled", 12, "2026-10-02"),
+        ("and on", "recalled", 12, "2026-10-02"),
+        ("1,800", "recalled", 14, "2026-10-02"),
+        ("[x]: y", "recalled", 20, "2026-10-03"),
+        ("It is", "passage", 30, "2026-10-15"),
+        ("7391", "passage", 30, "2026-10-15"),
+    ]
+
+
+def test_the_bundled_questions_are_about_what_is_said_once_and_long_ago() -> None:
+    said = transcript.load()
+    for question in transcript.questions():
+        places = [place for place, each in enumerate(said) if question.expect in str(each.message.text)]
+        assert len(places) == 1
+        assert places[0] < len(said) // 2
+        assert said[places[0]].created_at == question.said_at
+
+
+def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    door, mine = ("--database-url", conn_string), ("--user", user_id)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for number in range(6):
+            memory.conversation("canary-31 [bold]trip").add_turn(f"Flight {number} is on May {number + 1}.", "Noted.")
+        assert "due" in run("status", *door, *mine)[1]
+        code, output = run("worker", *door, "--drain", "--metrics-port", "0", "--archive-after", "1000")
+        assert code == 0
+        assert "boards" in output
+        row = memory.conversation("canary-31 [bold]trip").status()
+        assert row is not None
+        assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
+        assert memory.conversation("canary-31 [bold]trip").board().model == "extractive"
+    code, output = run("status", *door, *mine)
+    assert code == 0
+    assert "canary-31 [bold]trip" in output
+    code, output = run("status", *door, *mine, "--json")
+    (found,) = json.loads(output)["conversations"]
+    assert found["board_through"] == 11
+    assert run("status", *door, *mine, "--state", "dead")[1].count(user_id) == 0
+    assert "0 conversations are due again" in run("retry", *door, *mine)[1]
+
+
+def test_a_worker_of_an_application(
+    conn_string: str, user_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_memory.py").write_text(
+        "from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory, Worker\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r}, model=ExtractiveSummarizer())\n"
+        "def made(): return Worker(memory)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        conversation = memory.conversation("t")
+        conversation.add_turn("I am Maya.", "Hello Maya.")
+        conversation.request_summary()
+        assert run("worker", "--app", "my_memory:made", "--drain")[0] == 0
+        assert conversation.board().through_sequence == 1
+        conversation.add_turn("I am from Cebu.", "Noted.")
+        assert run("worker", "--app", "my_memory:memory", "--drain", "--seconds", "60")[0] == 0
+        status = conversation.status()
+        assert status is not None
+        assert status.indexed_through == 3
+
+
+LONG = "thread-" + "0123456789abcdef" * 6
+
+
+def test_ids_are_shown_whole_and_a_cut_is_said(conn_string: str, user_id: str) -> None:
+    door, mine = ("--database-url", conn_string), ("--user", user_id)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for thread_id in (LONG, ":smile: [red]"):
+            memory.conversation(thread_id).append([HumanMessage("Hello")])
+    for columns in ("20", "200"):
+        code, output = run("status", *door, *mine, environment={"COLUMNS": columns})
+        assert code == 0
+        (line,) = [line for line in output.splitlines() if LONG in line]
+        assert line.split()[:3] == [user_id, "default", LONG]
+        assert ":smile: [red]" in output
+        assert len(max(output.splitlines(), key=len)) < 300
+        assert "more than" not in output
+    output = run("status", *door, *mine, "--limit", "1")[1]
+    assert "There are more than these 1. --limit shows more; --user, --thread and --state narrow it." in output
+    assert output.count(user_id) == 1
+    for limit, more in (("1", True), ("2", False)):
+        found = json.loads(run("status", *door, *mine, "--limit", limit, "--json")[1])
+        assert (len(found["conversations"]), found["more"]) == (int(limit), more)
+    assert "--limit" in refused("status", *door, "--limit", "0")
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str, columns: int) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation(LONG).append([HumanMessage("Hello")])
+    program = "from langchain_supabase_memory.cli import main; main()"
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    command = [sys.executable, "-c", program, "status", "--database-url", conn_string, "--user", user_id]
+    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while part := _part(ours):
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
+    assert max(map(len, lines)) <= max(columns, 80), "a narrow terminal breaks the lines itself"
+    heading = next(line for line in lines if "thread" in line)
+    start, end = heading.index("thread"), heading.index("state")
+    rows = lines[lines.index(heading) + 1 :]
+    assert "".join(line[start:end].strip() for line in rows) == LONG
+
+
+def _part(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # what Linux says at the end
+        return b""
+
+
+def test_options_that_cannot_apply_are_refused(
+    conn_string: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "refusing.py").write_text(
+        "from langchain_supabase_memory import SupabaseMemory, Worker\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+        "worker = Worker(memory)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    of_any = {"--database-url": "x", "--embedded": "x", "--url": "x", "--key": "x", "--model": "x", "--embeddings": "x"}
+    for option, value in of_any.items():
+        for name in ("memory", "worker"):
+            said = refused("worker", "--drain", "--app", f"refusing:{name}", option, value)
+            assert f"{option} cannot apply. With --app, the application brings its own" in said
+    of_a_worker = {"--concurrency": "4", "--calls-per-minute": "1000", "--archive-after": "1000"}
+    for option, value in of_a_worker.items():
+        said = refused("worker", "--drain", "--app", "refusing:worker", option, value)
+        assert f"{option} cannot apply. The application gives a Worker" in said
+    settings = [each for pair in of_a_worker.items() for each in pair]
+    assert run("worker", "--drain", "--app", "refusing:memory", *settings)[0] == 0
+    environment = dict.fromkeys(("SUPABASE_DB_URL", "SUPABASE_URL", "SUPABASE_KEY", "OPENAI_MODEL"), "x")
+    assert run("worker", "--drain", "--app", "refusing:worker", environment=environment)[0] == 0, "ignored quietly"
+    assert "--seconds cannot apply. It goes with --drain." in refused("worker", "--seconds", "5")
+    said = " ".join(run("worker", "--help")[1].split())
+    assert "is refused" in said
+    assert f"has {WorkerPolicy().grace_seconds:.0f} more" in said
+
+
+def test_an_application_that_is_not_there_says_what_is_missing(
+    conn_string: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "needy.py").write_text("import shop.gone\n")
+    (package / "needier.py").write_text("from nowhere_at_all.deep import thing\n")
+    (package / "older.py").write_text("from langchain_supabase_memory.values import NoSuchThing\n")
+    (package / "bare.py").write_text(
+        "from langchain_supabase_memory.errors import MissingDependencyError\nraise MissingDependencyError('It', 'otel')\n"
+    )
+    (package / "made.py").write_text(
+        "from langchain_supabase_memory import SupabaseMemory, Worker\n"
+        "def needs(settings, *, region, size=3, **more): raise AssertionError('never called')\n"
+        "nothing = 5\n"
+        f"def free(size=3, *more): return SupabaseMemory.from_conn_string({conn_string!r})\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name, said in {
+        "nowhere:worker": "The application's module nowhere was not found. Run it in the folder that holds it",
+        "shop.nowhere:worker": "The application's module shop.nowhere was not found",
+        "nowhere.shop:worker": "The application's module nowhere.shop was not found",
+        "shop/made.py:free": "was not found",
+        "shop.needy:worker": "The application needs the module shop.gone, which is not installed",
+        "shop.needier:worker": "The application needs the module nowhere_at_all, which is not installed",
+        "shop.older:worker": "needs the module langchain_supabase_memory.values, which lacks what is imported from it",
+        "shop.bare:worker": "pip install 'langchain-supabase-memory[otel]'",
+        "shop.made:none": "none was not found in the application's module shop.made",
+        "shop.made:nothing": "gives a int",
+        "shop.made:needs": "The function shop.made:needs needs arguments (settings, region)",
+        "shop.made:Worker": "needs arguments (memory)",
+        "shop.made": "--app shop.made is no module:name",
+        ".made:free": "is no module:name",
+        ":free": "is no module:name",
+    }.items():
+        assert said in refused("worker", "--app", name, "--drain"), name
+    assert run("worker", "--app", "shop.made:free", "--drain")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["memory", "worker", "counted"])
+def test_the_metrics_of_an_application_are_served(conn_string: str, user_id: str, tmp_path: Path, name: str) -> None:
+    (tmp_path / "observed.py").write_text(
+        "from prometheus_client import CollectorRegistry, Counter\n"
+        "from langchain_supabase_memory import Metrics, SupabaseMemory, Worker\n"
+        "registry = CollectorRegistry()\n"
+        "Counter('of_the_application', 'Its own.', registry=registry)\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+        "worker = Worker(memory)\n"
+        f"def counted(): return SupabaseMemory.from_conn_string({conn_string!r}, metrics=Metrics(registry))\n"
+    )
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").add_turn("I am Maya.", "Hello Maya.")
+    with started(tmp_path, "worker", "--app", f"observed:{name}", "--metrics-port", "0") as process:
+        before, found = heard(process, r"Metrics on http://127\.0\.0\.1:(\d+)/metrics")
+        logged, line = heard(process, r"INFO +\S+: A piece of work is done outcome=done (.*)")
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
+        connection.request("GET", "/metrics")
+        body = connection.getresponse().read().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert 'memory_pieces_total{outcome="done"}' in body
+    assert "memory_queue_depth" in body
+    assert ("of_the_application_total" in body) == (name == "counted")
+    assert "A worker has started worker=" in before + logged
+    assert "thread_id=" in line[1]
+    assert "Maya" not in before + logged + line[0]
+
+
+def test_a_worker_logs_as_its_application_does(conn_string: str, tmp_path: Path) -> None:
+    (tmp_path / "telling.py").write_text(
+        "import logging\n"
+        "from langchain_supabase_memory import SupabaseMemory\n"
+        "logging.basicConfig(format='mine: %(message)s', level=logging.INFO)\n"
+        f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
+    )
+    with started(tmp_path, "worker", "--app", "telling:memory", "--drain", "--seconds", "30") as process:
+        heard(process, r"^mine: A worker has started$")
+        assert process.wait(60) == 0
+    with started(tmp_path, "--log-format", "json", "worker", "--app", "telling:memory", "--drain") as process:
+        heard(process, r'^\{.*"message": "A worker has started"')
+        assert process.wait(60) == 0
+
+
+def test_a_worker_without_a_database_or_a_schema_says_what_to_do(cluster: Cluster) -> None:
+    code, output = run("worker", "--drain", environment={"SUPABASE_URL": "", "SUPABASE_KEY": ""})
+    assert (code, "--database-url" in output) == (1, True)
+    code, output = run("worker", "--database-url", cluster.conn_string(cluster.create_database()), "--drain")
+    assert (code, "supabase-memory migrate" in output, "Traceback" in output) == (1, True, False)

@@ -1,0 +1,138 @@
+"""Calls that hang, cancel themselves, or end by what is no error: whoever waits goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from langchain_supabase_memory.adapters.writer import SummaryModel
+from langchain_supabase_memory.deadline import BrokenOffError, awithin, in_thread, within
+from langchain_supabase_memory.flow import Ask
+
+STRANGE = [asyncio.CancelledError, GeneratorExit, StopIteration, StopAsyncIteration]
+SECRET = "a secret that was said"
+
+
+def raising(error: Callable[[str], BaseException]) -> Callable[[], Any]:
+    def call() -> Any:
+        raise error(SECRET)
+
+    return call
+
+
+@pytest.mark.parametrize("error", STRANGE)
+async def test_what_is_no_error_becomes_one_without_what_it_says(error: type[BaseException]) -> None:
+    async def call() -> None:
+        raise error(SECRET)
+
+    attempts: list[Callable[[], Any]] = [
+        lambda: in_thread(raising(error)),
+        lambda: asyncio.to_thread(within, 5, raising(error)),
+    ]
+    if not issubclass(error, (StopIteration, StopAsyncIteration)):  # no coroutine can end by those
+        attempts.append(lambda: awithin(5, call()))
+    for attempt in attempts:
+        with pytest.raises(BrokenOffError, match=error.__name__) as raised:
+            await attempt()
+        assert SECRET not in repr(raised.value)
+        assert raised.value.__cause__ is None
+
+
+async def test_an_error_comes_as_it_is() -> None:
+    async def call() -> None:
+        try:
+            raise KeyError("before")
+        except KeyError as before:
+            raise ValueError("x") from before
+
+    with pytest.raises(ValueError, match="x") as raised:
+        await awithin(5, call())
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+async def test_who_is_cancelled_cancels_what_it_waits_for() -> None:
+    cancelled = asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    task = asyncio.create_task(awithin(60, call()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+async def test_what_swallows_its_cancellation_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    over = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+        raise ValueError(SECRET)
+
+    with pytest.raises(TimeoutError):
+        await awithin(0.01, stubborn())
+    over.set()
+    await asyncio.sleep(0.01)
+    assert caplog.text == "", "nor is what becomes of it a matter for the log"
+
+
+class Blocking(BaseChatModel):
+    """A chat model without an async side."""
+
+    over: Any
+    threads: list[str]
+
+    @property
+    def _llm_type(self) -> str:
+        return "blocking"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self.threads.append(threading.current_thread().name)
+        self.over.wait(30)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("late"))])
+
+
+def test_a_model_that_blocks_takes_no_thread_that_others_need_and_none_that_the_end_waits_for() -> None:
+    over = threading.Event()
+    model = Blocking(over=over, threads=[])
+    count = 40  # more than the threads of any event loop here
+
+    async def main() -> list[Any]:
+        writer = SummaryModel(model)
+        asks = [writer.aanswer(Ask([HumanMessage("x")], 0.2)) for _ in range(count)]
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    begun = time.monotonic()
+    answers = asyncio.run(main())
+    assert time.monotonic() - begun < 25, "the loop's end waited for the threads"
+    over.set()
+    assert [type(each) for each in answers] == [TimeoutError] * count
+    assert len(model.threads) == count, "each was asked"
+
+
+async def test_a_model_that_cancels_itself_is_a_model_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async def cancelling(_: list[BaseMessage]) -> str:
+        raise asyncio.CancelledError(SECRET)
+
+    with caplog.at_level(logging.DEBUG), pytest.raises(BrokenOffError):
+        await SummaryModel(cancelling).aanswer(Ask([HumanMessage("x")], 5))
+    assert SECRET not in caplog.text

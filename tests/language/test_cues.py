@@ -1,0 +1,473 @@
+"""Cues and marks: what a question names and asks for, and what a text may answer, in eight languages at once.
+
+Every table has its look-alikes: words that are a month, a name or a number in one language or place and not in another.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from langchain_supabase_memory.language.cues import Cues, Marks, NamedDate, find, marks, without
+from langchain_supabase_memory.language.cues.lexicon import TABLES
+from langchain_supabase_memory.language.lexicon import languages, load
+from langchain_supabase_memory.language.spelling import key
+
+NOW = datetime(2023, 11, 15, 12, tzinfo=UTC)  # a Wednesday
+
+
+def day(year: int | None, month: int | None = None, at: int | None = None) -> NamedDate:
+    return NamedDate(year, month, at)
+
+
+def weekday(number: int) -> NamedDate:
+    return NamedDate(weekday=number)
+
+
+NAMES: list[tuple[str, tuple[str, ...]]] = [
+    ("When did Melanie paint a sunrise?", ("Melanie",)),
+    ("What is Caroline's identity?", ("Caroline",)),
+    ("What is Caroline\u2019s identity?", ("Caroline",)),
+    ("What did James' dog eat?", ("James",)),
+    ("Caroline said what?", ("Caroline",)),
+    ("Caroline's dog is how old?", ("Caroline",)),
+    ("What did Mary Ann buy?", ("Mary", "Ann")),
+    ("Where does Anne-Marie's aunt live?", ("Anne-Marie",)),
+    ("Did O'Brien call?", ("O'Brien",)),
+    ("Would Tim, John, Sam or Evan come?", ("Tim", "John", "Sam")),
+    ("Did Tim tell Tim?", ("Tim",)),
+    ("Was hat Jürgen gesagt?", ("Jürgen",)),
+    ("Quand est-ce que Zoé est partie ?", ("Zoé",)),
+    ("Quel est l'avis d'Anna ?", ("Anna",)),
+    ("¿Qué dijo Íñigo?", ("Íñigo",)),
+    ("Когда приехала Мария?", ("Когда", "Мария")),
+    ("Πού πήγε η Ελένη;", ("Πού", "Ελένη")),
+    ("Kailan umuwi si Ana?", ("Ana",)),
+    ("Ano ang sabi ni Jun kahapon?", ("Jun",)),
+    ("Saan nagpunta si Kuya Boy?", ("Kuya", "Boy")),
+    ("Did Will call back?", ("Will",)),
+    ("Dove abita Marco?", ("Marco",)),
+    ("Did Kay or Nina call?", ("Kay", "Nina")),
+    ("What does Dr. Reyes say?", ("Reyes",)),
+    ("Tokyo-based Ken asked", ("Tokyo", "Ken")),
+    ("¿Cuándo llamó Julio?", ("Julio",)),
+    ("What did Zoe\u0308 say?", ("Zoë",)),
+]
+NO_NAMES = [
+    "when did melanie paint?", "What did you say?", "Will it rain?", "May I ask something?", "Tell me about it",
+    "How many people came in March?", "Did it happen on Monday?", "What's the plan?", "Who's there?", "It's fine.",
+    "Don't do that", "I'm sure I said so", "WHAT DID HE SAY", "Is UNESCOX big?", "Ano ang plano?", "Si nanay ba?",
+    "Kailan pa?", "¿Qué día es hoy?", "Wann war das?", "Quand ?", "Quando?", "Kapan?", "Did he read \"The Four Winds\"?",
+    "Is English hard?", "What happened at Christmas?", "Recommend a movie", "Yesterday was fun", "Kahapon ba?", "", "?",
+    "Was it Julio 7?", "What about the year 2023 in August?", "Is X here?", "Summarize our chat. Remember it.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "expected"), NAMES)
+def test_names_are_found(question: str, expected: tuple[str, ...]) -> None:
+    assert find(question, NOW).names == expected
+
+
+@pytest.mark.parametrize("question", NO_NAMES)
+def test_other_words_with_a_capital_are_no_names(question: str) -> None:
+    assert find(question, NOW).names == ()
+
+
+DATES: list[tuple[str, tuple[NamedDate, ...]]] = [
+    ("What did I do on 7 May 2023?", (day(2023, 5, 7),)),
+    ("on May 7, 2023?", (day(2023, 5, 7),)),
+    ("on May 7th 2023", (day(2023, 5, 7),)),
+    ("on the 7th of May", (day(None, 5, 7),)),
+    ("on 1 February, 2023?", (day(2023, 2, 1),)),
+    ("on December 1,2023 taken", (day(2023, 12, 1),)),
+    ("In May 2023", (day(2023, 5),)),
+    ("in may", (day(None, 5),)),
+    ("on may 5?", (day(None, 5, 5),)),
+    ("we met may 5th", (day(None, 5, 5),)),
+    ("was it may 2023", (day(2023, 5),)),
+    ("Was that in March?", (day(None, 3),)),
+    ("Did she marry last May?", (day(2023, 5),)),
+    ("in mid-August 2023", (day(2023, 8),)),
+    ("on Aug 15th", (day(None, 8, 15),)),
+    ("until dec 24", (day(None, 12, 24),)),
+    ("in 2023", (day(2023),)),
+    ("since 2016?", (day(2016),)),
+    ("in summer 2021", (day(2021),)),
+    ("on 2023-05-07", (day(2023, 5, 7),)),
+    ("on 2023/5/7", (day(2023, 5, 7),)),
+    ("on 27/5/2023", (day(2023, 5, 27),)),
+    ("on 5/27/2023", (day(2023, 5, 27),)),
+    ("on 5/5/2023", (day(2023, 5, 5),)),
+    ("am 7.5.2023", (day(2023, 5, 7),)),
+    ("on 5/27/23", (day(2023, 5, 27),)),
+    ("What did I say yesterday?", (day(2023, 11, 14),)),
+    ("the day before yesterday", (day(2023, 11, 13),)),
+    ("today", (day(2023, 11, 15),)),
+    ("last night", (day(2023, 11, 14),)),
+    ("last Tuesday", (day(2023, 11, 14),)),
+    ("last Wednesday", (day(2023, 11, 8),)),
+    ("next Friday", (day(2023, 11, 17),)),
+    ("on Tuesday", (weekday(2),)),
+    ("on tue or on sat", (weekday(2), weekday(6))),
+    ("two days ago", (day(2023, 11, 13),)),
+    ("a year ago", (day(2022),)),
+    ("3 months ago", (day(2023, 8),)),
+    ("last month", (day(2023, 10),)),
+    ("last year", (day(2022),)),
+    ("this year", (day(2023),)),
+    ("last December", (day(2022, 12),)),
+    ("next March", (day(2024, 3),)),
+    ("in March last year", (day(2022, 3),)),
+    ("in March of this year", (day(2023, 3),)),
+    ("Tuesday, 5 May 2020", (day(2020, 5, 5),)),
+    ("on Sunday, 7 May", (NamedDate(None, 5, 7, 7),)),
+    ("on the Sunday before October 25, 2022", (day(2022, 10, 23), day(2022, 10, 25))),
+    ("between August 11 and August 15 2023", (day(None, 8, 11), day(2023, 8, 15))),
+    ("kahapon", (day(2023, 11, 14),)),
+    ("kagabi ba yun?", (day(2023, 11, 14),)),
+    ("noong isang araw", (day(2023, 11, 13),)),
+    ("noong Lunes", (day(2023, 11, 13),)),
+    ("nung linggo", (day(2023, 11, 12),)),
+    ("nakaraang Biyernes", (day(2023, 11, 10),)),
+    ("noong nakaraang buwan", (day(2023, 10),)),
+    ("noong isang taon", (day(2022),)),
+    ("noong Mayo", (day(None, 5),)),
+    ("noong ika-7 ng Mayo 2023", (day(2023, 5, 7),)),
+    ("Mayo 7, 2023", (day(2023, 5, 7),)),
+    ("tatlong araw na ang nakalipas", (day(2023, 11, 12),)),
+    ("2 days ago lang yun", (day(2023, 11, 13),)),
+    ("el 7 de mayo de 2023", (day(2023, 5, 7),)),
+    ("el lunes pasado", (day(2023, 11, 13),)),
+    ("¿qué hice hoy?", (day(2023, 11, 15),)),
+    ("hace dos días", (day(2023, 11, 13),)),
+    ("anteayer", (day(2023, 11, 13),)),
+    ("el mes pasado", (day(2023, 10),)),
+    ("le 1er mars 2023", (day(2023, 3, 1),)),
+    ("en mars", (day(None, 3),)),
+    ("il y a deux jours", (day(2023, 11, 13),)),
+    ("aujourd'hui", (day(2023, 11, 15),)),
+    ("qu'est-ce que j'ai fait hier soir ?", (day(2023, 11, 14),)),
+    ("lundi dernier", (day(2023, 11, 13),)),
+    ("am 7. Mai 2023", (day(2023, 5, 7),)),
+    ("im Mai", (day(None, 5),)),
+    ("vor zwei Tagen", (day(2023, 11, 13),)),
+    ("letzten Montag", (day(2023, 11, 13),)),
+    ("gestern", (day(2023, 11, 14),)),
+    ("7 de março de 2023", (day(2023, 3, 7),)),
+    ("na segunda-feira", (weekday(1),)),
+    ("ontem", (day(2023, 11, 14),)),
+    ("il 7 maggio 2023", (day(2023, 5, 7),)),
+    ("lunedì scorso", (day(2023, 11, 13),)),
+    ("tre giorni fa", (day(2023, 11, 12),)),
+    ("7 Mei 2023", (day(2023, 5, 7),)),
+    ("dua hari yang lalu", (day(2023, 11, 13),)),
+    ("kemarin", (day(2023, 11, 14),)),
+    ("bulan lalu", (day(2023, 10),)),
+]
+NO_DATES = [
+    "may 5 anak ako", "Ilan ang may 5 anak?", "May 3 aso ako", "You may ask me", "May I?", "sa may kanto",
+    "they march 8 km", "a march for peace", "on 5/7/2023", "on 05-07-2023", "version 1.2.3", "give me 2023 reasons",
+    "I paid $2000", "it cost 1999.95", "room 101", "the second one", "give me a second", "life on Mars", "a mars bar",
+    "with mayo please", "Was ist hier?", "hier ist es", "non ho mai detto", "the sun is out", "she sat down", "we wed",
+    "isang beses sa isang linggo pa", "last week", "noong isang linggo", "two weeks ago", "last summer", "some time ago",
+    "at 10:30", "5 pm", "1/2 cup", "call 555-2023", "31 February 2023", "day by day", "this one", "the last one",
+    "Did Julio call?", "Jan and Jun came", "Dec the halls", "1,2023 items", "2023%", "99/99/2023",
+    "the year of the dragon", "last but not least", "ha dito", "Hoy, kumusta?", "Dove abita Marco?", "he ate 2000 of them",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "expected"), DATES)
+def test_dates_are_found(question: str, expected: tuple[NamedDate, ...]) -> None:
+    assert find(question, NOW).dates == expected
+    assert marks(question).has_time
+
+
+@pytest.mark.parametrize("question", NO_DATES)
+def test_what_looks_like_a_date_is_none(question: str) -> None:
+    assert find(question, NOW).dates == ()
+
+
+def test_yesterday_is_the_askers() -> None:
+    late = datetime(2023, 11, 15, 23, 30, tzinfo=UTC)
+    manila = late.astimezone(timezone(timedelta(hours=8)))
+    assert find("kahapon", late).dates == (day(2023, 11, 14),)
+    assert find("kahapon", manila).dates == (day(2023, 11, 15),)
+
+
+def test_at_most_four_dates_each_once() -> None:
+    months = ["May 1", "May 2", "May 2", "May 3", "May 4", "May 5"]
+    found = find(f"on {', on '.join(months)}", NOW).dates
+    assert found == tuple(day(None, 5, number) for number in range(1, 5))
+
+
+def test_the_calendars_ends_are_no_obstacle() -> None:
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    for question in ("yesterday", "last Monday", "900 years ago", "last year"):
+        assert find(question, first).dates == ()
+    for question in ("tomorrow", "next year", "next Sunday"):
+        assert find(question, last).dates == ()
+
+
+TIME, NUMBER = frozenset({"time"}), frozenset({"number"})
+WANTS: list[tuple[str, frozenset[str]]] = [
+    ("When did Caroline move?", TIME),
+    ("when is it", TIME),
+    ("When's the party?", TIME),
+    ("Since when have you known?", TIME),
+    ("And when was that?", TIME),
+    ("By the way, when did she call?", TIME),
+    ("When Jon has lost his job?", TIME),
+    ("Do you know when she left?", TIME),
+    ("What year did he start?", TIME),
+    ("In which month was it?", TIME),
+    ("How long ago was it?", TIME),
+    ("Kailan ang alis?", TIME),
+    ("Kelan ba yun", TIME),
+    ("Anong oras tayo aalis?", TIME),
+    ("¿Cuándo fue?", TIME),
+    ("Quand est-il parti ?", TIME),
+    ("Wann war das?", TIME),
+    ("Quando foi?", TIME),
+    ("Kapan dia datang?", TIME),
+    ("How many dogs?", NUMBER),
+    ("For how much did it sell?", NUMBER),
+    ("How old is she?", NUMBER),
+    ("How long has he played?", NUMBER),
+    ("Ilan ang aso mo?", NUMBER),
+    ("Ilang beses na?", NUMBER),
+    ("Magkano yung bili mo?", NUMBER),
+    ("¿Cuántos perros tienes?", NUMBER),
+    ("Combien de chiens ?", NUMBER),
+    ("Wie viele Hunde?", NUMBER),
+    ("Quanti cani hai?", NUMBER),
+    ("Quantos são?", NUMBER),
+    ("Berapa anaknya?", NUMBER),
+    ("When did they meet, and how many came?", TIME | NUMBER),
+]
+WANTS_NOTHING = [
+    "What did she do when she was sad?", "When I was young, what did I like?", "When she left, who stayed?",
+    "Who is it?", "How did it go?", "How are you?", "Where is it?", "I cried when he left", "Ano ang gusto mo?",
+    "what a day", "Cuando era niño, ¿qué hacía?", "Quand il pleut, que fais-tu ?", "Was ist das?", "Por que?", "",
+    "Many thanks", "That is much better", "Whenever", "Someone once asked", "How nice of you",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "expected"), WANTS)
+def test_the_kind_of_answer_is_found(question: str, expected: frozenset[str]) -> None:
+    assert find(question, NOW).wants == expected
+
+
+@pytest.mark.parametrize("question", WANTS_NOTHING)
+def test_other_questions_want_neither_time_nor_number(question: str) -> None:
+    assert find(question, NOW).wants == frozenset()
+
+
+WITHOUT: list[tuple[str, list[str], str]] = [
+    ("When did Melanie paint?", ["Melanie"], "When did paint?"),
+    ("What is Caroline's identity?", ["Caroline"], "What is identity?"),
+    ("What is Caroline\u2019s identity?", ["Caroline"], "What is identity?"),
+    ("What did James' dog eat?", ["James"], "What did dog eat?"),
+    ("when did melanie paint?", ["Melanie"], "when did paint?"),
+    ("Melanie, when is it?", ["Melanie"], "when is it?"),
+    ("Did you see Tim?", ["Tim"], "Did you see?"),
+    ("Did Mary Ann call?", ["Mary Ann"], "Did call?"),
+    ("Did Will say it will rain?", ["Will"], "Did say it will rain?"),
+    ("Did Timothy see Tim?", ["Tim"], "Did Timothy see?"),
+    ("Did Anne-Marie call?", ["Marie"], "Did Anne-Marie call?"),
+    ("Did Anne-Marie call?", ["Anne-Marie"], "Did call?"),
+    ("Tim?", ["Tim"], "Tim?"),
+    ("Tim and  Sam", [], "Tim and Sam"),
+    ("  ", ["Tim"], "  "),
+    ("Saan si Ana, Jun?", ["Ana", "Jun"], "Saan si?"),
+]
+
+
+@pytest.mark.parametrize(("question", "names", "expected"), WITHOUT)
+def test_names_are_taken_out(question: str, names: list[str], expected: str) -> None:
+    assert without(question, names) == expected
+
+
+QUESTIONS = [
+    "Really?", "Is it you? \U0001f60a", 'He said "why?"', "(are you sure?)", "What about you?!", "真的？", "حقا؟",
+    "ok? :)", "You came?? <3", "what did you say", "how many dogs", "where is it", "saan ka pupunta", "bakit ganun",
+    "sino yun", "warum nicht", "how much did you pay",
+]  # fmt: skip
+STATEMENTS = [
+    "I know.", "He asked why? Then he left.", "What a day", "what a nice day", "How nice of you", "ok", "", "...",
+    "When I was young I had a dog", "Who cares.", "What you said, I like", "which one", "why", "\U0001f60a",
+    "what did you say to him yesterday when we all were at the beach with the dog", "It's 5 o'clock", "Sige", "Where I am",
+    "how much I love you guys",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_questions_are_marked(text: str) -> None:
+    assert marks(text).is_question
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_are_not(text: str) -> None:
+    assert not marks(text).is_question
+
+
+TIMES = [
+    "We met last week", "noong isang linggo pa", "two weeks ago", "a few years ago", "at 10:30", "at 5pm", "5 PM na",
+    "10 o'clock", "last summer", "the other day", "tomorrow", "bukas na", "(2019)", "um 14 Uhr", "alas-3 ng hapon",
+    "la semana pasada", "la semaine dernière", "letzte Woche", "semana passada", "la settimana scorsa", "minggu lalu",
+    "See you at noon", "on 5/7/2023", "sa susunod na linggo", "an hour ago", "due giorni fa", "noong Pasko", "this summer", "on Easter", "I was born in 1985.",
+    "for three years now", "a few weeks back", "dalawang taon na kami",
+]  # fmt: skip
+NO_TIMES = [
+    "You may go", "I have two dogs", "May nanay ako", "ang ganda", "It sold for 2000", "give me a second", "one day",
+    "every week", "day and night", "a 2 week holiday", "the sun set", "they march on", "with mayo", "at home", "ago",
+    "chapter 3", "3:2", "1:100", "Ist er hier?", "next to me", "this is it", "5 apples", "the last one", "a year",
+    "any day now", "come back", "two days na lang", "for now", "go back now",
+]  # fmt: skip
+NUMBERS = [
+    "I have 3",
+    "my fourth cup",
+    "two dogs",
+    "a dozen",
+    "twice",
+    "dalawang aso",
+    "apat na anak",
+    "tres lang",
+    "zwei Hunde",
+    "२",
+]
+NO_NUMBERS = [
+    "one of them",
+    "isa pa",
+    "someone",
+    "isang araw",
+    "I won",
+    "the due date",
+    "once more",
+    "an elf",
+    "",
+    "tone",
+]
+SAYS_A_NAME = ["I met Tim", "kasama ko si Ana", "My dog Rex", "in Rome.", "vi Мария", "Did Jun go?"]
+SAYS_NO_NAME = [
+    "Tim called",
+    "I am",
+    "So I said",
+    "in May",
+    "on Monday",
+    "Yes. Then we left",
+    'He said: "Go"',
+    "LOL",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_times_are_marked(text: str) -> None:
+    assert marks(text).has_time
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_what_looks_like_a_time_is_not(text: str) -> None:
+    assert not marks(text).has_time
+
+
+@pytest.mark.parametrize("text", NUMBERS + NO_NUMBERS)
+def test_numbers_are_marked(text: str) -> None:
+    assert marks(text).has_number is (text in NUMBERS)
+
+
+@pytest.mark.parametrize("text", SAYS_A_NAME + SAYS_NO_NAME)
+def test_names_inside_sentences_are_marked(text: str) -> None:
+    assert marks(text).has_name is (text in SAYS_A_NAME)
+
+
+def test_nothing_named_is_nothing_found() -> None:
+    assert find("what do i like to eat", NOW) == Cues()
+    assert marks("i like to eat") == Marks()
+
+
+ALPHABET = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from([
+            "May", "may", "5", "2023", "Tim", "Tim's", "'", "\u2019", "-", " ", " ", " ", ",", ".", "?", "¿", "noong",
+            "isang", "linggo", "last", "ago", "two", "days", "5/7/2023", "When", "did", "\u0301", "\U0001f60a", "\ud800",
+            "\x00", "ß", "İ", "ǅ", "il y a", "9" * 30, "٣", "²", "\n", '"', "the Sunday before", "before", "ika-7 ng",
+        ]),
+        max_size=25,
+    ).map("".join),
+)  # fmt: skip
+MOMENTS = st.datetimes(timezones=st.just(UTC))
+
+
+@settings(max_examples=60, deadline=None)
+@given(ALPHABET, MOMENTS)
+@example("\ud800 May \udfff", datetime.max.replace(tzinfo=UTC))
+def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
+    found = find(text, now)
+    assert found == find(text, now)
+    assert len(found.names) <= 3
+    assert len(found.dates) <= 4
+    assert all(name and not name.endswith(("'s", "\u2019s")) for name in found.names)
+    for date in found.dates:
+        assert date != NamedDate()
+        assert date.day is None or date.month is not None or date.weekday is not None
+    assert isinstance(marks(text), Marks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ALPHABET, st.lists(st.sampled_from(["Tim", "May", "s", "", " ", "Tim's", "ß", "Mary Ann"]) | st.text(max_size=5))
+)
+@example("Tim's's", ["Tim"])
+@example("Tim' Tim", ["Tim", "s"])
+def test_a_question_without_its_names_is_never_blank_and_stays_so(text: str, names: list[str]) -> None:
+    once = without(text, names)
+    assert once.strip() or not text.strip()
+    assert without(once, names) == once
+
+
+@settings(max_examples=40, deadline=None)
+@given(ALPHABET, MOMENTS)
+def test_a_date_that_is_named_is_a_time_that_is_said(text: str, now: datetime) -> None:
+    if find(text, now).dates:
+        assert marks(text).has_time
+
+
+HOSTILE = [
+    "a a a ", '"', "5 ", "1", "A", "A'", "A-", "may 5 ", "last ", ". A", "noong isang ", "?", "a\u0301\u0316", " ", "'s ",
+    "(2019) ", "il y a ", '"a b" ', "2023-05-07 ", "1:", "\u0301\u0316", "A.", "Sunday before 7 May 2023 ", "   :)", "ﷺ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_long_hostile_texts_take_linear_time(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = (piece * (length // len(piece) + 1))[:length]
+        began = time.process_time()
+        find(text, NOW)
+        marks(text)
+        without(text, ["A", "Tim"])
+        return time.process_time() - began
+
+    short, long = (min(seconds(length) for _ in range(3)) for length in (1_000, 10_000))
+    assert long < 40 * short + 0.05  # ten times the length; quadratic would be a hundred
+
+
+@pytest.mark.parametrize("language", languages("cues"))
+def test_every_language_has_all_months_and_weekdays(language: str) -> None:
+    data = load("cues", language, TABLES)
+    assert set(data["months"]) == {str(number) for number in range(1, 13)}
+    assert set(data["weekdays"]) == {str(number) for number in range(1, 8)}
+    named = {text for table in ("months", "weekdays", "days") for listed in data[table].values() for text in listed}
+    weak = data["weak"]
+    assert set(weak.get("words", ())) <= named
+    assert set(weak.get("capital", ())) <= set(weak.get("words", ()))
+
+
+def test_words_are_compared_without_case_and_accents() -> None:
+    assert [key(word) for word in ("Año", "MÄRZ", "ﬁn", "Straße")] == ["ano", "marz", "fin", "strasse"]

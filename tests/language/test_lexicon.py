@@ -1,0 +1,77 @@
+"""The data files of the languages: found by their folders, read, checked and joined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.language import lexicon
+from langchain_supabase_memory.language.cues.lexicon import TABLES as CUES
+from langchain_supabase_memory.language.extractive.phrases import TABLES as PHRASES
+from langchain_supabase_memory.language.lexicon import Subject, joined, languages, load, several, singles
+from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES}
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
+FILES = [(subject, language) for subject in SUBJECTS for language in languages(subject)]
+
+
+@pytest.mark.parametrize(("subject", "language"), FILES)
+def test_every_file_says_each_word_once_and_in_lower_case(subject: Subject, language: str) -> None:
+    for table, keys in load(subject, language, TABLES[subject]).items():
+        for key, listed in keys.items():
+            assert len(listed) == len(set(listed)), (table, key)
+            assert all(text == text.lower() for text in listed), (table, key)
+
+
+def test_a_language_is_its_folder_and_needs_no_file_that_it_knows_nothing_for() -> None:
+    assert set(TABLES) == set(SUBJECTS)
+    assert {"en", "tl"} <= set(languages("references")) <= set(languages("phrases")) <= set(languages("cues"))
+
+
+def test_a_language_is_added_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ceb").mkdir()
+    (tmp_path / "ceb" / "phrases.toml").write_text("name = 'Cebuano'\n[phrases]\ngreets = ['maayong buntag']", "utf-8")
+    monkeypatch.setattr(lexicon, "_root", lambda: tmp_path)
+    assert languages("phrases") == ("ceb",)
+    assert languages("cues") == ()
+    assert load("phrases", "ceb", PHRASES) == {"phrases": {"greets": ["maayong buntag"]}, "contexts": {}}
+
+
+@pytest.mark.parametrize(
+    ("subject", "content", "named"),
+    [
+        ("cues", "[weekends]\n6 = ['x']", "weekends"),
+        ("cues", "[words]\nfuncton = ['x']", "words.functon"),
+        ("cues", "[months]\nmay = ['may']", "months.may"),
+        ("cues", "[units]\ncentury = ['x']", "units.century"),
+        ("phrases", "[phrases]\ngreet = ['hi']", "phrases.greet"),
+        ("phrases", "[contexts]\nperson_before = 'mr'", "contexts.person_before"),
+        ("phrases", "[phrases]\ngreets = ['...']", "phrases.greets"),
+        ("phrases", "phrases = ['hi']", "phrases"),
+        ("references", "[words]\nturn = ['x'", "could not be read"),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(tmp_path: Path, subject: Subject, content: str, named: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(content, "utf-8")
+    with pytest.raises(ConfigurationError, match=rf"\b{named}\b"):
+        load(subject, path, TABLES[subject])
+
+
+def test_the_error_names_the_languages_that_are_there() -> None:
+    with pytest.raises(ConfigurationError) as failure:
+        load("references", "fr", REFERENCES)
+    assert "en, tl" in str(failure.value)
+
+
+def test_what_lists_know_is_joined_and_the_longest_comes_first() -> None:
+    first, second = frozenset({"first"}), frozenset({"second"})
+    known = joined([(("a",), first), (("a", "b"), first), (("a", "b", "c"), second), (("a",), second)])
+    assert singles(known) == {"a": first | second}
+    assert several(known) == {("a", "b"): [(("c",), second), ((), first)]}

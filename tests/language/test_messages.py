@@ -1,0 +1,325 @@
+"""Every LangChain message survives the round trip exactly, and the sanitizer takes anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import math
+import uuid
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from pydantic import BaseModel
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages import codec, sanitizer
+from langchain_supabase_memory.language.tokens import count_tokens
+from tests.conftest import Door
+from tests.fuzzing import examples
+
+USAGE: Any = {
+    "input_tokens": 5,
+    "output_tokens": 7,
+    "total_tokens": 12,
+    "input_token_details": {"cache_read": 3},
+    "output_token_details": {"reasoning": 2},
+}
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+EVERY_KIND: list[BaseMessage] = [
+    HumanMessage("plain", id="h1", name="Maya"),
+    HumanMessage("Kumain ka na ba? 🍚 Ω ≠ \u202e right-to-left", id="h2"),
+    HumanMessage("", id="empty"),
+    HumanMessage(
+        [
+            {"type": "text", "text": "Look"},
+            {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low"}},
+            {"type": "image", "base64": PNG, "mime_type": "image/png"},
+            {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf", "filename": "a.pdf"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+        ],
+        id="h3",
+    ),
+    HumanMessage("with more", id="h4", foo="bar", nested={"b": 1, "a": [1, {"z": None}]}),
+    SystemMessage("be kind", id="s1"),
+    AIMessage(
+        "calling",
+        id="a1",
+        tool_calls=[
+            {"name": "f", "args": {"zeta": 1, "alpha": {"y": 1, "b": 2}}, "id": "c1", "type": "tool_call"},
+            {"name": "g", "args": {}, "id": "c2", "type": "tool_call"},
+        ],
+        invalid_tool_calls=[{"name": "h", "args": "{oops", "id": "c3", "error": "bad", "type": "invalid_tool_call"}],
+        usage_metadata=USAGE,
+        response_metadata={"id": "resp_1", "model_name": "m", "finish_reason": "tool_calls", "logprobs": None},
+    ),
+    AIMessage(
+        [
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "xyz"},
+            {"type": "text", "text": "hello", "annotations": [{"type": "url_citation", "url": "https://example.com"}]},
+            {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c9", "id": "fc_1"},
+        ],
+        id="a2",
+        response_metadata={"model_provider": "openai"},
+    ),
+    AIMessage("", id="a3", additional_kwargs={"refusal": "I can't", "lc_source": "x"}),
+    ToolMessage("42", tool_call_id="c1", id="t1", name="f", artifact={"rows": [1, 2.5, None], "z": {"b": 1, "a": 2}}),
+    ToolMessage([{"type": "text", "text": "x"}], tool_call_id="c2", id="t2", status="error", artifact=b"\x00\xff"),
+    FunctionMessage(content="r", name="old", id="f1"),
+    ChatMessage(content="hm", role="moderator", id="c1m"),
+    ChatMessage(content="hm", role="assistant", id="c2m"),
+]
+
+
+async def test_every_kind_of_message_comes_back_equal(door: Door, user_id: str) -> None:
+    await door(door.service.conversation("kinds", user_id=user_id).append, EVERY_KIND)
+    stored = await door(door.service.conversation("kinds", user_id=user_id).read)
+    for before, after in zip(EVERY_KIND, stored, strict=True):
+        assert type(after.message) is type(before)
+        assert after.message == before
+        assert after.message.model_dump() == before.model_dump()
+        assert list(after.message.additional_kwargs) == list(before.additional_kwargs)
+        assert str(after.message.model_dump()) == str(before.model_dump())  # the order of keys, too
+
+
+async def test_what_is_kept_beside_the_payload(door: Door, user_id: str) -> None:
+    await door(door.service.conversation("kinds", user_id=user_id).append, EVERY_KIND)
+    rows = await door(
+        door.service.conversation("kinds", user_id=user_id).read,
+        columns=["message_id", "role", "text", "images", "tokens"],
+    )
+    by_id = {row.message_id: row for row in rows}
+    roles = {
+        "h1": "user",
+        "s1": "system",
+        "a1": "assistant",
+        "t1": "tool",
+        "f1": "tool",
+        "c1m": "user",
+        "c2m": "assistant",
+    }
+    assert {each: by_id[each].role for each in roles} == roles
+    assert by_id["a2"].text == "hello\n[cites (https://example.com)]"
+    assert by_id["h3"].images == [
+        {"kind": "image", "url": "https://example.com/a.png"},
+        {"kind": "image", "inline_characters": len(PNG), "mime_type": "image/png"},
+        {"kind": "file", "inline_characters": 8, "mime_type": "application/pdf"},
+        {"kind": "image", "inline_characters": len(PNG), "mime_type": "image/png"},
+        {"kind": "image", "inline_characters": len(f"data:image/png;base64,{PNG}"), "mime_type": "image/png"},
+    ]
+    assert by_id["h1"].images is None
+    assert by_id["h3"].tokens < 6000  # bytes inside a message are not counted as text
+
+
+def test_characters_count_tool_calls_too() -> None:
+    row = codec.to_row(AIMessage("ab", id="x", tool_calls=[{"name": "f", "args": {"k": "é"}, "id": "c"}]))
+    assert row["characters"] == len("ab") + len('f{"k": "é"}')
+
+
+def test_a_streamed_chunk_is_stored_as_a_message() -> None:
+    chunk = AIMessageChunk(content="par", id="run") + AIMessageChunk(
+        content="tial", id="run", tool_call_chunks=[{"name": "f", "args": '{"a": 1}', "id": "c", "index": 0}]
+    )
+    restored = codec.from_payload(codec.to_row(chunk)["payload"])
+    assert type(restored) is AIMessage
+    assert (restored.content, restored.tool_calls[0]["args"]) == ("partial", {"a": 1})
+
+
+async def test_text_that_postgres_cannot_hold_is_replaced_as_documented(door: Door, user_id: str) -> None:
+    strange: dict[Any, Any] = {"nan": math.nan, "inf": -math.inf, "raw": b"\x00", 7: (1, 2), "bad\x00key": "\ud800"}
+    batch = [
+        HumanMessage("nul \x00 lone \ud800 pair \ud83d\ude00 end", id="strange", additional_kwargs=strange),
+        HumanMessage("not affected", id="fine"),
+    ]
+    await door(door.service.conversation("strange", user_id=user_id).append, batch)
+    first, second = [each.message for each in await door(door.service.conversation("strange", user_id=user_id).read)]
+    assert first.content == "nul \ufffd lone \ufffd pair 😀 end"
+    kwargs = first.additional_kwargs
+    assert math.isnan(kwargs["nan"])
+    assert kwargs["inf"] == -math.inf
+    assert (kwargs["raw"], kwargs[7], kwargs["bad\ufffdkey"]) == (b"\x00", (1, 2), "\ufffd")
+    assert second == batch[1]
+
+
+class Color(Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: bytes
+
+
+class Model(BaseModel):
+    name: str
+    when: datetime
+
+
+class Hostile:
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("secret content")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("secret content")
+
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\x00\xff",
+        bytearray(b"ab"),
+        (1, (2, b"x")),
+        {1, 2},
+        frozenset({"a"}),
+        Decimal("1.10"),
+        uuid.UUID(int=7),
+        NOW,
+        date(2026, 1, 2),
+        time(3, 4, 5),
+        timedelta(days=-1, microseconds=5),
+        1 + 2j,
+        10**60,
+        {1: "a", (2, 3): "b", None: "c"},
+        {sanitizer.TAG: "bytes", "value": "not ours"},
+        {sanitizer.TAG: {"deep": (1,)}},
+    ],
+)
+def test_values_that_json_lacks_come_back_equal(value: Any) -> None:
+    restored = sanitizer.decode(json.loads(json.dumps(sanitizer.encode(value), allow_nan=False)))
+    assert restored == value
+    assert type(restored) is type(value)
+
+
+def test_foreign_objects_become_what_the_table_says() -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    deep: Any = "bottom"
+    for _ in range(5000):
+        deep = [deep]
+    encoded = sanitizer.encode([Color.RED, Point(1, b"x"), Model(name="n", when=NOW), Hostile(), cycle, deep, len])
+    text = json.dumps(encoded, allow_nan=False)
+    assert "secret" not in text
+    red, point, model, hostile, cyclic, _, builtin = sanitizer.decode(json.loads(text))
+    assert (red, point, model) == ("red", {"x": 1, "y": b"x"}, {"name": "n", "when": NOW})
+    assert (hostile, cyclic, builtin) == ("<Hostile>", ["<cycle>"], "<builtin_function_or_method>")
+
+
+_leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary(max_size=8)
+    | st.datetimes()
+    | st.uuids()
+)
+_anything = st.recursive(
+    _leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=4) | st.integers(), inner, max_size=4)
+        | st.tuples(inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_anything)
+@example({"\x00": None})
+@example({"\x00": 1, "\ufffd": 2, chr(0xD800): 3, "\x00\x00": 4, "\ufffd (2)": 5})
+@example({1: 1, "\x00": 2, chr(0xD800): 3})
+@example({"$python": 1, "\x00": 2, chr(0xD800): 3})
+def test_anything_becomes_json_that_postgres_takes_and_is_stable(value: Any) -> None:
+    encoded = sanitizer.encode(value)
+    text = json.dumps(encoded, ensure_ascii=False, allow_nan=False)
+    text.encode("utf-8")
+    assert "\\u0000" not in text
+    once = sanitizer.decode(json.loads(text))
+    assert json.dumps(sanitizer.encode(once), ensure_ascii=False) == text
+    if isinstance(value, dict):
+        assert len(once) == len(value), "no key is lost"
+
+
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.lists(st.tuples(st.text(max_size=40), _anything), min_size=1, max_size=4))
+def test_any_message_goes_through_the_database(data: list[tuple[str, Any]], conn_string: str) -> None:
+    thread = str(uuid.uuid4())
+    messages = [HumanMessage(text, additional_kwargs={"value": value}) for text, value in data]
+    with SupabaseMemory.from_conn_string(conn_string, user_id="hypothesis") as memory:
+        memory.conversation(thread).append(messages)
+        stored = [each.message for each in memory.conversation(thread).read()]
+    expected = [codec.from_payload(codec.to_row(message)["payload"]) for message in messages]
+    assert [repr(each) for each in stored] == [repr(each) for each in expected]  # repr: NaN differs from itself
+
+
+async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
+    door: Door, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    from langchain_supabase_memory.flow import Call
+
+    rows = [
+        {**codec.to_row(HumanMessage("before", id="1"))},
+        {
+            **codec.to_row(HumanMessage("said in future", id="2")),
+            "payload": {"type": "future", "data": {"content": "said in future", "id": "2"}},
+        },
+    ]
+    door.service.transport.perform(
+        Call("memory_append", {"p_thread_id": "t", "p_user_id": user_id, "p_messages": rows})
+    )
+    with caplog.at_level(logging.WARNING):
+        first, second = [each.message for each in await door(door.service.conversation("t", user_id=user_id).read)]
+    assert first.content == "before"
+    assert (type(second), second.role, second.content, second.id) == (ChatMessage, "future", "said in future", "2")
+    assert "message 1 of user" in caplog.text
+    assert "said in" not in caplog.text
+    caplog.clear()
+    assert (await door(door.service.conversation("t", user_id=user_id).read))[1].unreadable == "ValueError"
+    assert not caplog.text, "it is said once"
+    assert "said in future" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "messages",
+    ["text", HumanMessage("x"), [("user", "x")], [{"role": "user"}], [None], 7, [RemoveMessage(id="x")], None],
+)
+def test_what_is_no_list_of_messages_is_refused_with_the_next_action(messages: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"Pass a list|convert_to_messages"):
+        codec.checked(messages)
+
+
+def test_the_token_count_never_raises_and_leans_high() -> None:
+    assert count_tokens("") == 0
+    assert count_tokens("x") == 1
+    # o200k counts: 9, 10, 14 (recorded once, with tiktoken 0.14).
+    for text, true in (
+        ("The quick brown fox jumps over the lazy dog", 9),
+        ("我今天早上吃了面包和鸡蛋", 10),
+        ('{"a":[1,2,3],"b":{"c":null}}', 14),
+    ):
+        assert true * 0.9 <= count_tokens(text) <= true * 3
+    assert count_tokens("\ud800\x00" * 100_000) > 0

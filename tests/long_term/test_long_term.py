@@ -1,0 +1,1157 @@
+"""Long-term memory: in any store, of one user alone, each memory once; what is important moves to it and goes from it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langgraph.store.base import BaseStore, Item, Op, Result, SearchItem, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+from langchain_supabase_memory import (
+    ChunkPolicy,
+    LongTerm,
+    Memory,
+    Promoted,
+    Remembered,
+    Retention,
+    StoreLongTerm,
+    SupabaseMemory,
+    SupabaseStore,
+    VectorStoreLongTerm,
+    Withdrawn,
+    aforget_source,
+    apromote,
+    forget_source,
+    promote,
+)
+from langchain_supabase_memory.errors import (
+    AccessError,
+    ConfigurationError,
+    InvalidInputError,
+    PermissionDeniedError,
+)
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.long_term import moving
+from langchain_supabase_memory.long_term.memories import derived_id
+from langchain_supabase_memory.long_term.on_store import _label
+from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.values import ConversationKey, Scope
+from tests.conftest import Door
+from tests.context.test_context_board import new, write, writing
+from tests.services.data_api import token
+
+WHEN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+class Words(Embeddings):
+    """Texts that share words are near each other; fails while it is `broken`."""
+
+    def __init__(self) -> None:
+        self.broken = False
+        self.documents = 0
+
+    def _vector(self, text: str) -> list[float]:
+        if self.broken:
+            raise ConnectionError("away")
+        vector = [0.01] * 64
+        for word in re.findall(r"\w+", text.lower()):
+            vector[zlib.crc32(word.encode()) % 64] += 1.0
+        return vector
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.documents += len(texts)
+        return [self._vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._vector(text)
+
+
+class Careless(VectorStore):
+    """A vector store that ignores filters, has sync methods only, and cannot say what it holds."""
+
+    def __init__(self) -> None:
+        self.inner = InMemoryVectorStore(Words())
+        self.threads: set[int] = set()
+        self.searched: list[int] = []
+        self.seconds = 0.0
+
+    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        self._noted()
+        return self.inner.add_documents(documents, **kwargs)
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        self._noted()
+        self.searched.append(k)
+        return self.inner.similarity_search(query, k)
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> None:
+        self._noted()
+        assert ids, "an empty list would mean everything in some stores"
+        self.inner.delete(ids)
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> Careless:
+        raise AssertionError
+
+    def _noted(self) -> None:
+        self.threads.add(threading.get_ident())
+        time.sleep(self.seconds)
+
+
+class Leaky(InMemoryStore):
+    """A store that takes a prefix as the beginning of a text, and a dot or an underscore for what it likes."""
+
+    def batch(self, ops: Any) -> list[Result]:
+        results = []
+        for op in ops:
+            if not isinstance(op, SearchOp):
+                results += super().batch([op])
+                continue
+            begins = re.escape(".".join(op.namespace_prefix)).replace("_", ".")
+            items = [
+                SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at)
+                for space, rows in sorted(self._data.items())
+                if re.match(begins, ".".join(space))
+                for item in rows.values()
+            ]
+            results.append(items[op.offset : op.offset + op.limit])
+        return results
+
+    async def abatch(self, ops: Any) -> list[Result]:
+        return self.batch(ops)
+
+
+def in_memory(embed: bool = True) -> InMemoryStore:
+    return InMemoryStore(index={"dims": 64, "embed": Words()} if embed else None)
+
+
+Maker = Callable[[str], LongTerm]
+"""Makes the long-term memory of a user; all that one maker makes share a store."""
+
+KINDS = ["store", "store without vectors", "leaky store", "vectors", "careless vectors"]
+
+
+def maker(kind: str) -> Maker:
+    if "vectors" in kind and "store" not in kind:
+        vector_store = Careless() if "careless" in kind else InMemoryVectorStore(Words())
+        return lambda user_id: VectorStoreLongTerm(vector_store, user_id)
+    store = Leaky() if "leaky" in kind else in_memory("without" not in kind)
+    return lambda user_id: StoreLongTerm(store, user_id)
+
+
+@pytest.fixture(params=[f"{kind}-{color}" for kind in KINDS for color in ("sync", "async")])
+def made(request: pytest.FixtureRequest) -> tuple[Maker, str]:
+    kind, color = request.param.split("-")
+    return maker(kind), color
+
+
+async def use(color: str, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    if color == "sync":
+        return verb(*arguments, **named)
+    return await getattr(verb.__self__, "a" + verb.__name__)(*arguments, **named)  # type: ignore[attr-defined]
+
+
+def texts(found: Sequence[Memory]) -> list[str]:
+    return [memory.text for memory in found]
+
+
+FULL = Memory(
+    "Maya fires porcelain at cone 6 🙂",
+    kind="preference",
+    importance=0.9,
+    said_at=WHEN,
+    thread_id="studio",
+    message_ids=("m1", "m2"),
+    quote="I always go to cone 6",
+    metadata={"speaker": "Maya", "nested": {"list": [1, 2.5, None]}, "when": WHEN},
+)
+
+
+# What every long-term memory does
+
+
+async def test_what_is_remembered_is_recalled_whole_and_once(made: tuple[Maker, str]) -> None:
+    make, color = made
+    memory = make("maya")
+    first = await use(color, memory.remember, [FULL, Memory("The kiln is an old Rohde")])
+    assert len(first.stored) == 2
+    assert first.known == []
+    again = await use(color, memory.remember, [FULL, FULL, Memory("Ana is her sister")])
+    if again.known:  # a store that can say what it has
+        assert (again.known, len(again.stored)) == (first.stored[:1], 1)
+    found = await use(color, memory.recall, "porcelain cone", 10)
+    assert len(found) == 3
+    (recalled,) = [each for each in found if each.id == first.stored[0]]
+    assert recalled == FULL.of("maya")
+    assert recalled.metadata == FULL.metadata
+    assert found[0] == recalled or found[0].score is None
+
+
+async def test_two_users_share_nothing(made: tuple[Maker, str]) -> None:
+    make, color = made
+    # Names that a store may take for one another.
+    names = ["a", "ab", "a.b", "a_b", "a-b", "A", "a%", "a*", "a b", "long_term", "é", "e\u0301", "a=2Eb", "a/b"]
+    ids = {}
+    for name in names:
+        receipt = await use(color, make(name).remember, [Memory("the code is 7"), Memory(f"of {name}")])
+        ids[name] = receipt.stored
+    assert len({id_ for given in ids.values() for id_ in given}) == 2 * len(names)
+    for name in names:
+        found = await use(color, make(name).recall, "the code", 2)
+        assert sorted(texts(found)) == sorted(["the code is 7", f"of {name}"])
+    # Nor does anybody forget what is another's, with its id guessed right.
+    for name in names[1:]:
+        await use(color, make("a").forget, ids[name])
+    for name in names:
+        assert len(await use(color, make(name).recall, "code", 5)) == 2
+    await use(color, make("a").forget, ids["a"])
+    assert await use(color, make("a").recall, "code", 5) == []
+    assert len(await use(color, make("ab").recall, "code", 5)) == 2
+
+
+async def test_no_fewer_come_back_than_there_are(made: tuple[Maker, str]) -> None:
+    make, color = made
+    await use(color, make("stranger").remember, [Memory(f"code {n}", kind="event") for n in range(150)])
+    await use(color, make("maya").remember, [Memory(f"code {n}", kind=("fact", "event")[n % 2]) for n in range(30)])
+    await use(color, make("zoe").remember, [Memory(f"code {n}") for n in range(150)])
+    maya = make("maya")
+    for limit in (1, 5, 30, 100):
+        assert len(await use(color, maya.recall, "code", limit)) == min(limit, 30)
+        assert len(await use(color, maya.recall, "code", limit, ["event"])) == min(limit, 15)
+        assert len(await use(color, maya.recall, "code", limit, ["event", "fact"])) == min(limit, 30)
+    assert await use(color, maya.recall, "code", 5, ["preference"]) == []
+    assert await use(color, maya.recall, "code", 5, []) == []
+    assert {each.kind for each in await use(color, maya.recall, "code", 20, ["fact"])} == {"fact"}
+
+
+async def test_the_same_text_from_two_places_is_shown_once(made: tuple[Maker, str]) -> None:
+    make, color = made
+    memory = make("maya")
+    places = [
+        Memory(text, message_ids=(f"m{n}",)) for n, text in enumerate(["Ana lives in Cebu", "ana  lives in CEBU"])
+    ]
+    receipt = await use(color, memory.remember, [*places, Memory("Ana has a boat")])
+    assert len(set(receipt.stored)) == 3
+    assert len(await use(color, memory.recall, "Ana", 2)) == 2
+    assert len(await use(color, memory.recall, "Ana", 5)) == 2
+
+
+async def test_what_is_forgotten_is_gone_and_forgetting_again_is_no_error(made: tuple[Maker, str]) -> None:
+    make, color = made
+    memory = make("maya")
+    receipt = await use(color, memory.remember, [Memory(f"fact {n}") for n in range(130)])
+    await use(color, memory.forget, receipt.stored[:120])
+    await use(color, memory.forget, [*receipt.stored[:121], receipt.stored[120]])
+    await use(color, memory.forget, [])
+    left = await use(color, memory.recall, "fact", 200)
+    assert sorted(str(each.id) for each in left) == sorted(receipt.stored[121:])
+    for wrong in (["not an id"], receipt.stored[0]):
+        with pytest.raises(InvalidInputError):
+            await use(color, memory.forget, wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["nul\0 and \ud800 half", "🙂" * 3_000, "long " * 20_000, '{"a": "$python"}', "玛雅修好了窑炉"]
+)
+async def test_any_text_is_remembered(made: tuple[Maker, str], text: str) -> None:
+    make, color = made
+    memory = make("maya")
+    given = Memory(
+        text, thread_id="t\0", message_ids=("m\ud800",), quote=text, metadata={"\0": text, "$python": [text]}
+    )
+    receipt = await use(color, memory.remember, [given])
+    (found,) = await use(color, memory.recall, text[:200], 5)
+    assert found.text == text.replace("\0", "\ufffd").replace("\ud800", "\ufffd")
+    assert found.metadata == {"\ufffd": found.text, "$python": [found.text]}
+    assert (found.id, found.quote, found.thread_id) == (receipt.stored[0], found.text, "t\ufffd")
+    assert found.message_ids == ("m\ufffd",)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Memory(" "),
+        lambda: Memory(7),  # type: ignore[arg-type]
+        lambda: Memory("a", kind=""),
+        lambda: Memory("a", importance=1.5),
+        lambda: Memory("a", importance=math.nan),
+        lambda: Memory("a", importance=True),
+        lambda: Memory("a", said_at=datetime(2026, 1, 1)),
+        lambda: Memory("a", message_ids="m1"),  # type: ignore[arg-type]
+        lambda: Memory("a", metadata=[]),  # type: ignore[arg-type]
+        lambda: Memory("a", id="none"),
+        lambda: StoreLongTerm(InMemoryStore(), ""),
+        lambda: StoreLongTerm(InMemoryStore(), "a\nb"),
+        lambda: StoreLongTerm(InMemoryStore(), "a", agent_id=""),
+        lambda: StoreLongTerm(InMemoryStore(), "a", namespace=()),
+        lambda: StoreLongTerm(InMemoryStore(), "a", namespace="long_term"),
+        lambda: VectorStoreLongTerm(InMemoryVectorStore(Words()), ""),
+        lambda: VectorStoreLongTerm(InMemoryStore(), "a"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_remembered_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises((InvalidInputError, ConfigurationError)):
+        wrong()
+
+
+async def test_a_question_that_is_none_is_refused(made: tuple[Maker, str]) -> None:
+    make, color = made
+    await use(color, make("maya").remember, [Memory("a")])
+    for arguments in ((7,), ("a", 0), ("a", True), ("a", 2000), ("a", 5, "fact"), ("a", 5, [""])):
+        with pytest.raises(InvalidInputError):
+            await use(color, make("maya").recall, *arguments)
+
+
+def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
+    for kind in (StoreLongTerm, VectorStoreLongTerm, LongTerm):
+        for name in ("remember", "recall", "forget"):
+            twins = [inspect.signature(getattr(kind, each)) for each in (name, "a" + name)]
+            assert twins[0] == twins[1]
+    assert inspect.signature(promote) == inspect.signature(apromote)
+    assert inspect.signature(forget_source) == inspect.signature(aforget_source)
+    long_terms: list[LongTerm] = [maker(kind)("maya") for kind in KINDS]
+    assert {each.name for each in long_terms} == {
+        "store:long_term",
+        "vectors:InMemoryVectorStore",
+        "vectors:Careless",
+    }
+
+
+def test_an_id_is_the_users_and_of_text_and_place() -> None:
+    one = Memory("a", thread_id="t", message_ids=("m",))
+    ids = {
+        one.of("maya").id,
+        one.of("zoe").id,
+        Memory("b", thread_id="t", message_ids=("m",)).of("maya").id,
+        Memory("a", thread_id="u", message_ids=("m",)).of("maya").id,
+        Memory("a", thread_id="t", message_ids=("n",)).of("maya").id,
+        Memory("a", thread_id="t").of("maya").id,
+    }
+    assert len(ids) == 6
+    assert one.of("maya").id == Memory("a", "event", 0.1, WHEN, "t", ("m",), "q", {"x": 1}).of("maya").id
+    assert one.of("maya").of("zoe") == one.of("maya"), "who has an id keeps it"
+
+
+def test_no_two_names_make_one_label() -> None:
+    names = [
+        "a",
+        "a.b",
+        "a=2Eb",
+        "a_b",
+        "a=5Fb",
+        "é",
+        "e\u0301",
+        "maya@example.com",
+        "*",
+        "%",
+        "=",
+        "==",
+        "ß",
+        "ss",
+        "a:b",
+    ]
+    labels = [_label(name) for name in names]
+    assert len(set(labels)) == len(names)
+    assert not [label for label in labels if set(label) & set("._%* /\\")]
+    assert _label("maya@example.com") == "maya@example=2Ecom"
+
+
+def test_nothing_of_the_content_is_shown() -> None:
+    assert "porcelain" not in repr(FULL)
+    assert "cone" not in repr(FULL)
+    store = StoreLongTerm(in_memory(), "maya")
+    vector = VectorStoreLongTerm(InMemoryVectorStore(Words()), "maya")
+    assert repr(vector) == "VectorStoreLongTerm(InMemoryVectorStore, name='vectors:InMemoryVectorStore')"
+    assert "StoreLongTerm(" in repr(store)
+
+
+# Each door
+
+
+def test_agents_and_namespaces_are_apart() -> None:
+    store = in_memory()
+    shared, coach, other = (
+        StoreLongTerm(store, "maya"),
+        StoreLongTerm(store, "maya", agent_id="coach"),
+        StoreLongTerm(store, "maya", namespace=("app", "memories")),
+    )
+    for each in (shared, coach, other):
+        each.remember([Memory(f"code of {each.name}")])
+    assert texts(shared.recall("code", 5)) == ["code of store:long_term"]
+    assert texts(coach.recall("code", 5)) == ["code of store:long_term/coach"]
+    assert texts(other.recall("code", 5)) == ["code of store:app/memories"]
+    assert sorted(store.list_namespaces()) == [
+        ("app", "memories", "maya"),
+        ("long_term", "maya"),
+        ("long_term", "maya", "coach"),
+    ]
+
+
+def test_only_the_text_is_embedded_and_what_others_put_there_is_passed_over() -> None:
+    words = Words()
+    store = InMemoryStore(index={"dims": 64, "embed": words})
+    memory = StoreLongTerm(store, "maya")
+    memory.remember([FULL])
+    assert words.documents == 1
+    store.put(("long_term", "maya"), str(uuid4()), {"text": "code"})
+    store.put(("long_term", "maya"), str(uuid4()), {**FULL.to_json(), "user_id": "zoe", "text": "porcelain"})
+    store.put(("long_term", "maya"), str(uuid4()), {"user_id": "maya", "text": 7, "kind": "fact", "importance": "no"})
+    assert texts(memory.recall("porcelain code", 5)) == [FULL.text]
+
+
+def test_the_nearest_come_first_over_several_kinds() -> None:
+    memory = StoreLongTerm(in_memory(), "maya")
+    memory.remember(
+        [
+            Memory("kiln thermocouple repair", kind="fact"),
+            Memory("boat mast", kind="fact"),
+            Memory("kiln thermocouple", kind="event"),
+            Memory("tax", kind="preference"),
+        ]
+    )
+    found = memory.recall("kiln thermocouple", 3, ["event", "fact"])
+    assert texts(found) == ["kiln thermocouple", "kiln thermocouple repair", "boat mast"]
+    scores = [float(each.score or 0) for each in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_our_own_store_through_every_door(door: Door, user_id: str) -> None:
+    bearers = {
+        name: SupabaseMemory(door.as_token(token(user_id=name)).transport, embeddings=Words())
+        for name in (user_id, f"{user_id}.b")
+    }
+    for name, memory in bearers.items():
+        mine = StoreLongTerm(SupabaseStore(memory), name)
+        receipt = await door(mine.remember, [FULL, Memory(f"of {name}", kind="event")])
+        assert await door(mine.remember, [FULL]) == Remembered([], receipt.stored[:1])
+        found = await door(mine.recall, "porcelain at cone 6", 5)
+        assert texts(found) == [FULL.text, f"of {name}"]
+        assert found[0] == FULL.of(name)
+        assert found[0].score is not None
+        assert texts(await door(mine.recall, "", 5, ["event"])) == [f"of {name}"]
+    # Somebody who poses as another reaches nothing: the rows are the bearer's own, by row level security.
+    posing = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"]), user_id)
+    assert await door(posing.recall, "porcelain", 5) == []
+    forged = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"], user_id=user_id), user_id)
+    assert await door(forged.recall, "porcelain", 5) == []
+    with pytest.raises(PermissionDeniedError):
+        await door(forged.remember, [Memory("forged")])
+    await door(forged.forget, [str(FULL.of(user_id).id)])
+    mine = StoreLongTerm(SupabaseStore(bearers[user_id]), user_id)
+    assert len(await door(mine.recall, "porcelain", 5)) == 2
+    await door(mine.forget, [str(FULL.of(user_id).id)])
+    assert texts(await door(mine.recall, "porcelain", 5)) == [f"of {user_id}"]
+    anonymous = StoreLongTerm(SupabaseStore(door.as_token(token("anon", user_id)), user_id=user_id), user_id)
+    with pytest.raises(AccessError):
+        await door(anonymous.recall, "porcelain")
+
+
+async def test_a_memory_stays_where_items_of_the_store_expire(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        store = SupabaseStore(memory, ttl={"default_ttl": 1e-6})
+        mine = StoreLongTerm(store, user_id)
+        mine.remember([FULL])
+        store.put(("else",), "k", {"text": "short"})
+        assert store.search(("else",)) == []
+        assert texts(mine.recall("porcelain")) == [FULL.text]
+
+
+def test_a_stores_failure_is_passed_on_and_the_next_call_makes_up_for_it() -> None:
+    words = Words()
+    memory = StoreLongTerm(InMemoryStore(index={"dims": 64, "embed": words}), "maya")
+    words.broken = True
+    with pytest.raises(ConnectionError):
+        memory.remember([FULL])
+    words.broken = False
+    assert len(memory.remember([FULL]).stored) == 1
+    assert len(memory.remember([FULL]).known) == 1
+
+
+async def test_a_store_with_sync_methods_alone_does_not_block_the_loop() -> None:
+    careless = Careless()
+    memory = VectorStoreLongTerm(careless, "maya")
+    careless.seconds = 0.2
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.01)
+
+    ticking = asyncio.create_task(tick())
+    receipt = await memory.aremember([FULL])
+    assert texts(await memory.arecall("porcelain")) == [FULL.text]
+    await memory.aforget(receipt.stored)
+    ticking.cancel()
+    assert ticks > 20
+    assert threading.get_ident() not in careless.threads
+
+
+async def test_a_store_with_async_texts_is_used_as_it_wants() -> None:
+    class Texts(Careless):
+        async def aadd_texts(self, texts: Any, metadatas: Any = None, *, ids: Any = None, **kwargs: Any) -> list[str]:
+            pairs = zip(texts, metadatas, strict=True)
+            self.inner.add_documents([Document(page_content=t, metadata=m) for t, m in pairs], ids=ids)
+            return list(ids)
+
+    store = Texts()
+    await VectorStoreLongTerm(store, "maya").aremember([FULL])
+    assert store.threads == set()
+    assert list(store.inner.store) == [derived_id("maya", str(FULL.of("maya").id))]
+
+
+def test_a_store_that_ignores_the_filter_is_asked_for_more(caplog: pytest.LogCaptureFixture) -> None:
+    careless = Careless()
+    VectorStoreLongTerm(careless, "zoe").remember([Memory(f"code {n}") for n in range(100)])
+    maya = VectorStoreLongTerm(careless, "maya")
+    maya.remember([Memory("code of mine")])
+    assert texts(maya.recall("code", 2)) == ["code of mine"]
+    assert careless.searched == [2, 8, 32, 128]
+    assert caplog.text == ""
+
+
+def test_the_filter_is_the_stores_own() -> None:
+    asked: list[Any] = []
+
+    class Asked(Careless):
+        def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+            asked.append(kwargs["filter"])
+            return super().similarity_search(query, k)
+
+    VectorStoreLongTerm(Asked(), "maya").recall("code")
+    VectorStoreLongTerm(Asked(), "maya", filter=lambda user_id: ["must", user_id]).recall("code")
+    assert asked == [{"user_id": "maya"}, ["must", "maya"]]
+    inner = InMemoryVectorStore(Words())
+    VectorStoreLongTerm(inner, "maya").remember([Memory("code")])
+    assert texts(VectorStoreLongTerm(inner, "maya", filter=lambda _: None).recall("code")) == ["code"]
+    assert VectorStoreLongTerm(inner, "zoe", filter=lambda _: None).recall("code") == []
+
+
+def test_metadata_are_flat_and_without_nulls() -> None:
+    store = InMemoryVectorStore(Words())
+    memory = VectorStoreLongTerm(store, "maya")
+    memory.remember([FULL, Memory("bare")])
+    for row in store.store.values():
+        assert all(isinstance(value, (str, float, int)) for value in row["metadata"].values())
+        assert row["metadata"]["user_id"] == "maya"
+    (bare,) = [row["metadata"] for row in store.store.values() if row["text"] == "bare"]
+    assert set(bare) == {"user_id", "memory_id", "kind", "importance", "message_ids", "metadata"}
+    for wrong in ({"message_ids": "["}, {"metadata": "7"}, {"importance": 9}, {"memory_id": "none"}):
+        store.add_documents([Document("porcelain", metadata={**bare, **wrong})])
+    assert sorted(texts(memory.recall("porcelain", 9))) == ["Maya fires porcelain at cone 6 🙂", "bare"]
+
+
+# What is important moves
+
+
+def weigh(text: str, kind: Any) -> float:
+    return 0.9 if "!" in text else 0.3
+
+
+POLICY = ChunkPolicy(importance=weigh)
+
+
+@pytest.fixture
+def sql(conn_string: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, chunking=POLICY, retry=NO_RETRY) as memory:
+        yield memory
+
+
+def say(memory: SupabaseMemory, *said: str, thread_id: str = "t", prefix: str = "m", **who: Any) -> list[str]:
+    """Store and index what was said; the messages' ids."""
+    ids = [f"{prefix}{number}" for number in range(len(said))]
+    batch = [HumanMessage(text, id=id_) for text, id_ in zip(said, ids, strict=True)]
+    memory.conversation(thread_id, **who).append(batch)
+    memory.conversation(thread_id, **who).index(chunking=POLICY)
+    return ids
+
+
+def ledger(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
+    return sql.execute(
+        "select moved, repeats, message_ids from memory.promotions where user_id = %s order by message_ids", [user_id]
+    ).fetchall()
+
+
+def given(memory: SupabaseMemory) -> SupabaseMemory:
+    return SupabaseMemory(memory.transport, user_id=memory.user_id, chunking=POLICY)
+
+
+class Recording(StoreLongTerm):
+    """Remembers what it was asked, and may fail or do something else before or after it."""
+
+    def __init__(self, user_id: str, store: BaseStore | None = None, name: str | None = None) -> None:
+        super().__init__(store or in_memory(), user_id, name=name)
+        self.asked: list[str] = []
+        self.forgotten: list[str] = []
+        self.before: Callable[[], None] = lambda: None
+        self.after: Callable[[], None] = lambda: None
+
+    def remember(self, memories: Any) -> Remembered:
+        self.before()
+        listed = list(memories)
+        self.asked += texts(listed)
+        done = super().remember(listed)
+        self.after()
+        return done
+
+    async def aremember(self, memories: Any) -> Remembered:
+        return self.remember(memories)
+
+    def forget(self, ids: Any) -> None:
+        listed = list(ids)
+        self.forgotten += listed
+        super().forget(listed)
+
+    async def aforget(self, ids: Any) -> None:
+        self.forget(ids)
+
+    def all(self) -> list[str]:
+        return sorted(texts(self.recall("", 1000)))
+
+
+async def moved(door: Door, *arguments: Any, **named: Any) -> Promoted:
+    return promote(*arguments, **named) if door.color == "sync" else await apromote(*arguments, **named)
+
+
+async def gone(door: Door, *arguments: Any, **named: Any) -> Withdrawn:
+    return forget_source(*arguments, **named) if door.color == "sync" else await aforget_source(*arguments, **named)
+
+
+SAID = (
+    "Ana lives in Cebu!",
+    "It rained on 3 May.",
+    "The code is 7!",
+    "tea is nice!",
+    "What is the code 7?",
+    "It is 12!",
+)
+FACTS = ["Ana lives in Cebu!", "It is 12!", "The code is 7!"]
+
+
+async def test_what_is_important_moves_once_through_every_door(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY, embeddings=Words())
+    long_term = StoreLongTerm(SupabaseStore(memory), user_id)
+    batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(SAID[:5])] + [AIMessage(SAID[5], id="m5")]
+    conversation = memory.conversation("t")
+    await door(conversation.append, batch, created_at=WHEN)
+    assert await moved(door, memory, long_term, thread_id="t") == Promoted(), "nothing is indexed"
+    await door(conversation.index)
+    done = await moved(door, memory, long_term, thread_id="t", min_importance=0.6)
+    assert (len(done.moved), done.known) == (3, [])
+    assert await moved(door, memory, long_term, thread_id="t") == Promoted()
+    found = await door(long_term.recall, "Ana Cebu", 10)
+    assert sorted(texts(found)) == FACTS
+    (ana,) = [each for each in found if "Ana" in each.text]
+    assert ana == Memory(
+        "Ana lives in Cebu!",
+        "fact",
+        0.9,
+        WHEN,
+        "t",
+        ("m0",),
+        metadata={"role": "user", "agent_id": "default"},
+        id=ana.id,
+    )
+    (answer,) = [each for each in found if "12" in each.text]
+    assert (answer.kind, answer.metadata["role"]) == ("answer", "assistant")
+    # What came since, and only that.
+    await door(conversation.append, [HumanMessage("The new code is 8!", id="n")])
+    await door(conversation.index)
+    assert len((await moved(door, memory, long_term)).moved) == 1
+    # Forgetting in the memory reaches it.
+    await door(conversation.forget_message, "m0")
+    dry = await gone(door, memory, long_term, dry_run=True)
+    assert dry == Withdrawn([str(ana.id)], dry_run=True)
+    assert len(await door(long_term.recall, "Ana", 10)) == 4
+    assert await gone(door, memory, long_term) == Withdrawn([str(ana.id)])
+    assert await gone(door, memory, long_term) == Withdrawn()
+    assert "Ana lives in Cebu!" not in texts(await door(long_term.recall, "Ana", 10))
+    await door(memory.forget_user)
+    assert len((await gone(door, memory, long_term)).memories) == 3
+    assert await door(long_term.recall, "Ana code 7", 10) == []
+
+
+def test_what_moves_is_what_was_asked_for(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *SAID)
+    everything = Recording(user_id, name="everything")
+    promote(direct, everything, min_importance=0, types=("fact", "answer", "question", "dialogue"))
+    assert everything.all() == sorted(SAID)
+    strict = Recording(user_id, name="strict")
+    assert promote(direct, strict, min_importance=1) == Promoted()
+    questions = Recording(user_id, name="questions")
+    promote(direct, questions, min_importance=0, types=["question"])
+    assert questions.all() == [SAID[4]]
+    late = Recording(user_id, name="late")
+    assert promote(direct, late, since=datetime.now(UTC) + timedelta(hours=1)) == Promoted()
+    assert len(promote(direct, late, since=datetime.now(UTC) - timedelta(hours=1)).moved) == 3
+    for wrong in (
+        {"min_importance": 2},
+        {"min_importance": True},
+        {"types": ("gossip",)},
+        {"types": "fact"},
+        {"since": datetime(2026, 1, 1)},
+        {"thread_id": ""},
+    ):
+        with pytest.raises(InvalidInputError):
+            promote(direct, late, **wrong)
+
+
+def test_of_one_thread_or_agent_or_all(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, "one is 1!", thread_id="a")
+    say(direct, "two is 2!", thread_id="b")
+    say(direct, "three is 3!", thread_id="a", agent_id="coach")
+    long_term = Recording(user_id)
+    promote(direct, long_term, thread_id="a")
+    assert long_term.all() == ["one is 1!"]
+    promote(direct, long_term, agent_id="coach")
+    assert long_term.all() == ["one is 1!", "three is 3!"]
+    promote(direct, long_term)
+    assert long_term.all() == ["one is 1!", "three is 3!", "two is 2!"]
+
+
+def test_more_than_a_page(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
+    say(direct, *[f"number {n} is here!" for n in range(230)], thread_id="a")
+    say(direct, *[f"number {n} is there!" for n in range(30)], thread_id="b")
+    calls: list[int] = []
+
+    class Counting(Recording):
+        def remember(self, memories: Any) -> Remembered:
+            listed = list(memories)
+            calls.append(len(listed))
+            return super().remember(listed)
+
+    long_term = Counting(user_id)
+    done = promote(direct, long_term)
+    assert len(set(done.moved)) == 260
+    assert calls == [100, 100, 60]
+    assert len(long_term.all()) == 260
+    assert promote(direct, long_term) == Promoted()
+    assert len(calls) == 3
+    direct.forget_user()
+    assert len(set(forget_source(direct, long_term).memories)) == 260
+    assert long_term.all() == []
+    assert ledger(sql, user_id) == []
+
+
+def test_repeats_are_one_memory(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
+    say(direct, "Ana lives in Cebu!", "ana  lives in CEBU!", thread_id="a")
+    long_term = Recording(user_id)
+    done = promote(direct, long_term)
+    assert (len(done.moved), done.known) == (1, done.moved)
+    say(direct, "Ana lives in Cebu!", thread_id="b")
+    again = promote(direct, long_term)
+    assert again == Promoted([], done.moved)
+    assert long_term.all() == ["Ana lives in Cebu!"]
+    assert promote(direct, long_term) == Promoted()
+    # Who forgets a repeat forgets no more than that; the place itself, and the repeat stands for it.
+    direct.conversation("a").forget_message("m1")
+    assert forget_source(direct, long_term, dry_run=True) == Withdrawn(dry_run=True)
+    assert len(ledger(sql, user_id)) == 3
+    assert forget_source(direct, long_term) == Withdrawn()
+    assert len(ledger(sql, user_id)) == 2
+    direct.conversation("a").forget()
+    assert forget_source(direct, long_term) == Withdrawn(done.moved)
+    assert long_term.all() == []
+    (moved_anew,) = promote(direct, long_term).moved
+    (recalled,) = long_term.recall("Ana")
+    assert (recalled.id, recalled.thread_id) == (moved_anew, "b")
+    assert ledger(sql, user_id) == [(True, False, ["m0"])]
+
+
+def test_what_was_forgotten_there_does_not_come_back(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *SAID)
+    long_term = Recording(user_id)
+    done = promote(direct, long_term)
+    long_term.forget(done.moved)
+    say(direct, "It is cold at 4!", prefix="n")
+    assert len(promote(direct, long_term).moved) == 1
+    assert long_term.all() == ["It is cold at 4!"]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_move_that_breaks_off_is_made_up_for(
+    door: Door, user_id: str, conn_string: str, sql: psycopg.Connection, moment: str
+) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
+        say(other, *SAID)
+
+    def crash() -> None:
+        raise ConnectionError("away")
+
+    long_term = Recording(user_id)
+    setattr(long_term, moment, crash)
+    with pytest.raises(ConnectionError):
+        await moved(door, memory, long_term)
+    assert len(long_term.all()) == (3 if moment == "after" else 0)
+    assert [row[0] for row in ledger(sql, user_id)] == [False] * 3, "written down before it moved"
+    setattr(long_term, moment, lambda: None)
+    done = await moved(door, memory, long_term)
+    assert (len(done.moved), len(done.known)) == ((3, 0) if moment == "before" else (0, 3))
+    assert long_term.all() == FACTS
+    assert [row[0] for row in ledger(sql, user_id)] == [True] * 3
+    assert await moved(door, memory, long_term) == Promoted()
+
+
+def test_what_is_forgotten_after_a_crash_is_found_all_the_same(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *SAID)
+    long_term = Recording(user_id)
+
+    def crash() -> None:
+        raise ConnectionError
+
+    long_term.after = crash
+    with pytest.raises(ConnectionError):
+        promote(direct, long_term)
+    assert long_term.all() == FACTS
+    direct.conversation("t").forget()
+    assert len(forget_source(direct, long_term).memories) == 3
+    assert long_term.all() == []
+
+
+def test_what_is_forgotten_while_it_moves_is_gone(
+    direct: SupabaseMemory, user_id: str, sql: psycopg.Connection
+) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "The code is 7!", "ANA lives in Cebu!")
+    long_term = Recording(user_id)
+
+    def forget() -> None:
+        long_term.before = lambda: None
+        direct.conversation("t").forget_message(ids[0])
+        forget_source(direct, long_term)
+
+    long_term.before = forget
+    done = promote(direct, long_term)
+    assert long_term.all() == ["The code is 7!"]
+    assert len(done.moved) == 1
+    assert [row[2] for row in ledger(sql, user_id)] == [["m1"]]
+    # The repeat is still there, and moves in its turn.
+    assert len(promote(direct, long_term).moved) == 1
+    assert long_term.all() == ["ANA lives in Cebu!", "The code is 7!"]
+
+
+async def test_two_who_move_at_once_move_each_fact_once(
+    conn_string: str, user_id: str, sql: psycopg.Connection
+) -> None:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, chunking=POLICY) as memory:
+        say(memory, *[f"number {n} is here!" for n in range(150)])
+        long_term = StoreLongTerm(SupabaseStore(memory), user_id)
+        await asyncio.gather(*(apromote(memory, long_term) for _ in range(4)))
+        assert len(await long_term.arecall("", 1000)) == 150
+    assert [row[0] for row in ledger(sql, user_id)] == [True] * 150
+
+
+def test_an_edit_takes_back_what_was_moved_before_it(direct: SupabaseMemory, user_id: str) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "The code is 7!")
+    long_term = Recording(user_id)
+    promote(direct, long_term)
+    direct.conversation("t").append([HumanMessage("The code is 7!", id=ids[1])])
+    assert forget_source(direct, long_term) == Withdrawn(), "the same once more is no edit"
+    direct.conversation("t").append([HumanMessage("Ana lives in Manila!", id=ids[0])])
+    direct.conversation("t").index()
+    assert len(promote(direct, long_term).moved) == 1
+    assert len(forget_source(direct, long_term).memories) == 1
+    assert long_term.all() == ["Ana lives in Manila!", "The code is 7!"]
+    assert forget_source(direct, long_term) == Withdrawn()
+
+
+def test_what_expires_stays_until_it_is_named(direct: SupabaseMemory, user_id: str) -> None:
+    ids = say(direct, *SAID, "Nothing more.")
+    long_term = Recording(user_id)
+    promote(direct, long_term)
+    conversation = direct.conversation("t")
+    direct.forget_expired(retention=Retention(max_messages=1))
+    assert conversation.count() == 1
+    assert conversation.chunks() == [each for each in conversation.chunks() if "Nothing" in each.content]
+    assert forget_source(direct, long_term) == Withdrawn()
+    assert long_term.all() == FACTS, "that is what it is for"
+    assert len(forget_source(direct, long_term, message_ids=[ids[0]], thread_id="t").memories) == 1
+    assert forget_source(direct, long_term, message_ids=[ids[2]], thread_id="other") == Withdrawn()
+    assert forget_source(direct, long_term, thread_id="t", agent_id="other") == Withdrawn()
+    assert len(forget_source(direct, long_term, message_ids=[ids[2]]).memories) == 1
+    assert len(forget_source(direct, long_term, thread_id="t").memories) == 1
+    assert long_term.all() == []
+    with pytest.raises(InvalidInputError):
+        forget_source(direct, long_term, message_ids="m1")
+
+
+def test_each_long_term_memory_has_its_own_record(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *SAID)
+    one, other = Recording(user_id, name="one"), Recording(user_id, name="other")
+    assert len(promote(direct, one).moved) == 3
+    assert len(promote(direct, other).moved) == 3
+    direct.conversation("t").forget()
+    assert len(forget_source(direct, one).memories) == 3
+    assert (len(one.all()), len(other.all())) == (0, 3)
+    assert len(forget_source(direct, other).memories) == 3
+
+
+def test_into_a_vector_store_that_cannot_say_what_it_has(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *SAID)
+    careless = Careless()
+    long_term = VectorStoreLongTerm(careless, user_id)
+    assert len(promote(direct, long_term).moved) == 3
+    assert promote(direct, long_term) == Promoted()
+    assert len(careless.inner.store) == 3
+    direct.forget_user()
+    assert len(forget_source(direct, long_term).memories) == 3
+    assert careless.inner.store == {}
+
+
+# From the board
+
+
+def fact(text: str, sequence: int = 0, importance: float = 0.9, **more: Any) -> dict[str, Any]:
+    return new("fact", text, sequence, importance=importance, **more)
+
+
+def item(memory: SupabaseMemory, text: str) -> str:
+    (found,) = [each.id for each in memory.conversation("t").board().items if each.text == text]
+    return found
+
+
+def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, user_id: str) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "It is 12!", "I like tea")
+    say(direct, "The code is 7!", thread_id="other")
+    facts = [fact("Ana's home is Cebu"), fact("Ana likes tea", 2, 0.2), fact("It may rain", 1, 0.1)]
+    write(direct, [*facts, new("action", "Call Ana", 0, importance=1.0), new("entity", "Ana", 0, importance=1.0)])
+    direct.conversation("t").pin_board_item(item(direct, "Ana likes tea"), by="maya")
+    direct.conversation("t").add_board_item("fact", "Ana is a potter", by="maya")
+    long_term = Recording(user_id)
+    assert len(promote(direct, long_term).moved) == 4
+    assert long_term.all() == ["Ana is a potter", "Ana likes tea", "Ana's home is Cebu", "The code is 7!"]
+    assert promote(direct, long_term) == Promoted()
+    found = {each.text: each for each in long_term.recall("", 10)}
+    home, tea = found["Ana's home is Cebu"], found["Ana likes tea"]
+    assert (home.kind, home.importance, home.message_ids, home.quote) == ("fact", 0.9, (ids[0],), "We spoke")
+    assert (tea.importance, found["Ana is a potter"].message_ids) == (1.0, ())
+    # What is said once more is the same fact; what is new on the board moves, and what is no fact never does.
+    say(direct, "Ana lives in Cebu!", "She has a cat!", prefix="n")
+    write(direct, [fact("Ana's home is Cebu", 3), fact("Ana has a cat", 4)])
+    assert len(promote(direct, long_term).moved) == 1
+    assert "Ana has a cat" in long_term.all()
+    # Who asks for something else than facts gets chunks.
+    answers = Recording(user_id, name="answers")
+    promote(direct, answers, types=["answer", "question", "dialogue"], min_importance=0)
+    assert "I like tea" in answers.all()
+    assert not {"Ana likes tea", "Ana's home is Cebu"} & set(answers.all())
+    late = Recording(user_id, name="late")
+    assert promote(direct, late, since=datetime.now(UTC) + timedelta(hours=1)) == Promoted()
+    assert promote(direct, late, thread_id="t", min_importance=0.95).moved
+    assert late.all() == ["Ana likes tea"]
+
+
+@pytest.mark.parametrize("how", ["deleted", "superseded", "forgotten", "edited message", "edited item", "regenerated"])
+async def test_what_the_board_takes_back_is_withdrawn(
+    door: Door, user_id: str, sql: psycopg.Connection, how: str
+) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(("Ana lives in Cebu!", "It is 12!"))]
+    conversation = memory.conversation("t")
+    await door(conversation.append, batch)
+    await door(conversation.index)
+
+    async def commit(*items: dict[str, Any]) -> None:
+        flow = writing(memory.key("t"), list(items))
+        await memory.arun(flow) if door.color == "async" else memory.run(flow)
+
+    await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
+    long_term = Recording(user_id)
+    assert len((await moved(door, memory, long_term)).moved) == 2
+    assert await gone(door, memory, long_term) == Withdrawn(), "nothing has gone yet"
+    board = await door(conversation.board)
+    (ana,) = [each for each in board.items if "Ana" in each.text]
+    now: list[str] = []
+    if how == "deleted":
+        await door(conversation.delete_board_item, ana, by="maya")
+    elif how == "superseded":
+        await door(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
+        await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
+        now = ["Ana's home is Manila"]
+    elif how == "forgotten":
+        await door(conversation.forget_message, "m0")
+    elif how == "edited message":
+        await door(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
+    elif how == "edited item":
+        await door(conversation.edit_board_item, ana, text="Ana's home is Iloilo", by="maya")
+        now = ["Ana's home is Iloilo"]
+    else:
+        sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])
+        sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
+        await commit(fact("Ana has her home in Cebu"), fact("The answer is 12", 1))
+        assert await moved(door, memory, long_term) == Promoted(), "not beside what it stands for"
+        now = ["Ana has her home in Cebu"]
+    assert len((await gone(door, memory, long_term, dry_run=True)).memories) == 1
+    assert len((await gone(door, memory, long_term)).memories) == 1
+    assert "Ana's home is Cebu" not in long_term.all()
+    await moved(door, memory, long_term)
+    assert await gone(door, memory, long_term) == Withdrawn()
+    if how != "edited message":
+        assert long_term.all() == sorted([*now, "The answer is 12"])
+
+
+def test_nothing_moves_both_from_a_chunk_and_from_the_board(
+    direct: SupabaseMemory, user_id: str, sql: psycopg.Connection
+) -> None:
+    ids = say(direct, "Ana lives in Cebu!", "I like tea")
+    long_term = Recording(user_id)
+    first = promote(direct, long_term)
+    write(direct, [fact("Ana's home is Cebu"), fact("She likes tea", 1)])
+    assert len(promote(direct, long_term).moved) == 1
+    assert long_term.all() == ["Ana lives in Cebu!", "She likes tea"]
+    # Taken back, it comes from the board.
+    assert forget_source(direct, long_term, message_ids=[ids[0]]) == Withdrawn(first.moved)
+    promote(direct, long_term)
+    assert long_term.all() == ["Ana's home is Cebu", "She likes tea"]
+    # Where the board has nothing read any more, chunks are looked at again, and not those of what moved.
+    sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
+    say(direct, "The code is 7!", prefix="n")
+    promote(direct, long_term, min_importance=0.2)
+    assert long_term.all() == ["Ana's home is Cebu", "She likes tea", "The code is 7!"]
+    # What only expired stays.
+    direct.forget_expired(retention=Retention(max_messages=1))
+    assert forget_source(direct, long_term) == Withdrawn()
+
+
+def test_a_move_from_a_chunk_that_broke_off_comes_to_its_end_beside_a_board(
+    direct: SupabaseMemory, user_id: str
+) -> None:
+    say(direct, "Ana lives in Cebu!", "I like tea")
+    long_term = Recording(user_id)
+
+    def crash() -> None:
+        raise ConnectionError
+
+    long_term.after = crash
+    with pytest.raises(ConnectionError):
+        promote(direct, long_term)
+    long_term.after = lambda: None
+    write(direct, [fact("Ana's home is Cebu")])
+    assert promote(direct, long_term).known
+    assert promote(direct, long_term) == Promoted()
+    assert long_term.all() == ["Ana lives in Cebu!"]
+
+
+def test_facts_of_a_board_are_read_by_pages(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *[f"number {n} is here" for n in range(3)])
+    write(direct, [fact(f"fact {n}", n % 3) for n in range(230)])
+    long_term = Recording(user_id)
+    assert len(set(promote(direct, long_term).moved)) == 230
+    assert len(long_term.all()) == 230
+    assert promote(direct, long_term) == Promoted()
+
+
+# Whose they are
+
+
+async def test_one_users_facts_never_reach_anothers_long_term_memory(
+    door: Door, user_id: str, conn_string: str, sql: psycopg.Connection
+) -> None:
+    stranger = f"{user_id}-stranger"
+    with SupabaseMemory.from_conn_string(conn_string) as server:
+        say(server, *SAID, user_id=user_id)
+        say(server, "zoe is 9!", user_id=stranger)
+    mine, theirs = Recording(user_id), Recording(stranger)
+    bearer = door.as_token(token(user_id=stranger))
+    for verb in (moved, gone):
+        for memory, who in (
+            (bearer, {}),  # by their token
+            (bearer, {"user_id": user_id}),
+            (door.service, {"user_id": stranger}),
+        ):
+            if who == {"user_id": user_id}:
+                # Named and consistent: row level security has the last word.
+                assert await verb(door, memory, mine, **who) in (Promoted(), Withdrawn())
+            else:
+                with pytest.raises(InvalidInputError, match="another's"):
+                    await verb(door, memory, mine, **who)
+    assert mine.all() == []
+    assert len((await moved(door, bearer, theirs)).moved) == 1
+    assert len((await moved(door, door.service, mine)).moved) == 3, (
+        "a server's memory takes the long-term memory's user"
+    )
+    assert (mine.all(), theirs.all()) == (FACTS, ["zoe is 9!"])
+    # What a stranger says of the record changes nothing in it.
+    before = ledger(sql, user_id)
+    row = sql.execute(
+        "select conversation_id, source_id, memory_id from memory.promotions where user_id = %s limit 1", [user_id]
+    ).fetchone()
+    assert row is not None
+    fact = {"conversation_id": str(row[0]), "source_id": str(row[1]), "text_id": str(row[1]), "memory_id": str(row[2])}
+    forged = {"p_target": mine.name, "p_facts": [{**fact, "message_ids": [], "repeats": False}], "p_user_id": user_id}
+    perform = bearer.transport.aperform if door.color == "async" else None
+    for call in (
+        Call("memory_promote", {**forged, "p_moved": True}),
+        Call("memory_withdrawn", {"p_target": mine.name, "p_user_id": user_id, "p_gone": [str(row[2])]}),
+    ):
+        answer = await perform(call) if perform else bearer.transport.perform(call)
+        assert answer in ([], {"user_id": user_id, "memories": []})
+    with pytest.raises(PermissionDeniedError):
+        call = Call("memory_promote", forged)
+        await perform(call) if perform else bearer.transport.perform(call)
+    assert ledger(sql, user_id) == before
+    anonymous = door.as_token(token("anon", user_id))
+    for verb in (moved, gone):
+        with pytest.raises(AccessError):
+            await verb(door, anonymous, mine, user_id=user_id)
+
+
+def test_facts_are_read_by_pages_behind_one_signature(direct: SupabaseMemory, user_id: str) -> None:
+    say(direct, *[f"number {n} is here!" for n in range(120)])
+    scope = Scope(user_id)
+    page = direct.run(moving.important(scope, 0.6))
+    assert (page.user_id, len(page.facts)) == (user_id, 100)
+    rest = direct.run(moving.important(scope, 0.6, after=page.facts[-1]))
+    assert len(rest.facts) == 20
+    said = [fact.memory.text for fact in [*page.facts, *rest.facts]]
+    assert said == [f"number {n} is here!" for n in range(120)]
+    assert direct.run(moving.important(Scope(user_id, "default", "none"), 0.6)).facts == []
+    assert ConversationKey("t", user_id) == direct.key("t")
+
+
+def test_nothing_of_the_content_is_in_the_record(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
+    say(direct, "The secret word is zircon 7!")
+    promote(direct, Recording(user_id))
+    (row,) = sql.execute("select to_jsonb(p) from memory.promotions p where user_id = %s", [user_id]).fetchall()
+    assert "zircon" not in json.dumps(row[0])
+
+
+async def test_a_store_is_asked_in_batches() -> None:
+    sizes: list[int] = []
+
+    class Asked(InMemoryStore):
+        def batch(self, ops: Any) -> list[Result]:
+            listed: list[Op] = list(ops)
+            sizes.append(len(listed))
+            return super().batch(listed)
+
+    memory = StoreLongTerm(Asked(), "maya")
+    memory.remember(Memory(f"fact {n}") for n in range(250))
+    assert sizes == [100, 100, 100, 100, 50, 50]
+    item = memory._store.get(("long_term", "maya"), str(Memory("fact 3").of("maya").id))
+    assert isinstance(item, Item)
+    assert item.value["user_id"] == "maya"

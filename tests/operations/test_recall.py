@@ -1,0 +1,518 @@
+"""Recall: what comes back for a question, in which order, how much of it, and from where."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+from operator import mul
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.chunks.kinds import Kind
+from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.ranges import bounds, zone_name
+from langchain_supabase_memory.settings import RecallWeights
+from langchain_supabase_memory.values import Chunk, Recall
+from tests.conftest import Door
+from tests.embedders import ScriptedEmbedder, WordEmbedder
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+VOCABULARY = (
+    [f"word{n}" for n in range(12)] + ["kiln", "Ana", "three", "yesterday"] + [f"word{n}" for n in range(12, 60)]
+)
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=WordEmbedder()) as memory:
+        yield memory
+
+
+def without_embedder(memory: SupabaseMemory) -> SupabaseMemory:
+    return SupabaseMemory(memory.transport, user_id=memory.user_id)
+
+
+def fill(memory: SupabaseMemory, size: int, *, thread_id: str = "t", seed: int = 0, pause: int = 20) -> None:
+    """Two people talk, on several days."""
+    source = random.Random(seed)
+    messages, times, now = [], [], START
+    for number in range(size):
+        words = [VOCABULARY[min(int(source.expovariate(0.08)), 63)] for _ in range(source.randint(2, 12))]
+        text = " ".join(words) + source.choice([".", ".", "?"])
+        kind = HumanMessage if number % 2 == 0 else AIMessage
+        messages.append(kind(text, id=f"{thread_id}-{number}", name="Ana" if number % 2 == 0 else "Ben Cruz"))
+        now += timedelta(minutes=source.choice([1, 3, pause * 60]))
+        times.append(now)
+    memory.conversation(thread_id).append(messages, created_at=times)
+    memory.conversation(thread_id).index(chunking=ChunkPolicy(max_tokens=24))
+
+
+def ids(found: Recall | list[Chunk]) -> list[str]:
+    return [each.message_ids[0] for each in (found.chunks if isinstance(found, Recall) else found)]
+
+
+# --- The formula, written once more
+
+
+def oracle(
+    connection: psycopg.Connection, user_id: str, ask: dict[str, Any], memory: SupabaseMemory
+) -> dict[str, float]:
+    """The score of every chunk of a user, by its id, as the README describes it."""
+    chunks = [
+        dict(
+            zip(
+                [
+                    "conversation",
+                    "place",
+                    "part",
+                    "id",
+                    "type",
+                    "speaker",
+                    "said_at",
+                    "lexemes",
+                    "importance",
+                    "time",
+                    "number",
+                ],
+                row,
+                strict=True,
+            )
+        )
+        for row in connection.execute(
+            "select conversation_id, place, part, id::text, type, speaker, said_at, lexemes, importance, has_time,"
+            " has_number from memory.working_memory_chunks where user_id = %s and not stale",
+            [user_id],
+        )
+    ]
+    speakers = {each["speaker"] for each in chunks if each["speaker"]}
+    named = {name.lower() for name in ask["names"] if any(name.lower() in s.lower().split() for s in speakers)}
+    fits = [each for each in ask["vectors"] if {name.lower() for name in each["names"]} <= named]
+    vector = max(fits, key=lambda each: len(each["names"]))["vector"] if fits else None
+    stored = {
+        tuple(row[:3]): json.loads(row[3])
+        for row in connection.execute(
+            "select conversation_id, place, part, embedding::text from memory.chunk_embeddings where user_id = %s",
+            [user_id],
+        )
+    }
+    asked = {
+        row[0]
+        for row in connection.execute(
+            "select w.lexeme from memory.conversations c, memory_private.lexemes(coalesce(c.language, 'simple'), %s) w"
+            " where c.user_id = %s",
+            [ask["query"], user_id],
+        )
+    }
+    hits = defaultdict(list)
+    for conversation, lexeme, place, part, count in connection.execute(
+        "select conversation_id, lexeme, place, part, count from memory.chunk_lexemes where user_id = %s", [user_id]
+    ):
+        if lexeme in asked:
+            hits[conversation].append((lexeme, place, part, count))
+
+    def near(each: dict[str, Any], reach: int) -> list[dict[str, Any]]:
+        return [
+            other
+            for other in chunks
+            if other["conversation"] == each["conversation"] and abs(other["place"] - each["place"]) <= reach
+        ]
+
+    for each in chunks:
+        counts: dict[str, float] = defaultdict(float)
+        for lexeme, place, part, count in hits[each["conversation"]]:
+            distance = abs(place - each["place"])
+            if distance <= 2:
+                own = distance == 0 and part == each["part"]
+                counts[lexeme] += count * (1 if own else 0.5 if distance < 2 else 0.25)
+        each["counts"] = counts
+        key = (each["conversation"], each["place"], each["part"])
+        each["similarity"] = vector and sum(a * b for a, b in zip(vector, stored[key], strict=True))
+    total = len(chunks)
+    for each in chunks:
+        each["length"] = (
+            0.5 * each["lexemes"]
+            + 0.25 * sum(other["lexemes"] for other in near(each, 1))
+            + 0.25 * sum(other["lexemes"] for other in near(each, 2))
+        )
+        if vector:
+            each["around"] = sum(o["similarity"] for o in near(each, 2)) / len(near(each, 2))
+    mean = max(sum(each["length"] for each in chunks) / total, 1)
+    spread = {lexeme: sum(lexeme in each["counts"] for each in chunks) for lexeme in asked}
+    for each in chunks:
+        norm = 0.9 * (0.6 + 0.4 * each["length"] / mean)
+        each["words"] = sum(
+            math.log(1 + (total - spread[lexeme] + 0.5) / (spread[lexeme] + 0.5)) * 1.9 * count / (count + norm)
+            for lexeme, count in each["counts"].items()
+        )
+    order = sorted(each["said_at"] for each in chunks)
+    weights = ask["weights"]
+
+    def scaled(name: str, each: dict[str, Any]) -> float:
+        values = [other[name] for other in chunks]
+        low = 0 if name == "words" else min(values)
+        return float((each[name] - low) / (max(values) - low)) if max(values) > low else 0.0
+
+    def dated(each: dict[str, Any]) -> bool:
+        time = each["said_at"].astimezone(ZoneInfo(ask["zone"]))
+        parts = {"year": time.year, "month": time.month, "day": time.day, "weekday": time.isoweekday()}
+        return any(all(date[name] in (None, value) for name, value in parts.items()) for date in ask["dates"])
+
+    scores = {}
+    for each in chunks:
+        if not vector and not each["words"] and asked:
+            continue
+        scores[each["id"]] = (
+            weights["words"] * scaled("words", each)
+            + (
+                weights["meaning"] * scaled("similarity", each) + weights["around"] * scaled("around", each)
+                if vector
+                else 0
+            )
+            + weights["speaker"] * (each["speaker"] in {s for s in speakers if named & set(s.lower().split())})
+            + weights["date"] * dated(each)
+            + weights["kind"]
+            * (("time" in ask["wants"] and each["time"]) or ("number" in ask["wants"] and each["number"]))
+            + weights["question"] * (each["type"] == "question")
+            + weights["importance"] * each["importance"]
+            + weights["recency"] * order.index(each["said_at"]) / (total - 1)
+        )
+    return scores
+
+
+QUESTIONS = [
+    "What did Ana say about the kiln and word3?",
+    "When was word7 glazed?",
+    "How many word2 had Ben on 3 March 2026",
+    "word1 word2 word9 word30",
+    "the",
+    "  ",
+]
+
+
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_the_ranking_is_that_of_the_formula(
+    memory: SupabaseMemory, conn_string: str, user_id: str, embeddings: Any
+) -> None:
+    memory = without_embedder(memory) if embeddings is None else memory
+    fill(memory, 60, thread_id="one", seed=1)
+    fill(memory, 25, thread_id="two", seed=2)
+    source = random.Random(3)
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        for text in QUESTIONS:
+            drawn = RecallWeights(**{name: round(source.uniform(-0.2, 1), 2) for name in asdict(RecallWeights())})
+            for weights in (RecallWeights(), drawn):
+                question = Question(text, Filters(limit=1000, weights=weights, time_zone="Asia/Manila"))
+                cues = question.cued()
+                vectors = []
+                if embeddings is not None and text.strip():
+                    vectors = [(names, WordEmbedder().embed_query(said)) for names, said in question.variants(cues)]
+                expected = oracle(connection, user_id, question.document(cues, vectors, "words"), memory)
+                found = memory.recall(text, limit=1000, weights=weights, time_zone="Asia/Manila")
+                assert not found.approximate
+                got = {each.id: each.score for each in found.chunks}
+                assert got.keys() <= expected.keys(), "repeats alone are missing"
+                assert len(got) >= 0.9 * len(expected)
+                for each, score in got.items():
+                    assert score == pytest.approx(expected[each], abs=2e-3)
+                scores = [expected[each.id] for each in found.chunks]
+                assert all(earlier > later - 4e-3 for earlier, later in pairwise(scores))
+
+
+def test_by_meaning_alone_it_is_brute_force(memory: SupabaseMemory, conn_string: str, user_id: str) -> None:
+    fill(memory, 120)
+    only = RecallWeights(0, 1, 0, 0, 0, 0, 0, 0, 0)
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select k.content, e.embedding::text from memory.working_memory_chunks k join memory.chunk_embeddings e"
+            " using (user_id, conversation_id, place, part) where user_id = %s",
+            [user_id],
+        ).fetchall()
+    for number in range(10):
+        query = f"word{number} kiln word{number + 4}"
+        vector = WordEmbedder().embed_query(query)
+        each = {text.lower(): sum(map(mul, vector, json.loads(stored))) for text, stored in rows}
+        best = sorted(each.values(), reverse=True)[:10]
+        found = memory.conversation("t").recall(query, weights=only, limit=10)
+        assert [each.similarity for each in found.chunks] == pytest.approx(best, abs=2e-3)
+
+
+def test_reciprocal_ranks_are_a_choice(memory: SupabaseMemory) -> None:
+    fill(memory, 60)
+    by_rank = memory.recall("kiln word1 word5", fusion="rrf", limit=20)
+    assert len(by_rank.chunks) == 20
+    assert all(a.score >= b.score for a, b in pairwise(by_rank.chunks))  # type: ignore[operator]
+    assert ids(by_rank) != ids(memory.recall("kiln word1 word5", limit=20))
+
+
+# --- What is left out
+
+
+def test_types_importance_similarity_and_limits(memory: SupabaseMemory) -> None:
+    fill(memory, 80)
+    everything = memory.recall("kiln word1", limit=1000).chunks
+    kinds: list[list[Kind]] = [["question"], ["fact", "answer"], ["dialogue"]]
+    for types in kinds:
+        assert {each.type for each in memory.recall("kiln word1", types=types, limit=1000).chunks} <= set(types)
+    some = memory.recall("kiln word1", min_importance=0.4, limit=1000).chunks
+    assert 0 < len(some) < len(everything)
+    assert {each.id for each in some} == {each.id for each in everything if each.importance >= 0.4}
+    near = memory.recall("kiln word1", min_similarity=0.3, limit=1000).chunks
+    assert {each.id for each in near} == {each.id for each in everything if (each.similarity or 0) >= 0.3}
+    assert 0 < len(near) < len(everything)
+    assert len(memory.recall("kiln word1").chunks) == 10
+    assert len(memory.recall("kiln word1", limit=3).chunks) == 3
+    words = without_embedder(memory).recall("kiln", min_similarity=0.9).chunks
+    assert len(words) < len(without_embedder(memory).recall("kiln", limit=1000).chunks)
+
+
+def test_repeats_are_left_out_and_replaced(memory: SupabaseMemory) -> None:
+    texts = ["Where is the kiln?", "  where IS the kiln? "] * 80 + ["A kiln is hot.", "A kiln is heavy.", "Glaze."]
+    memory.conversation("t").append([HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)])
+    memory.conversation("t").index()
+    for asked in ("where is the kiln", ""):
+        found = memory.conversation("t").recall(asked, limit=4)
+        assert sorted(each.content.strip().lower() for each in found.chunks) == [
+            "a kiln is heavy.",
+            "a kiln is hot.",
+            "glaze.",
+            "where is the kiln?",
+        ]
+
+
+@pytest.mark.parametrize("asked", [{}, {"neighbors": 1}, {"neighbors": 3}, {"stretch": True}], ids=str)
+@pytest.mark.parametrize("characters", [1, 40, 333, 2_000, 100_000])
+def test_a_limit_in_characters_is_never_exceeded(
+    memory: SupabaseMemory, asked: dict[str, Any], characters: int
+) -> None:
+    fill(memory, 50)
+    found = memory.recall("kiln word1 word4", characters=characters, **asked)
+    shown = [chunk for each in found.chunks for chunk in (*each.before, each, *each.after)]
+    assert sum(len(each.content) for each in shown) <= characters
+    assert len({each.id for each in shown}) == len(shown), "each chunk is returned once"
+    whole = memory.conversation("t").chunks()
+    if characters == 100_000:
+        assert len({each.content.lower() for each in shown}) == len({each.content.lower() for each in whole})
+    if characters == 2_000 and not asked:
+        assert sum(len(each.content) for each in shown) > 1_900, "what no longer fits is passed over"
+
+
+def test_neighbors_and_segments_come_in_order(memory: SupabaseMemory) -> None:
+    texts = [f"sentence {word}" for word in ("one", "two", "three", "four", "kiln", "six", "seven", "eight")]
+    conversation = memory.conversation("t")
+    conversation.append([HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)])
+    conversation.index()
+    [best] = conversation.recall("kiln", limit=1, neighbors=2).chunks
+    assert (ids(best.before), ids([best]), ids(best.after)) == (["m2", "m3"], ["m4"], ["m5", "m6"])
+    [best] = conversation.recall("kiln", limit=1, stretch=True).chunks
+    stretch = [each.message_ids[0] for each in conversation.chunks() if each.stretch == best.stretch]
+    assert [*ids(best.before), *ids([best]), *ids(best.after)] == stretch
+    assert len(stretch) > 5
+    two = conversation.recall("kiln six", limit=2, neighbors=1).chunks
+    shown = [*two[0].before, *two[0].after, *two[1].before, *two[1].after, *two]
+    assert sorted(ids(shown)) == ["m3", "m4", "m5", "m6"]
+
+
+# --- Strange questions
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["x " * 5_000, "the of and", "'; drop table x; --", "a & b | !c <-> (d", "\x00", "😀", "%s %(x)s {0}", "?" * 300],
+    ids=["long", "stop words", "sql", "tsquery", "nul", "emoji", "format", "marks"],
+)
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_no_question_is_an_error(memory: SupabaseMemory, query: str, embeddings: Any) -> None:
+    memory = without_embedder(memory) if embeddings is None else memory
+    fill(memory, 12)
+    found = memory.conversation("t").recall(query)
+    assert found.searched > 0
+    assert memory.conversation("nowhere").recall(query) == Recall([], 0, False, False, None)
+
+
+def test_long_questions_still_match(memory: SupabaseMemory) -> None:
+    memory = without_embedder(memory)
+    fill(memory, 30)
+    memory.conversation("t").append([HumanMessage("The zebra-9931 is striped.", id="z")])
+    memory.conversation("t").index()
+    question = (
+        "Could you please tell me again what it was that somebody once said concerning a certain zebra-9931, if at all?"
+    )
+    assert ids(memory.conversation("t").recall(question))[0] == "z"
+
+
+def test_arguments_that_are_none_of_the_choices(memory: SupabaseMemory) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"limit": 0},
+        {"limit": 1001},
+        {"limit": True},
+        {"characters": -1},
+        {"neighbors": 101},
+        {"exact_below": -1},
+        {"exact_below": 1.5},
+        {"min_importance": 1.1},
+        {"min_similarity": math.nan},
+        {"types": "fact"},
+        {"types": ["facts"]},
+        {"fusion": "both"},
+        {"time_range": "yesterday"},
+        {"time_range": (datetime(2026, 1, 1), None)},
+        {"time_zone": "Mars/Olympus"},
+    ]
+    for asked in wrong:
+        with pytest.raises(InvalidInputError):
+            memory.conversation("t").recall("kiln", **asked)
+
+
+# --- Times
+
+
+def test_time_ranges_are_those_of_the_zone(memory: SupabaseMemory) -> None:
+    manila = ZoneInfo("Asia/Manila")
+    midnight = datetime.now(manila).replace(hour=0, minute=0, second=0, microsecond=0)
+    times = {
+        "today": midnight,
+        "yesterday": midnight - timedelta(minutes=1),
+        "six days ago": midnight - timedelta(days=6),
+        "a week ago": midnight - timedelta(days=6, minutes=1),
+        "a month ago": midnight - timedelta(days=29),
+        "older": midnight - timedelta(days=29, minutes=1),
+    }
+    memory.conversation("t").append([HumanMessage(name, id=name) for name in times], created_at=list(times.values()))
+    memory.conversation("t").index()
+
+    def within(range_: Any) -> set[str]:
+        return set(ids(memory.conversation("t").recall("", time_range=range_, time_zone="Asia/Manila")))
+
+    assert within("today") == {"today"}
+    assert within("week") == {"today", "yesterday", "six days ago"}
+    assert within("month") == times.keys() - {"older"}
+    assert within("all") == times.keys()
+    assert within((times["a week ago"], times["today"])) == {"yesterday", "six days ago", "a week ago"}
+    assert within((None, times["a month ago"])) == {"older"}
+
+
+def test_days_begin_at_midnight_also_when_the_clock_is_changed() -> None:
+    new_york = ZoneInfo("America/New_York")
+    now = datetime(2026, 3, 9, 12, tzinfo=new_york)  # the day after the clocks went forward
+    assert bounds("week", now)[0] == datetime(2026, 3, 3, 5, tzinfo=UTC)
+    havana = ZoneInfo("America/Havana")  # the clocks go back at one, to the midnight that was already
+    twice = datetime(2026, 11, 1, 0, 30, tzinfo=havana, fold=1)
+    since = bounds("today", twice)[0]
+    assert since is not None
+    assert since.astimezone(UTC) == datetime(2026, 11, 1, 4, tzinfo=UTC)
+
+
+def test_a_zone_without_a_name_is_known_by_its_distance(memory: SupabaseMemory, conn_string: str) -> None:
+    with psycopg.connect(conn_string) as connection:
+        for minutes in (480, -210, 0, 345):
+            zone = timezone(timedelta(minutes=minutes))
+            now = datetime(2026, 5, 5, 12, tzinfo=zone)
+            there = connection.execute("select %s at time zone %s", [now, zone_name(now)]).fetchone()
+            assert there == (now.replace(tzinfo=None),)
+    late = datetime(2026, 5, 4, 23, tzinfo=UTC)  # in Manila it is the fifth
+    memory.conversation("t").append(
+        [HumanMessage("We met.", id="m0"), HumanMessage("We ate.", id="m1")],
+        created_at=[late, late - timedelta(days=1)],
+    )
+    memory.conversation("t").index()
+    found = memory.conversation("t").recall("What was on 5 May 2026?", time_zone=timezone(timedelta(hours=8)))
+    assert ids(found)[0] == "m0"
+    assert found.chunks[0].score > found.chunks[1].score + 0.3  # type: ignore[operator]
+
+
+# --- Scopes
+
+
+async def test_the_scope_is_a_thread_an_agent_or_a_user(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder())
+    for agent in ("one", "two"):
+        for thread in ("a", "b"):
+            message = HumanMessage(f"kiln {agent} {thread}", id=f"{agent}-{thread}")
+            await door(memory.conversation(thread, agent_id=agent).append, [message])
+            await door(memory.conversation(thread, agent_id=agent).index)
+    assert len(ids(await door(memory.recall, "kiln"))) == 4
+    assert set(ids(await door(memory.recall, "kiln", agent_id="one"))) == {"one-a", "one-b"}
+    assert ids(await door(memory.conversation("b", agent_id="two").recall, "kiln")) == ["two-b"]
+    assert ids(await door(memory.conversation("b").recall, "kiln")) == [], "the memory's own agent"
+    assert ids(await door(memory.recall, "kiln", user_id=f"{user_id}-other")) == []
+
+
+async def test_a_wide_vector_through_every_door(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder(3072))
+    names = "Did Ana or Ben or Cruz say something about the kiln?"
+    messages = [HumanMessage(f"the kiln {n}", id=f"m{n}", name="Ana") for n in range(5)]
+    await door(memory.conversation("t").append, messages)
+    await door(memory.conversation("t").index)
+    assert len((await door(memory.conversation("t").recall, names)).chunks) == 5
+
+
+def test_what_has_expired_or_waits_to_be_indexed_anew_is_not_found(memory: SupabaseMemory) -> None:
+    memory.conversation("t").append([HumanMessage("the kiln", id="m0"), HumanMessage("the glaze", id="m1")])
+    memory.conversation("t").index()
+    memory.conversation("t").append([HumanMessage("the zebra", id="m0")])
+    assert ids(memory.recall("kiln", neighbors=2)) == ["m1"]
+    assert [each.before for each in memory.recall("glaze", neighbors=2).chunks] == [[]]
+    memory.conversation("u").append([HumanMessage("an end", id="m2")])
+    memory.conversation("u").index(chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
+    assert ids(memory.conversation("u").recall("end")) == []
+
+
+def test_a_failing_embedder_leaves_the_words(memory: SupabaseMemory) -> None:
+    fill(memory, 20)
+
+    def fails(texts: list[str]) -> Any:
+        raise RuntimeError(f"no quota for {texts}")
+
+    broken = SupabaseMemory(
+        memory.transport,
+        user_id=memory.user_id,
+        embeddings=EmbeddingModel(ScriptedEmbedder(fails, "words"), attempts=1),
+    )
+    found = broken.conversation("t").recall("word1")
+    assert found.failed == "The embedder failed (RuntimeError)."
+    assert not found.by_meaning
+    assert ids(found) == ids(without_embedder(memory).conversation("t").recall("word1"))
+
+
+# --- Candidates
+
+
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_candidates_never_leave_fewer_than_there_are(memory: SupabaseMemory, embeddings: Any) -> None:
+    memory = without_embedder(memory) if embeddings is None else memory
+    fill(memory, 260, pause=1)
+    for asked in (
+        {"limit": 10},
+        {"limit": 300},
+        {"types": ["question"], "limit": 300},
+        {"min_importance": 0.5, "limit": 300},
+        {"characters": 3_000},
+        {"time_range": (START, START + timedelta(hours=2)), "limit": 50},
+    ):
+        for query in ("kiln word1 word30", "word0 word1 word2 word3", "", "nothing-like-it"):
+            exact = memory.conversation("t").recall(query, **asked)
+            near = memory.conversation("t").recall(query, exact_below=0, **asked)
+            assert not exact.approximate
+            if "characters" in asked:
+                assert sum(len(each.content) for each in near.chunks) <= 3_000
+            else:
+                assert len(near.chunks) == len(exact.chunks)
+            if near.approximate and "limit" in asked and len(exact.chunks) >= 10:
+                kept = {each.id for each in exact.chunks[:10]} & {each.id for each in near.chunks[:10]}
+                assert len(kept) >= 7
+    assert memory.recall("kiln", exact_below=0, limit=5).approximate
+    assert not memory.recall("kiln", limit=5).approximate
+    assert not memory.recall("", exact_below=0).approximate

@@ -1,0 +1,1 @@
+"""The documentation, the notebooks and the package as a whole."""

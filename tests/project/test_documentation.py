@@ -1,0 +1,495 @@
+"""What the README and the pages under `docs/` say is so: Python runs and prints what it says, what is copied is valid."""
+
+from __future__ import annotations
+
+import asyncio
+import configparser
+import json
+import re
+import shlex
+import sys
+import tomllib
+import types
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.worker.policy import DEFAULT_WORK
+from tests.services.postgres import Cluster
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+LONGEST_PAGE = 200
+"""In lines."""
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of Markdown: the README, or one under `docs/`."""
+
+    path: Path
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def prose(self) -> str:
+        """All but the blocks."""
+        return _FENCE.sub("", self.text)
+
+    @property
+    def headings(self) -> list[str]:
+        return re.findall(r"^#+ (.*)$", self.prose, re.MULTILINE)
+
+    @property
+    def links(self) -> list[str]:
+        """What it links to in this repository: a path, an anchor, or both."""
+        return re.findall(r"\]\(((?!https?:)[^)]+)\)", self.prose)
+
+    @property
+    def python(self) -> list[str]:
+        """The blocks that are run from top to bottom; the first makes the memory. Files of an application are not."""
+        return [text for text in self.fenced("python") if not text.startswith("# myapp/")]
+
+    def fenced(self, language: str) -> list[str]:
+        """The blocks of a language, in their order."""
+        return [text for found, text in _FENCE.findall(self.text) if found == language]
+
+
+def _page(path: Path) -> Page:
+    return Page(path, path.read_text())
+
+
+PAGES = {page.name: page for page in map(_page, [README, *sorted((ROOT / "docs").glob("*.md"))])}
+RUN = [page for page in PAGES.values() if page.python]
+
+
+def fenced(language: str) -> list[str]:
+    """The blocks of a language on all pages, in their order."""
+    return [text for page in PAGES.values() for text in page.fenced(language)]
+
+
+FILES = [text for text in fenced("python") if text.startswith("# myapp/")]
+each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+
+
+@pytest.fixture(scope="module")
+def migrated(cluster: Cluster) -> str:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name))
+    return name
+
+
+_copies = count()
+
+
+@pytest.fixture
+def fresh(cluster: Cluster, migrated: str) -> Iterator[str]:
+    """The address of a migrated database that nobody has used."""
+    name = f"page_{next(_copies)}_{migrated}"
+    cluster.execute(f"create database {name} template {migrated} owner postgres", superuser=True)
+    yield cluster.conn_string(name)
+    cluster.execute(f"drop database {name} with (force)", superuser=True)
+
+
+class Reader:
+    """Who runs blocks one after another, as they stand."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.names: dict[str, Any] = {}
+
+    def run(self, block: str) -> None:
+        """Run a block. Lines that begin with `# >` are what it prints."""
+        self._capsys.readouterr()
+        exec(compile(block, "a block", "exec"), self.names)
+        said = [line.removeprefix("# >").strip() for line in block.splitlines() if line.startswith("# >")]
+        if said:
+            assert self._capsys.readouterr().out.splitlines() == said
+
+    def close(self) -> None:
+        if "memory" in self.names:
+            self.names["memory"].close()
+
+
+@pytest.fixture
+def reader(fresh: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Reader]:
+    """A newcomer to any page, whose embedded database is `fresh`."""
+
+    def embedded(path: str, **settings: Any) -> SupabaseMemory:
+        return SupabaseMemory.from_conn_string(fresh, **settings)
+
+    monkeypatch.setattr(SupabaseMemory, "embedded", embedded)
+    reader = Reader(capsys)
+    yield reader
+    reader.close()
+
+
+def _runs(page: Page) -> list[list[str]]:
+    """Each block after the first of its page; of a page with one block, that."""
+    first, *others = page.python
+    return [[first, block] for block in others] or [[first]]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [pytest.param(blocks, id=f"{page.name}-{place}") for page in RUN for place, blocks in enumerate(_runs(page), 1)],
+)
+def test_a_block_needs_no_other_than_the_first_of_its_page(reader: Reader, blocks: list[str]) -> None:
+    for block in blocks:
+        reader.run(block)
+
+
+@pytest.mark.postgres
+def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for page in RUN:
+        with closing(Reader(capsys)) as reader:
+            for block in page.python:
+                reader.run(block)
+        assert reader.names["memory"].user_id == "maya"
+    assert (tmp_path / "memory").is_dir()
+
+
+def test_the_lifespan_keeps_the_boards(reader: Reader) -> None:
+    for block in PAGES["docs/worker.md"].python:
+        reader.run(block)
+    memory, lifespan = reader.names["memory"], reader.names["lifespan"]
+
+    async def serve() -> None:
+        async with lifespan(object()):  # as Starlette enters it
+            for _ in range(300):
+                if not (await memory.work.aqueue()).depth:
+                    return
+                await asyncio.sleep(0.1)
+            pytest.fail("The worker left something undone.")
+
+    asyncio.run(serve())
+    assert memory.conversation("studio").board().through_sequence == 1
+
+
+# What is copied for production
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """The options of a command line of ours, as the command itself parses them."""
+    program, *arguments = shlex.split(line, comments=True)
+    assert Path(program).name == "supabase-memory"
+    place = next(place for place, argument in enumerate(arguments) if argument in commands.commands)
+    name, rest = arguments[place], arguments[place + 1 :]
+    with (
+        commands.make_context("supabase-memory", arguments[: place + 1]) as group,
+        commands.commands[name].make_context(name, rest, parent=group) as context,
+    ):
+        return {"command": name, **group.params, **context.params}
+
+
+def unit() -> configparser.ConfigParser:
+    (text,) = fenced("ini")
+    found = configparser.ConfigParser(interpolation=None, delimiters=("=",), strict=True)
+    found.optionxform = str  # type: ignore[assignment,method-assign]
+    found.read_string(text)
+    return found
+
+
+def test_every_command_is_one_of_the_command_line() -> None:
+    lines = [line for text in fenced("bash") for line in text.splitlines() if line.startswith("supabase-memory")]
+    assert {parsed(line)["command"] for line in lines} >= {"migrate", "sql", "worker", "status", "retry"}
+
+
+@each_page
+def test_every_command_in_a_sentence_is_one_of_the_command_line(page: Page) -> None:
+    for line in re.findall(r"`(supabase-memory [a-z][^`]*)`", page.prose):
+        assert parsed(line)["command"]
+
+
+def test_no_command_shows_a_secret() -> None:
+    for text in fenced("bash"):
+        for line in text.splitlines():
+            assert not re.search(r"^supabase-memory.*(--key|--database-url)", line), line
+
+
+def test_the_unit_starts_workers_and_ends_them_gently() -> None:
+    sections = unit()
+    assert sections.sections() == ["Unit", "Service", "Install"]
+    assert sections["Unit"]["StartLimitIntervalSec"] == "0"
+    assert sections["Unit"]["After"] == sections["Unit"]["Wants"] == "network-online.target"
+    service = sections["Service"]
+    assert (service["Restart"], service["KillSignal"]) == ("always", "SIGTERM")
+    assert float(service["TimeoutStopSec"]) > DEFAULT_WORK.grace_seconds + 5
+    for instance in ("1", "2"):
+        options = parsed(service["ExecStart"].replace("%i", instance))
+        assert options["command"] == "worker"
+        assert options["app"] == "myapp.memory:worker"
+        assert options["metrics_port"] == 9460 + int(instance)
+    helped = CliRunner().invoke(commands, ["worker", "--help"]).output + CliRunner().invoke(commands, ["--help"]).output
+    for option in re.findall(r"--[a-z-]+", service["ExecStart"]):
+        assert option in helped, option
+
+
+def test_the_container_runs_what_the_unit_runs() -> None:
+    (text,) = fenced("dockerfile")
+    lines = re.sub(r"\\\n\s*", "", text).splitlines()
+    (command,) = (json.loads(line.removeprefix("CMD ")) for line in lines if line.startswith("CMD "))
+    (probe,) = (json.loads(line.split(" CMD ")[1]) for line in lines if line.startswith("HEALTHCHECK "))
+    run = shlex.split(unit()["Service"]["ExecStart"].replace("%i", "4"))
+    assert [Path(run[0]).name, *run[1:]] == command[: len(run)]
+    options = parsed(shlex.join(command))
+    assert options["metrics_host"] == "0.0.0.0"
+    assert f":{options['metrics_port']}/healthz" in probe[-1]
+    compile(probe[-1], "HEALTHCHECK", "exec")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.search(r"langchain-supabase-memory\[([\w,]+)\]", text)
+    assert named is not None
+    assert set(named[1].split(",")) <= set(extras)
+    known = {"FROM", "RUN", "WORKDIR", "COPY", "USER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+    assert {line.split()[0] for line in lines} == known
+
+
+@pytest.fixture
+def myapp(tmp_path: Path, fresh: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The application of these pages, as files."""
+    for text in FILES:
+        path = tmp_path / text.splitlines()[0].removeprefix("# ")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SUPABASE_DB_URL", fresh)
+    for name in ("myapp", "myapp.memory", "myapp.api"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def test_the_command_finds_the_application(myapp: Path, fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, user_id="maya") as memory:
+        memory.conversation("studio").add_turn("My kiln shows E-47", "That is the thermocouple.")
+    (line,) = (line for text in fenced("bash") for line in text.splitlines() if "--drain" in line)
+    given = shlex.split(line, comments=True)[1:]
+    done = CliRunner().invoke(commands, [*given, "--app", "myapp.memory:worker", "--metrics-port", "0"])
+    assert done.exit_code == 0, done.output
+    assert "1 done" in done.output
+
+
+class RefusedError(Exception):
+    """FastAPI's `HTTPException`."""
+
+    def __init__(self, status_code: int) -> None:
+        self.status_code = status_code
+
+
+class FastAPI:
+    """As much of it as the endpoint uses."""
+
+    def __init__(self) -> None:
+        self.routes: dict[str, Callable[..., Any]] = {}
+
+    def post(self, path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.routes[path] = function
+            return function
+
+        return add
+
+
+CRON = """
+create schema cron; create schema net; create schema vault;
+create table cron.job (name text, schedule text, command text);
+create function cron.schedule(job_name text, schedule text, command text) returns bigint language plpgsql as $f$
+begin insert into cron.job values (job_name, schedule, command); execute command; return 1; end $f$;
+create function cron.unschedule(job_name text) returns boolean language sql as
+  $f$ delete from cron.job where name = job_name returning true $f$;
+create table net.sent (url text, headers jsonb, timeout_milliseconds integer);
+create table net._http_response (id bigint, status_code integer, timed_out boolean, error_msg text, created timestamptz);
+create function net.http_post(url text, body jsonb default '{}', params jsonb default '{}',
+  headers jsonb default '{"Content-Type": "application/json"}', timeout_milliseconds integer default 2000)
+returns bigint language sql as $f$ insert into net.sent values (url, headers, timeout_milliseconds) returning 1::bigint $f$;
+create table vault.decrypted_secrets (name text, decrypted_secret text);
+create function vault.create_secret(new_secret text, new_name text default null, new_description text default '')
+returns uuid language sql as
+  $f$ insert into vault.decrypted_secrets values (new_name, new_secret) returning gen_random_uuid() $f$;
+"""
+"""What Supabase's extensions have, with the same signatures: jobs run once at once, requests are only written down."""
+
+
+def statements(sql: str) -> list[str]:
+    return re.findall(r"(?:\$\$.*?\$\$|--[^\n]*|[^;$])+;", sql, re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the scheduled job sends, and the secret that is to be copied."""
+
+    path: str
+    headers: dict[str, str]
+    timeout_milliseconds: int
+    secret: str
+
+
+def begin(connection: psycopg.Connection[Any], sql: str) -> str:
+    """Run what begins the schedule; the secret that its last statement shows."""
+    *before, last = statements(sql)
+    for statement in before:
+        is_extension = "create extension" in statement  # it is well written, and not installed here
+        with pytest.raises(psycopg.errors.FeatureNotSupported) if is_extension else nullcontext():
+            connection.execute(statement.encode())
+    shown = connection.execute(last.encode()).fetchone()
+    assert shown is not None
+    return str(shown[0])
+
+
+def scheduled(conn_string: str) -> Sent:
+    """What the page's SQL makes the database send; the schedule is begun and ended."""
+    first, last = PAGES["docs/workers-in-production.md"].fenced("sql")
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(CRON.encode())
+        secret = begin(connection, first)
+        jobs = connection.execute("select name, schedule from cron.job").fetchall()
+        assert jobs == [("memory", "* * * * *")]
+        for statement in statements(last):
+            connection.execute(statement.encode())
+        assert connection.execute("select count(*) from cron.job").fetchone() == (0,)
+        sent = connection.execute("select url, headers, timeout_milliseconds from net.sent").fetchone()
+    assert sent is not None
+    return Sent("/" + sent[0].split("/", 3)[3], sent[1], sent[2], secret)
+
+
+@pytest.fixture
+def fastapi(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("fastapi")
+    module.__dict__.update(FastAPI=FastAPI, HTTPException=RefusedError, Request=object)
+    monkeypatch.setitem(sys.modules, "fastapi", module)
+
+
+@pytest.mark.usefixtures("myapp", "fastapi")
+def test_what_cron_sends_is_what_the_endpoint_takes(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = scheduled(fresh)
+    assert len(sent.secret) == 72
+    monkeypatch.setenv("MEMORY_DRAIN_SECRET", sent.secret)
+    api, made = import_module("myapp.api"), import_module("myapp.memory")
+    endpoint = api.app.routes[sent.path]
+    made.memory.conversation("studio", user_id="maya").add_turn("My kiln shows E-47", "That is the thermocouple.")
+    request = types.SimpleNamespace(headers={name.lower(): value for name, value in sent.headers.items()})
+    assert asyncio.run(endpoint(request)) == {"pieces": 1}
+    for wrong in ({}, {"authorization": "Bearer "}, {"authorization": "Bearer é"}):
+        with pytest.raises(RefusedError) as refused:
+            asyncio.run(endpoint(types.SimpleNamespace(headers=wrong)))
+        assert refused.value.status_code == 401
+    (seconds,) = re.findall(r"drain\(seconds=(\d+)\)", "".join(FILES))
+    assert (float(seconds) + DEFAULT_WORK.grace_seconds + 5) * 1000 < sent.timeout_milliseconds
+    made.memory.close()
+
+
+def test_an_operator_changes_the_limits(cluster: Cluster, fresh: str) -> None:
+    (text,) = PAGES["docs/limits.md"].fenced("sql")
+    with psycopg.connect(fresh, autocommit=True) as connection:
+        for statement in statements(text):
+            connection.execute(statement.encode())
+        (limits,) = connection.execute("select public.memory_limits()").fetchone() or ()
+    for name, value in re.findall(r"(\w+) = (\d+)", text):
+        assert limits[name] == int(value)
+
+
+def _made(page: Page) -> list[str]:
+    return [line.split()[1] for text in page.fenced("bash") for line in text.splitlines() if line.startswith("make ")]
+
+
+def test_every_extra_and_target_that_is_named_exists() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for page in PAGES.values():
+        for named in re.findall(r"langchain-supabase-memory\[([\w,]+)\]", page.text):
+            assert set(named.split(",")) <= set(extras), page.name
+        for target in [*re.findall(r"`make ([a-z-]+)", page.prose), *_made(page)]:
+            assert target in targets, page.name
+
+
+# What is said about the code
+
+
+def test_every_table_is_named() -> None:
+    for file in (ROOT / "sql" / "tables").glob("*.sql"):
+        for table in re.findall(r"^create table (?:if not exists )?(\w+\.\w+)", file.read_text(), re.MULTILINE):
+            assert f"`{table}`" in PAGES["docs/tables.md"].text, table
+
+
+def test_the_environment_variables_are_named() -> None:
+    said = "".join(page.text for page in PAGES.values())
+    every = [commands, *commands.commands.values()]
+    for name in {option.envvar for each in every for option in each.params if option.envvar}:
+        assert f"`{name}`" in said, name
+
+
+def test_the_tree_of_rooms_is_the_one_that_is_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    drawn = PAGES["docs/architecture.md"].text.split("## The rooms")[1].split("```")[1]
+    for layer in layers:
+        for room in layer.split(" | "):
+            assert re.search(rf"\b{room}\b", drawn), room
+
+
+# The pages themselves
+
+
+def anchor(heading: str) -> str:
+    """What GitHub makes of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@each_page
+def test_every_file_that_is_linked_exists(page: Page) -> None:
+    for link in page.links:
+        assert (page.path.parent / link.split("#")[0]).exists(), link
+
+
+@each_page
+def test_every_heading_that_is_linked_exists(page: Page) -> None:
+    for path, _, heading in (link.partition("#") for link in page.links):
+        if heading:
+            target = (page.path.parent / path).resolve() if path else page.path
+            assert heading in map(anchor, _page(target).headings), f"{path}#{heading}"
+
+
+def test_every_page_is_listed_in_the_readme() -> None:
+    assert set(PAGES) - {"README.md"} <= set(PAGES["README.md"].links)
+
+
+@each_page
+def test_a_page_has_one_title_and_then_says_what_it_is_for(page: Page) -> None:
+    assert re.match(r"# .+\n\n[A-Z*]", page.text)
+    assert len(re.findall(r"^# ", page.prose, re.MULTILINE)) == 1
+
+
+@each_page
+def test_a_page_is_short(page: Page) -> None:
+    assert len(page.text.splitlines()) <= LONGEST_PAGE
+
+
+@each_page
+def test_lines_are_no_longer_than_a_screen(page: Page) -> None:
+    for line in page.text.splitlines():
+        assert len(line) <= 120 or line.startswith("|"), line
+
+
+def test_the_words_of_the_glossary_are_explained_once() -> None:
+    words = re.findall(r"^\| ([^|]+) \|", PAGES["docs/glossary.md"].text, re.MULTILINE)
+    explained = sorted(word for word in words if word not in {"word", "---"})
+    assert explained
+    assert not [word for word, following in pairwise(explained) if word == following]

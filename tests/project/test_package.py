@@ -1,0 +1,150 @@
+"""The package as others meet it: names, import cost, docstrings, the wheel in an empty environment, the two commands."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+import langchain_supabase_memory
+from langchain_supabase_memory import SupabaseMemory
+from tests.bounds import declared
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "langchain_supabase_memory"
+
+
+def test_every_name_exported_is_there_and_no_other() -> None:
+    assert sorted(langchain_supabase_memory.__all__) == dir(langchain_supabase_memory)
+    for name in langchain_supabase_memory.__all__:
+        assert getattr(langchain_supabase_memory, name) is not None
+    with pytest.raises(AttributeError):
+        langchain_supabase_memory.nothing  # noqa: B018
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = "import sys, langchain_supabase_memory; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {
+        "langchain",
+        "langgraph",
+        "openai",
+        "supabase",
+        "realtime",
+        "postgrest",
+        "psycopg",
+        "langchain_core",
+        "httpx",
+        "prometheus_client",
+        "opentelemetry",
+    }
+    assert not heavy & {name.split(".")[0] for name in loaded}
+
+
+def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
+    public = {
+        name: member
+        for name, member in inspect.getmembers(SupabaseMemory, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    asking_nobody = {"as_user", "conversation", "health", "key", "owner", "scope", "summary_policy", "whose"}
+    verbs = set(public) - asking_nobody
+    sync = {name for name in verbs if not inspect.iscoroutinefunction(public[name])}
+    for name in sync:
+        twin = public["a" + name]
+        assert inspect.signature(twin) == inspect.signature(public[name]).replace(
+            return_annotation=inspect.signature(twin).return_annotation
+        )
+    assert verbs == sync | {"a" + name for name in sync}
+
+
+def test_no_mark_of_unfinished_work_is_in_the_code() -> None:
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "sql").rglob("*.sql")]:
+        assert not re.search(r"\b(TODO|FIXME|XXX|NotImplemented)\b", path.read_text()), path
+
+
+def test_modules_below_the_package_have_a_docstring() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+@pytest.mark.postgres
+def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+    uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+    subprocess.run([uv, "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(ROOT)], check=True)
+    wheel = next(tmp_path.glob("*.whl"))
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "sql").rglob("*.sql")}
+    assert {f"langchain_supabase_memory/{name}" for name in shipped} <= names
+    assert "langchain_supabase_memory/py.typed" in names
+    assert "langchain_supabase_memory/cli/demo/transcript.jsonl" in names
+
+    python = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env")], check=True)
+    override = tmp_path / "override.txt"
+    override.write_text("certifi>=2024.6.2\n")
+    install = [uv, "pip", "install", "--quiet", "--python", str(python), "--override", str(override)]
+    subprocess.run([*install, str(wheel)], check=True)
+    command = python.parent / "supabase-memory"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(command), *arguments], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    bare = run("sql")
+    assert bare.returncode == 1
+    assert "langchain-supabase-memory[cli]" in bare.stderr
+    subprocess.run([*install, f"{wheel}[cli]"], check=True)
+    printed = run("sql")
+    assert "create table memory.conversation_messages" in printed.stdout
+    refused = run("migrate", "--database-url", "postgresql://x@127.0.0.1:1/x")
+    assert "langchain-supabase-memory[postgres]" in refused.stderr
+    refused = run("migrate", "--embedded", "x")
+    assert "langchain-supabase-memory[embedded]" in refused.stderr
+    subprocess.run([*install, f"{wheel}[cli,embedded]"], check=True)
+    migrated = run("migrate", "--embedded", str(tmp_path / "postgres"))
+    assert migrated.returncode == 0, migrated.stderr
+    assert "release 0.1.0" in migrated.stdout
+    assert "Ready" in run("check", "--embedded", str(tmp_path / "postgres")).stdout
+
+
+def imported() -> set[str]:
+    """The modules from elsewhere that the package imports, wherever it does."""
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(str(node.module).split(".")[0])
+    return found - sys.stdlib_module_names - {PACKAGE.name}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    homes = {name: {each.replace("_", "-") for each in found} for name, found in packages_distributions().items()}
+    # Several packages share a name such as `langgraph`; the one that is declared brings the others.
+    needed = {module: homes.get(module, set()) & declared().keys() for module in imported()}
+    assert [module for module, found in needed.items() if not found] == []
+    assert declared().keys() - set().union(*needed.values()) == set()
+
+
+def test_the_metadata_has_the_extras_that_the_errors_name() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {
+        extra
+        for path in PACKAGE.rglob("*.py")
+        for extra in re.findall(r'MissingDependencyError\(\s*"[^"]+",\s*"(\w+)"', path.read_text())
+    }
+    assert named
+    assert named < set(extras)
+    assert set(re.findall(r"\w+", extras["all"][0].split("[")[1])) == set(extras) - {"all"}

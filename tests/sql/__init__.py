@@ -1,0 +1,1 @@
+"""The database: its catalog, its plans, who sees what."""

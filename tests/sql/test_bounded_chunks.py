@@ -1,0 +1,185 @@
+"""What indexing and forgetting touch does not grow with the conversation, and recall not with what others have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.services.postgres import Cluster
+from tests.sql.test_bounded import FILL as SHORT_ONES
+from tests.sql.test_bounded import NEVER, OTHERS, messages, most_touched
+
+TABLES = ("working_memory_chunks", "chunk_lexemes", "chunk_embeddings")
+
+FILL = """
+with conversation as (
+  insert into memory.conversations (user_id, thread_id, next_sequence, message_count, total_characters, indexed_through,
+    chunk_count, speakers, language)
+  select 'u', t, size, size, size * 12, size - 1, size, array(select 's' || n * 100 from generate_series(1, 49) n) || array['Ana'],
+         'english'
+  from (values ('long', 5000), ('short', 100)) as t (t, size) returning user_id, id, next_sequence as size),
+message as (
+  insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
+    cumulative_characters, payload)
+  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{"type": "human", "data": {}}'
+  from conversation, generate_series(0, size - 1) n),
+chunk as (
+  insert into memory.working_memory_chunks (user_id, conversation_id, place, part, id, from_sequence, to_sequence,
+    message_ids, stretch, type, role, speaker, said_at, content, characters, tokens, lexemes, terms, importance, expires_at)
+  select user_id, id, n, 1, gen_random_uuid(), n, n, array['m' || n], n / 20 * 20, 'dialogue', 'user',
+         case when n % 100 = 0 then 's' || n else 'Ana' end, '2026-03-02', 'number n' || n, length('number n' || n), 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
+  from conversation, generate_series(0, size - 1) n),
+lexeme as (
+  insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
+  select user_id, id, w, n, 1, 1
+  from conversation, generate_series(0, size - 1) n, unnest(array['number', 'n' || n, 'march', '2026']) w)
+insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
+select user_id, id, n, 1, 'words', 3, '[1,0,0]' from conversation, generate_series(0, size - 1) n
+"""
+
+
+@pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
+    name = planner.migrated_database()
+    for table in ("conversations", "conversation_messages", *TABLES):
+        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+    if request.param == OTHERS:
+        planner.execute(SHORT_ONES, database=name)
+        planner.execute("analyze", database=name)
+    planner.execute(FILL, database=name)
+    if request.param == "analyzed":
+        planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
+        yield connection
+
+
+def chunk(place: int) -> dict[str, Any]:
+    return {
+        "place": place, "part": 1, "id": f"00000000-0000-4000-8000-{place:012}", "from_sequence": place,
+        "to_sequence": place, "message_ids": [f"m{place}"], "stretch": place, "type": "fact", "role": "user",
+        "speaker": None, "said_at": "2026-03-02", "content": f"a new number {place}", "tokens": 4,
+        "importance": 0.5, "cohesion": 0.5, "has_time": False, "has_number": True, "embedding": [0.0, 1.0, 0.0],
+    }  # fmt: skip
+
+
+def test_what_is_pending_touches_the_end(connection: psycopg.Connection) -> None:
+    read = "select public.memory_pending_chunks('long', 'u', p_model => 'words')"
+    assert most_touched(connection, read, [], ("conversation_messages", *TABLES)) <= 150
+
+
+def test_a_commit_touches_what_it_stores(connection: psycopg.Connection) -> None:
+    commit = """select public.memory_commit_chunks('long', c.id, c.indexed_through, c.revision, c.indexed_through + 1,
+      %s::json, p_model => 'words', p_max_age => 604800, p_user_id => 'u')
+      from memory.conversations c where c.thread_id = 'long'"""
+    assert most_touched(connection, commit, lambda n: [json.dumps([chunk(6000 + n)])], TABLES) <= 60
+
+
+def test_an_edit_touches_its_chunk(connection: psycopg.Connection) -> None:
+    append = "select public.memory_append('long', %s, 'u')"
+    assert most_touched(connection, append, lambda n: [messages(f"m{1000 + n}")], TABLES) <= 80
+
+
+def test_forgetting_a_message_touches_its_chunk(connection: psycopg.Connection) -> None:
+    forget = "select public.memory_forget_message('long', %s, 'u')"
+    assert most_touched(connection, forget, lambda n: [f"m{2000 + n}"], TABLES) <= 80
+
+
+def test_forgetting_all_of_a_speaker_touches_their_chunk(connection: psycopg.Connection) -> None:
+    forget = "select public.memory_forget_message('long', %s, 'u')"
+    assert most_touched(connection, forget, lambda n: [f"m{3000 + n * 100}"], TABLES) <= 80
+    row = connection.execute("select speakers from memory.conversations where thread_id = 'long'").fetchone()
+    assert row is not None
+    assert "s2900" in row[0]
+    assert "s3000" not in row[0]
+    assert "Ana" in row[0]
+
+
+def test_retention_touches_what_goes(connection: psycopg.Connection) -> None:
+    # The first eight go one after the other.
+    append = "select public.memory_append('long', %s, 'u', p_retention => %s)"
+    kept = connection.execute("select message_count from memory.conversations where thread_id = 'long'").fetchone()
+    assert kept is not None
+
+    def arguments(number: int) -> list[Any]:
+        return [messages(f"new-{number}"), json.dumps({"messages": kept[0]})]
+
+    assert most_touched(connection, append, arguments, TABLES) <= 100
+
+
+def test_nothing_expired_touches_nothing(connection: psycopg.Connection) -> None:
+    cleanup = "select public.memory_forget_expired(p_user_id => 'u')"
+    assert most_touched(connection, cleanup, [], TABLES) <= 10
+
+
+@pytest.mark.parametrize("connection", [NEVER, OTHERS], indirect=True)  # else it knows that all of it is little
+def test_recall_touches_its_own_conversation(connection: psycopg.Connection) -> None:
+    """Beside one of 5,000 chunks; it looks at each of its hundred, their words and their vectors."""
+    ask = json.dumps(
+        {
+            "query": "number n7",
+            "vectors": [{"names": [], "vector": [1, 0, 0]}],
+            "model": "words",
+            "limit": 10,
+            "neighbors": 1,
+        }
+    )
+    recall = "select public.memory_recall(%s::json, 'short', 'default', 'u')"
+    assert most_touched(connection, recall, [ask], TABLES) <= 800
+
+
+def test_recall_around_candidates_does_not_touch_everything(connection: psycopg.Connection) -> None:
+    ask = json.dumps({"query": "n77 n2500", "limit": 2, "exact_below": 0})
+    recall = "select public.memory_recall(%s::json, 'long', 'default', 'u')"
+    assert most_touched(connection, recall, [ask], TABLES) <= 200
+
+
+RANKED_BY = (
+    "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,"
+    " int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, uuid[], bigint[]"
+)
+
+
+@pytest.mark.parametrize("candidates", [False, True])
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bool, candidates: bool) -> None:
+    """No two rows are compared that are not of one chunk, before the first ANALYZE either: else it is quadratic."""
+    name = planner.migrated_database()
+    for table in ("conversations", *TABLES):
+        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+    planner.execute(FILL.replace("('long', 5000), ('short', 100)", "('long', 3000)"), database=name)
+    if analyzed:
+        planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name)) as connection:
+        function = "memory_private.recall" if candidates else "memory_private.rank_all"
+        row = connection.execute("select proconfig from pg_proc where oid = %s::regproc", [function]).fetchone()
+        assert row is not None
+        for setting, _, value in (each.partition("=") for each in row[0]):
+            # `recall` turns this on around its statement, and there alone.
+            value = {"enable_nestloop": "off", "search_path": ""}.get(setting, value)
+            connection.execute("select set_config(%s, %s, true)", [setting, value])
+        row = connection.execute(
+            "select memory_private.ranking(%s), c.id from memory.conversations c", [candidates]
+        ).fetchone()
+        assert row is not None
+        statement, conversation = row
+        places = list(range(0, 3000, 2))
+        around = [[str(conversation)] * len(places), places] if candidates else [[], []]
+        given = ["u", [str(conversation)], ["number", "n7", "2026"], "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
+                 "[]", "UTC", "{}", False, None, 70, *around]  # fmt: skip
+        connection.execute(f"prepare ranked ({RANKED_BY}) as {statement}".encode())
+        arguments = ", ".join(["%s"] * len(given))
+        explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"
+        row = psycopg.ClientCursor(connection).execute(explain.encode(), given).fetchone()
+    assert row is not None
+    assert removed(row[0][0]["Plan"]) <= 20_000
+
+
+def removed(plan: dict[str, Any]) -> int:
+    """How many pairs of rows the joins of a plan have looked at in vain."""
+    here: int = plan.get("Rows Removed by Join Filter", 0) * plan["Actual Loops"]
+    return here + sum(removed(each) for each in plan.get("Plans", []))

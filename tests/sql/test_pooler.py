@@ -1,0 +1,110 @@
+"""Set up and used through a pooler: what it lends for a session or a transaction is given back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, unconnected
+from langchain_supabase_memory.settings import NO_RETRY
+from tests.embedders import WordEmbedder
+from tests.services.pooler import Pooler
+from tests.services.postgres import Cluster
+
+Mode = Literal["session", "transaction"]
+Pooled = Callable[..., Pooler]
+
+LEFT_BEHIND = """
+select 'setting', name || '=' || setting from pg_settings where source = 'session' and name <> 'search_path'
+union all select 'lock', locktype from pg_locks where locktype = 'advisory'
+union all select 'statement', name from pg_prepared_statements
+union all select 'temporary', relname from pg_class where relpersistence = 't'
+"""
+
+
+@pytest.fixture(params=["session", "transaction"])
+def mode(request: pytest.FixtureRequest) -> Mode:
+    found: Mode = request.param
+    return found
+
+
+def left_behind(address: str) -> list[tuple[str, str]]:
+    """What the pooler's one connection still has of who had it before; a client of psycopg sets nothing by itself."""
+    with psycopg.connect(address, prepare_threshold=None) as connection:
+        return connection.execute(LEFT_BEHIND.encode()).fetchall()
+
+
+def test_a_database_is_set_up(cluster: Cluster, mode: Mode) -> None:
+    """All over one connection of the server's."""
+    name = cluster.create_database()
+    with Pooler(cluster, name, mode) as pooler:
+        address = pooler.conn_string
+        assert migrate(address) == script.current()
+        assert migrate(address, vector_index=24) == script.current()
+        ensure(address)
+        assert left_behind(address) == []
+
+
+def test_a_database_is_used_by_a_server_and_two_users(cluster: Cluster, database: str, mode: Mode) -> None:
+    with Pooler(cluster, database, mode, 2) as pooler:
+        for user in (f"{mode}-ana", f"{mode}-ben"):
+            claims = {"sub": user, "role": "authenticated"}
+            with SupabaseMemory.from_conn_string(
+                pooler.conn_string, claims=claims, embeddings=WordEmbedder(24)
+            ) as memory:
+                memory.conversation("t").append([HumanMessage(f"{user} fires the kiln")])
+                assert memory.conversation("t").index().failed is None
+                found = memory.recall("kiln", exact_below=0)
+                assert [each.content for each in found.chunks] == [f"{user} fires the kiln"]
+        with SupabaseMemory.from_conn_string(pooler.conn_string) as memory:
+            assert memory.check() == script.current()
+            assert memory.conversation("t", user_id=f"{mode}-ana").count() == 1
+        assert left_behind(pooler.conn_string) == []
+
+
+async def test_it_is_used_asynchronously(cluster: Cluster, database: str, mode: Mode, user_id: str) -> None:
+    with Pooler(cluster, database, mode, 2) as pooler:
+        memory = SupabaseMemory.from_conn_string(pooler.conn_string, user_id=user_id, embeddings=WordEmbedder(24))
+        await memory.conversation("t").aappend([HumanMessage("the kiln")])
+        await memory.conversation("t").aindex()
+        assert len((await memory.arecall("kiln")).chunks) == 1
+        await memory.aclose()
+        assert left_behind(pooler.conn_string) == []
+
+
+def test_several_migrations_at_once_wait_for_one_another(cluster: Cluster, mode: Mode) -> None:
+    name = cluster.create_database()
+    with Pooler(cluster, name, mode, 2) as pooler, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(migrate, [pooler.conn_string] * 4)) == [script.current()] * 4
+
+
+def test_what_a_pooler_does_not_take_is_said(cluster: Cluster, database: str, mode: Mode) -> None:
+    with Pooler(cluster, database, mode) as pooler:
+        address = f"{pooler.conn_string}?options=-csearch_path%3Dpublic"
+        with pytest.raises(ConfigurationError, match="Take options= .* out of it"):
+            migrate(address)
+        with (
+            SupabaseMemory.from_conn_string(address, retry=NO_RETRY) as memory,
+            pytest.raises(ConfigurationError, match="Take options= .* out of it"),
+        ):
+            memory.check()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "FATAL: Tenant or user not found",
+        "connection failed: FATAL:  (ENOTFOUND) tenant/user postgres.abc not found",
+    ],
+)
+def test_a_user_whom_the_pooler_does_not_know_is_named_otherwise(words: str) -> None:
+    with pytest.raises(AuthenticationError, match="the user is postgres.<project ref>"):
+        raise unconnected(words)

@@ -1,0 +1,1075 @@
+"""The worker: what is due is done while people talk, within limits, and given back whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.store.memory import InMemoryStore
+
+from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import ConfigurationError, PermissionDeniedError, UnavailableError
+from langchain_supabase_memory.long_term.on_store import StoreLongTerm
+from langchain_supabase_memory.operations import work
+from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
+from langchain_supabase_memory.worker import Worker, WorkerPolicy
+from langchain_supabase_memory.worker.limits import Limits
+from langchain_supabase_memory.worker.wake import Wake
+from tests.chat_models import ScriptedModel
+from tests.embedders import ScriptedEmbedder, WordEmbedder
+from tests.services.data_api import DataApi, token
+from tests.services.postgres import Cluster
+
+SUMMARIES = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None)
+BOARDS = BoardPolicy(update_frequency=5, attempts=1)
+FAST = WorkerPolicy(poll_seconds=0.1, settle_seconds=0.0, retry_seconds=0.2, grace_seconds=5.0)
+ANSWER = '{"summary": "What was said."}'
+SOON = 15.0
+"""Much longer than anything here takes, in seconds."""
+
+
+@dataclass
+class Model:
+    """A chat model's answers: as a function that is asked in the worker's own event loop.
+
+    Attributes:
+        seconds: How long it thinks.
+        error: What it raises.
+        shown: What it was shown, each time.
+        at_once: How many calls there are now.
+        most_at_once: And were, at most.
+        times: When it was asked.
+    """
+
+    seconds: float = 0.0
+    error: Exception | None = None
+    shown: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    times: list[float] = field(default_factory=list)
+    cancelled: int = 0
+
+    def __call__(self, messages: list[BaseMessage]) -> Awaitable[str]:
+        return self.answer(messages)
+
+    async def answer(self, messages: list[BaseMessage]) -> str:
+        self.times.append(time.monotonic())
+        self.shown.append("\n".join(str(each.text) for each in messages))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.seconds:
+                await asyncio.sleep(self.seconds)
+            if self.error is not None:
+                raise self.error
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.at_once -= 1
+        return ANSWER
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database where nobody else's work is, and its Data API."""
+
+    address: str
+    url: str
+
+    def memory(self, model: Any = None, *, kind: str = "direct", **settings: Any) -> SupabaseMemory:
+        settings = {"policy": SUMMARIES, "board_policy": BOARDS, "model": model, **settings}
+        if kind == "direct":
+            return SupabaseMemory.from_conn_string(self.address, **settings)
+        return SupabaseMemory.from_url(self.url, token("service_role"), rest_path="", **settings)
+
+    def execute(self, statement: str) -> list[Any]:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    @property
+    def queue(self) -> list[tuple[Any, ...]]:
+        """Of each piece of work: whose, who is at it, how often it was tried in a row, why it failed, and if it is dead."""
+        return self.execute(
+            "select user_id, worker, attempts + coalesce((select max((d.value ->> 'failures')::integer)"
+            " from jsonb_each(paused) d), 0), error, dead_at is not null from memory_private.work"
+        )
+
+    def now_due(self) -> None:
+        """What waits need not wait any more."""
+        self.execute(
+            "update memory_private.work w set run_after = now(), paused = coalesce((select jsonb_object_agg("
+            " d.key, d.value || jsonb_build_object('until', now())) from jsonb_each(w.paused) d), '{}')"
+            " where run_after < 'infinity'"
+        )
+
+    @property
+    def leases(self) -> int:
+        (row,) = self.execute("select count(*) from memory_private.work where lease_until > clock_timestamp()")
+        return int(row[0])
+
+    def covered(self) -> list[tuple[str, int, int]]:
+        """Of each thread how far its summary, and how far its board go."""
+        return self.execute(
+            "select c.thread_id, c.summarized_through, coalesce(b.through_sequence, -1) from memory.conversations c"
+            " left join memory.conversation_summary_boards b on b.conversation_id = c.id order by c.thread_id"
+        )
+
+    def say(self, *threads: str, messages: int = 6, text: str = "message", user_id: str = "u") -> None:
+        with SupabaseMemory.from_conn_string(self.address, user_id=user_id) as memory:
+            for thread_id in threads:
+                batch = [HumanMessage(f"{text} {number} of {thread_id}") for number in range(messages)]
+                memory.conversation(thread_id).append(batch)
+
+
+@pytest.fixture(scope="module")
+def whole(cluster: Cluster) -> Iterator[Place]:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name))
+    with DataApi(cluster, name) as api:
+        yield Place(cluster.conn_string(name), api.url)
+
+
+@pytest.fixture
+def place(whole: Place) -> Place:
+    """It, with nothing in it."""
+    whole.execute("truncate memory.conversations, memory_private.chores cascade")
+    return whole
+
+
+async def until(holds: Callable[[], bool], seconds: float = SOON) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() < end, "it never came"
+        await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def kept() -> AsyncIterator[Callable[[SupabaseMemory], SupabaseMemory]]:
+    """Closes memories at the end."""
+    memories: list[SupabaseMemory] = []
+
+    def keep(memory: SupabaseMemory) -> SupabaseMemory:
+        memories.append(memory)
+        return memory
+
+    yield keep
+    for memory in memories:
+        await memory.aclose()
+
+
+Keep = Callable[[SupabaseMemory], SupabaseMemory]
+BOTH = pytest.mark.parametrize("kind", ["direct", "data_api"])
+
+
+# --- Running
+
+
+@BOTH
+async def test_what_is_due_is_done(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b", "c")
+    model = Model()
+    worker = Worker(kept(place.memory(model, kind=kind, embeddings=WordEmbedder())), policy=FAST)
+    async with worker:
+        await until(lambda: place.queue == [])
+        place.say("a", text="later")
+        await until(lambda: place.queue == [])
+    assert place.covered() == [("a", 10, 11), ("b", 4, 5), ("c", 4, 5)]
+    assert worker.tally.outcomes["done"] >= 4
+    assert (worker.tally.summaries, worker.tally.boards) == (4, 4)
+    assert worker.tally.chunks > 0
+    assert len(model.shown) == 8
+    assert place.execute("select count(*) from memory.summary_embeddings") != [(0,)]
+    assert place.execute("select min(indexed_through) from memory.conversations") == [(5,)]
+
+
+@BOTH
+async def test_draining_ends_when_nothing_is_left(place: Place, kept: Keep, kind: str) -> None:
+    place.say(*(f"t{number}" for number in range(10)))
+    worker = Worker(kept(place.memory(Model(), kind=kind)), policy=WorkerPolicy(settle_seconds=60, poll_seconds=60))
+    tally = await asyncio.wait_for(worker.drain(), SOON)
+    assert (tally.outcomes, tally.summaries, tally.boards) == ({"done": 10}, 10, 10)
+    assert place.queue == []
+    place.say("t1")
+    assert (await asyncio.wait_for(worker.drain(), SOON)).outcomes == {"done": 11}, "it may run again"
+
+
+async def test_draining_leaves_what_waits(place: Place, kept: Keep) -> None:
+    place.say("t")
+    worker = Worker(kept(place.memory(Model(error=ValueError("no")))))
+    tally = await asyncio.wait_for(worker.drain(), SOON)
+    assert tally.outcomes == {"retry": 1}
+    ((_, worker_name, attempts, error, dead),) = place.queue
+    assert (worker_name, attempts, dead) == (None, 1, False)
+    assert "ValueError" in error
+
+
+async def test_run_ends_when_it_is_stopped(place: Place, kept: Keep) -> None:
+    worker = Worker(kept(place.memory(Model())), policy=WorkerPolicy(poll_seconds=60, settle_seconds=0))
+    task = asyncio.create_task(worker.run())
+    await until(lambda: worker.health()[0])
+    await asyncio.sleep(0.1)
+    worker.stop()
+    await asyncio.wait_for(task, 5)
+    assert not worker.health()[0]
+
+
+async def test_stopping_what_never_ran_is_nothing(place: Place, kept: Keep) -> None:
+    Worker(kept(place.memory())).stop()
+
+
+@BOTH
+def test_beside_an_application_without_a_loop(place: Place, kind: str) -> None:
+    with place.memory(Model(), kind=kind) as memory, Worker(memory, policy=FAST).in_thread() as worker:
+        place.say("t")
+        end = time.monotonic() + SOON
+        while place.queue:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert worker.health()[0]
+        assert threading.active_count() > 1
+    assert place.covered() == [("t", 4, 5)]
+    assert not [thread for thread in threading.enumerate() if thread.name == "supabase-memory-worker"]
+
+
+def test_a_thread_that_has_nothing_to_do_ends_at_once(place: Place) -> None:
+    with place.memory() as memory:
+        start = time.monotonic()
+        with Worker(memory, policy=WorkerPolicy(poll_seconds=60)).in_thread():
+            pass
+        assert time.monotonic() - start < 10
+
+
+async def test_inside_a_loop_that_runs_already(place: Place, kept: Keep) -> None:
+    """As in a notebook: beside what the loop does otherwise, and with the same memory."""
+    memory = kept(place.memory(Model(), user_id="u"))
+    task = asyncio.create_task(Worker(memory, policy=FAST).run())
+    await memory.conversation("t").aappend([HumanMessage(f"m{number}") for number in range(6)])
+    await until(lambda: place.covered() == [("t", 4, 5)] and place.queue == [])
+    assert (await memory.conversation("t").aboard()).through_sequence == 5
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    await memory.conversation("t").aappend([HumanMessage("more")])
+
+
+async def test_the_same_worker_twice_is_an_error(place: Place, kept: Keep) -> None:
+    worker = Worker(kept(place.memory()), policy=FAST)
+    async with worker:
+        await until(lambda: worker.health()[0])
+        for again in (worker.run, worker.drain, worker.__aenter__):
+            with pytest.raises(ConfigurationError, match="running already"):
+                await again()
+        with pytest.raises(ConfigurationError, match="running already"), worker.in_thread():
+            pass
+        assert worker.health()[0], "the first goes on"
+    async with worker:
+        pass
+
+
+def test_a_user_is_no_worker(place: Place) -> None:
+    with place.memory() as server, pytest.raises(ConfigurationError, match="cannot act as one user"):
+        Worker(server.as_user({"sub": "u", "role": "authenticated"}))
+    anonymous = SupabaseMemory.from_url(place.url, token("anon"), rest_path="")
+    with anonymous, pytest.raises(ConfigurationError, match="cannot act as one user"):
+        Worker(anonymous.as_user(token(user_id="u")))
+
+
+async def test_a_key_that_is_no_servers_is_an_error_at_the_beginning(place: Place, kept: Keep) -> None:
+    memory = kept(SupabaseMemory.from_url(place.url, token("anon"), rest_path=""))
+    with pytest.raises(PermissionDeniedError):
+        await asyncio.wait_for(Worker(memory, policy=FAST).run(), SOON)
+    with pytest.raises(PermissionDeniedError), Worker(memory, policy=FAST).in_thread():
+        pass
+
+
+async def test_a_default_user_does_not_narrow_the_work(place: Place, kept: Keep) -> None:
+    place.say("t", user_id="someone else")
+    await Worker(kept(place.memory(Model(), user_id="u"))).drain()
+    assert place.covered() == [("t", 4, 5)]
+
+
+async def test_without_a_model_it_only_indexes(place: Place, kept: Keep) -> None:
+    place.say("t")
+    tally = await Worker(kept(place.memory(None))).drain()
+    assert (tally.outcomes, tally.summaries, tally.boards) == ({"done": 1}, 0, 0)
+    assert tally.chunks > 0
+
+
+async def test_duties_may_be_left_out(place: Place, kept: Keep) -> None:
+    place.say("t")
+    tally = await Worker(kept(place.memory(Model())), policy=WorkerPolicy(duties=("board",))).drain()
+    assert (tally.summaries, tally.boards, tally.chunks) == (0, 1, 0)
+
+
+async def test_a_wish_is_served_though_nothing_is_due(place: Place, kept: Keep) -> None:
+    place.say("t", messages=3)
+    memory = kept(place.memory(Model(), user_id="u"))
+    await Worker(memory).drain()
+    assert place.covered() == [("t", -1, -1)]
+    await memory.conversation("t").arequest_summary()
+    await Worker(memory).drain()
+    assert place.covered() == [("t", 1, 2)]
+    assert place.execute("select requested_at = served_at from memory.conversations") == [(True,)]
+
+
+# --- Waking
+
+
+async def test_a_notification_wakes_it_long_before_the_clock(place: Place, kept: Keep) -> None:
+    policy = WorkerPolicy(poll_seconds=60, settle_seconds=0.2)
+    async with Worker(kept(place.memory(Model())), policy=policy):
+        await asyncio.sleep(0.5)
+        for number in range(3):
+            place.say(f"t{number}")
+            await until(lambda: place.queue == [], 8)
+    assert len(place.covered()) == 3
+
+
+async def test_what_happened_while_a_piece_ran_wakes_it_too(place: Place, kept: Keep) -> None:
+    model = Model(seconds=0.5)
+    place.say("t")
+    policy = WorkerPolicy(poll_seconds=60, settle_seconds=0.1)
+    async with Worker(kept(place.memory(model)), policy=policy) as worker:
+        await until(lambda: model.at_once == 1)
+        place.say("t")
+        await until(lambda: place.queue == [], 10)
+    assert worker.tally.outcomes["again"] >= 1
+    assert place.covered() == [("t", 10, 11)]
+
+
+class Loud:
+    """A transport that hears a thousand notifications at once."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    async def alisten(self, channel: str) -> AsyncIterator[None]:
+        for _ in range(1000):
+            yield
+            self.heard += 1
+        await asyncio.sleep(3600)
+
+
+async def test_a_thousand_notifications_are_heard_at_once_and_ring_seldom() -> None:
+    """A listener that is slow fills the queue of the server, and at last nobody can commit."""
+    transport: Any = Loud()
+    async with Wake(transport, 60, settle_seconds=0.3) as wake:
+        assert not await wake.wait(0.15)
+        assert transport.heard == 1000
+        assert await wake.wait(5)
+        assert await wake.wait(5), "what came after the first has to settle, too"
+        assert not await wake.wait(0.7)
+
+
+async def test_over_the_data_api_the_clock_wakes_it(place: Place, kept: Keep) -> None:
+    policy = WorkerPolicy(poll_seconds=0.2, settle_seconds=0.1)
+    async with Worker(kept(place.memory(Model(), kind="data_api")), policy=policy):
+        await asyncio.sleep(0.3)
+        place.say("t")
+        await until(lambda: place.queue == [])
+    assert place.covered() == [("t", 4, 5)]
+
+
+# --- Limits
+
+
+async def test_it_takes_no_more_than_it_has_hands(place: Place, kept: Keep) -> None:
+    place.say(*(f"t{number}" for number in range(9)))
+    model = Model(seconds=0.2)
+    policy = WorkerPolicy(concurrency=3, poll_seconds=60, settle_seconds=0)
+    most = 0
+    async with Worker(kept(place.memory(model)), policy=policy):
+        while place.queue:
+            most = max(most, place.leases)
+            await asyncio.sleep(0.01)
+    assert most == model.most_at_once == 3
+
+
+async def test_the_model_is_asked_by_few_at_once(place: Place, kept: Keep) -> None:
+    place.say(*(f"t{number}" for number in range(6)))
+    model = Model(seconds=0.05)
+    await Worker(kept(place.memory(model)), policy=WorkerPolicy(concurrency=6, model_concurrency=2)).drain()
+    assert model.most_at_once == 2
+    assert len(model.shown) == 12
+
+
+async def test_the_model_is_asked_so_often_a_minute(place: Place, kept: Keep) -> None:
+    place.say(*(f"t{number}" for number in range(3)))
+    model = Model()
+    await Worker(kept(place.memory(model)), policy=WorkerPolicy(model_calls_per_minute=240)).drain()
+    assert len(model.times) == 6
+    # Four a second, of which as many as come in one second may come at once.
+    assert model.times[-1] - model.times[0] >= 0.25
+
+
+async def test_a_model_that_fails_is_asked_seldom() -> None:
+    limits = Limits(4)
+    calls: list[float] = []
+
+    async def fail() -> None:
+        calls.append(time.monotonic())
+        raise ValueError
+
+    for _ in range(4):
+        with pytest.raises(ValueError):
+            await limits.through(fail)
+    assert calls[2] - calls[0] < 0.4
+    assert calls[3] - calls[2] >= 0.5
+
+    async def succeed() -> int:
+        return 1
+
+    assert await limits.through(succeed) == 1
+    start = time.monotonic()
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            await limits.through(fail)
+    assert time.monotonic() - start < 0.4, "in a row, not in all"
+
+
+# --- Failures
+
+
+async def test_a_model_that_fails_is_tried_again_then_given_up_then_retried(place: Place, kept: Keep) -> None:
+    place.say("t")
+    model = Model(error=ValueError("refused"))
+    alerts: list[tuple[str, Any]] = []
+    memory = kept(place.memory(model))
+    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, retry_seconds=0.1, most_attempts=2)
+    async with Worker(memory, policy=policy, on_alert=lambda kind, facts: alerts.append((kind, facts))) as worker:
+        await until(lambda: bool(alerts))
+        assert worker.tally.outcomes == {"retry": 1, "dead": 1}
+        ((kind, facts),) = alerts
+        assert (kind, facts["memory_thread_id"], facts["memory_attempts"]) == ("dead", "t", 2)
+        (status,) = await memory.work.astatus(state="dead")
+        assert "ValueError" in str(status.error)
+        assert place.covered() == [("t", -1, -1)]
+        calls = len(model.shown)
+        await asyncio.sleep(0.5)
+        assert len(model.shown) == calls
+        model.error = None
+        assert await memory.work.aretry() == 1
+        await until(lambda: place.queue == [])
+    assert place.covered() == [("t", 4, 5)]
+
+
+async def test_an_alert_that_fails_does_not_stop_the_work(place: Place, kept: Keep) -> None:
+    def fail(kind: str, facts: Any) -> None:
+        raise ValueError(kind)
+
+    place.say("t")
+    worker = Worker(kept(place.memory(Model(error=ValueError()))), policy=WorkerPolicy(most_attempts=1), on_alert=fail)
+    assert (await worker.drain()).outcomes == {"dead": 1}
+
+
+async def test_an_embedder_that_fails_does_not_hold_up_the_summary(place: Place, kept: Keep) -> None:
+    """Not even when it has failed so often that it is waited for."""
+
+    def fail(texts: list[str]) -> Any:
+        raise ValueError("no vectors today")
+
+    place.say("a", "b", "c", "d", "e")
+    memory = kept(place.memory(Model(), embeddings=ScriptedEmbedder(fail)))
+    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    async with Worker(memory, policy=WorkerPolicy(concurrency=1, poll_seconds=0.1, settle_seconds=0, retry_seconds=60)):
+        await until(lambda: len(model_covered(place)) >= 2)
+        assert all(row[3] is None or "embedder" in row[3].lower() for row in place.queue)
+    assert place.execute("select min(unembedded_from) from memory.conversations") == [(0,)], "words are indexed"
+
+
+def model_covered(place: Place) -> list[tuple[str, int, int]]:
+    return [row for row in place.covered() if row[1:] == (4, 5)]
+
+
+async def test_a_model_that_fails_does_not_hold_up_the_index(place: Place, kept: Keep) -> None:
+    place.say("a", "b", "c", "d")
+    model = Model(error=ValueError())
+    memory = kept(place.memory(model, embeddings=WordEmbedder()))
+    worker = Worker(memory, policy=FAST)
+    async with worker:
+        await until(lambda: place.execute("select min(indexed_through) from memory.conversations") == [(5,)])
+    assert model_covered(place) == []
+
+
+async def test_a_vector_that_was_missed_is_made_up_for(place: Place, kept: Keep) -> None:
+    """The summary is there when the piece of work is tried again, and only its vector is missing."""
+    failing = [True]
+
+    def embed(texts: list[str]) -> Any:
+        if failing[0]:
+            raise ValueError
+        return WordEmbedder().embed_documents(texts)
+
+    place.say("t")
+    memory = kept(place.memory(Model(), embeddings=ScriptedEmbedder(embed)))
+    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    worker = Worker(memory)
+    assert (await worker.drain()).outcomes == {"retry": 1}
+    assert place.execute("select count(*) from memory.summary_embeddings") == [(0,)]
+    failing[0] = False
+    place.now_due()
+    assert (await worker.drain()).outcomes == {"retry": 1, "done": 1}
+    assert place.execute("select count(*) from memory.summary_embeddings") == [(1,)]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+async def test_what_ends_a_piece_and_is_no_error_is_a_failure_as_any(
+    place: Place, kept: Keep, caplog: pytest.LogCaptureFixture, error: type[BaseException]
+) -> None:
+    """In the model as in what the application gives; nothing vanishes, and nothing that it says is logged."""
+    place.say("model", "moved")
+
+    async def call(_: Any) -> Any:
+        raise error("a secret")
+
+    ending: Any = call
+    with caplog.at_level(logging.DEBUG):
+        memory = kept(place.memory(ending, chunking=ChunkPolicy()))
+        worker = Worker(memory, policy=replace(FAST, retry_seconds=60.0))
+        assert (await worker.drain()).outcomes == {"retry": 2}
+        calm = Worker(kept(place.memory(Model())), policy=replace(FAST, retry_seconds=60.0), long_term=ending)
+        place.now_due()
+        assert (await calm.drain()).outcomes == {"retry": 2}
+    assert place.leases == 0
+    assert "secret" not in caplog.text
+    assert "never retrieved" not in caplog.text
+
+
+async def test_a_model_that_swallows_its_cancellation_holds_up_nobody(place: Place, kept: Keep) -> None:
+    place.say("t")
+    over = asyncio.Event()
+
+    async def stubborn(_: Any) -> str:
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+        return ANSWER
+
+    worker = Worker(kept(place.memory(stubborn)), policy=replace(FAST, grace_seconds=0.1))
+    task = asyncio.create_task(worker.run())
+    await until(lambda: place.leases == 1)
+    worker.stop()
+    await asyncio.wait_for(task, 20)
+    assert place.leases == 0
+    over.set()
+
+
+async def test_a_worker_that_is_refused_says_so_at_once(
+    place: Place, kept: Keep, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Beside an application its task is looked at only at the end."""
+    memory = kept(SupabaseMemory.from_url(place.url, token("anon"), rest_path="", model=Model()))
+    with pytest.raises(PermissionDeniedError):
+        async with Worker(memory, policy=FAST) as worker:
+            await until(lambda: not worker.health()[0] and worker.health()[1]["error"] is not None)
+            assert worker.health()[1]["error"] == "PermissionDeniedError"
+            assert [each.levelname for each in caplog.records if "could not go on" in each.message] == ["ERROR"]
+
+
+async def test_a_model_that_hangs_is_not_waited_for(place: Place, kept: Keep) -> None:
+    place.say("t")
+    model = Model(seconds=600)
+    quick = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", timeout_seconds=0.2)
+    memory = kept(place.memory(model, policy=quick, board_policy=BoardPolicy(attempts=1, timeout_seconds=0.2)))
+    tally = await asyncio.wait_for(Worker(memory).drain(), SOON)
+    assert tally.outcomes == {"retry": 1}
+    assert "TimeoutError" in place.queue[0][3]
+    assert model.cancelled == 2
+
+
+async def test_a_model_that_blocks_its_thread_does_not_hold_up_the_others(place: Place, kept: Keep) -> None:
+    release = threading.Event()
+
+    def script(messages: list[BaseMessage]) -> str:
+        if "of slow" in str(messages):
+            release.wait(30)
+        return ANSWER
+
+    place.say("fast", "slow")
+    async with Worker(kept(place.memory(ScriptedModel(script=script))), policy=FAST):
+        try:
+            await until(lambda: ("fast", 4, 5) in place.covered())
+            assert ("slow", -1, -1) in place.covered()
+        finally:
+            release.set()
+
+
+async def test_what_brought_down_workers_before_is_given_up(place: Place, kept: Keep) -> None:
+    place.say("t")
+    place.execute("update memory_private.work set attempts = 8")  # each of them taken, and none brought back
+    model = Model()
+    worker = Worker(kept(place.memory(model)))
+    assert (await worker.drain()).outcomes == {"dead": 1}
+    assert model.shown == []
+
+
+# --- Cancelling and stopping
+
+
+@BOTH
+async def test_who_is_cancelled_gives_back_at_once(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b")
+    model = Model(seconds=600)
+    worker = Worker(kept(place.memory(model, kind=kind)), policy=FAST)
+    task = asyncio.create_task(worker.run())
+    await until(lambda: model.at_once == 2)
+    assert place.leases == 2
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    assert place.leases == 0
+    assert [(row[1], row[2], row[3]) for row in place.queue] == [(None, 0, None)] * 2
+    assert (model.cancelled, model.at_once) == (2, 0)
+
+
+@BOTH
+async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b")
+    memory = kept(place.memory(Model(seconds=600), kind=kind))
+    inner, entered = memory.transport.aperform, asyncio.Event()
+
+    async def slow(call: Any) -> Any:
+        answer = await inner(call)
+        if call.function == "memory_worker_claim":
+            entered.set()
+            await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
+        return answer
+
+    memory.transport.aperform = slow  # type: ignore[method-assign]
+    task = asyncio.create_task(Worker(memory, policy=FAST).run())
+    await asyncio.wait_for(entered.wait(), SOON)
+    assert place.leases == 2
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    assert place.leases == 0
+
+
+async def test_who_is_stopped_finishes_what_has_begun(place: Place, kept: Keep) -> None:
+    place.say("a", "b")
+    model = Model(seconds=0.4)
+    policy = WorkerPolicy(concurrency=1, settle_seconds=0, poll_seconds=0.1, grace_seconds=30)
+    async with Worker(kept(place.memory(model)), policy=policy) as worker:
+        await until(lambda: model.at_once == 1)
+    assert worker.tally.outcomes == {"done": 1}, "and takes nothing more"
+    assert len(model_covered(place)) == 1
+    assert place.leases == 0
+    assert len(place.queue) == 1
+
+
+async def test_who_is_stopped_gives_back_what_takes_too_long(place: Place, kept: Keep) -> None:
+    place.say("t")
+    model = Model(seconds=600)
+    policy = WorkerPolicy(settle_seconds=0, poll_seconds=0.1, grace_seconds=0.3)
+    start = time.monotonic()
+    async with Worker(kept(place.memory(model)), policy=policy):
+        await until(lambda: model.at_once == 1)
+        start = time.monotonic()
+    assert 0.3 <= time.monotonic() - start < 5
+    assert place.leases == 0
+    assert [row[1:4] for row in place.queue] == [(None, 0, None)]
+
+
+@BOTH
+async def test_a_time_to_drain_ends_with_grace_and_gives_back(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b", "c")
+    model = Model(seconds=1.5)
+    memory = kept(place.memory(model, kind=kind))
+    patient = WorkerPolicy(concurrency=2, duties=("summarize",), grace_seconds=30)
+    tally = await asyncio.wait_for(Worker(memory, policy=patient).drain(seconds=0.7), SOON)
+    assert tally.outcomes == {"done": 2}, "what has begun comes to its end, and nothing more is begun"
+    assert place.leases == 0
+    model.seconds = 600
+    hasty = WorkerPolicy(concurrency=2, duties=("summarize",), grace_seconds=0.3)
+    start = time.monotonic()
+    tally = await asyncio.wait_for(Worker(memory, policy=hasty).drain(seconds=1), SOON)
+    assert 1.3 <= time.monotonic() - start < 6
+    assert (tally.outcomes, model.cancelled) == ({}, 1)
+    assert place.leases == 0
+    assert [row[1:4] for row in place.queue] == [(None, 0, None)], "and it counts as no try"
+    model.seconds = 0
+    start = time.monotonic()
+    tally = await Worker(memory, policy=patient).drain(seconds=600)
+    assert (tally.outcomes, place.queue) == ({"done": 1}, [])
+    assert time.monotonic() - start < SOON, "it is the longest time, not the shortest"
+
+
+async def test_a_time_to_drain_ends_the_chores_too(place: Place, kept: Keep) -> None:
+    place.say("t")
+    place.execute("update memory.conversations set updated_at = now() - interval '2 days'")
+    place.execute("delete from memory_private.work")
+    model = Model(seconds=600)
+    policy = WorkerPolicy(archive_after=timedelta(hours=24), grace_seconds=0.2)
+    start = time.monotonic()
+    tally = await asyncio.wait_for(Worker(kept(place.memory(model)), policy=policy).drain(seconds=1), SOON)
+    assert 1.2 <= time.monotonic() - start < 6
+    assert (tally.outcomes, len(model.shown), model.cancelled) == ({}, 1, 1)
+    assert place.leases == 0
+
+
+@BOTH
+async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b")
+    model = Model()
+    memory = kept(place.memory(model, kind=kind))
+    inner, entered = memory.transport.aperform, asyncio.Event()
+
+    async def slow(call: Any) -> Any:
+        answer = await inner(call)
+        if call.function == "memory_worker_claim":
+            entered.set()
+            await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
+        return answer
+
+    memory.transport.aperform = slow  # type: ignore[method-assign]
+    for policy in (WorkerPolicy(settle_seconds=0), WorkerPolicy(settle_seconds=0, grace_seconds=0)):
+        entered.clear()
+        worker = Worker(memory, policy=policy)
+        task = asyncio.create_task(worker.run())
+        await asyncio.wait_for(entered.wait(), SOON)
+        assert place.leases == 2
+        worker.stop()
+        await asyncio.wait_for(task, 5)
+        assert (place.leases, worker.tally.outcomes, model.shown) == (0, {}, [])
+
+
+async def test_no_time_to_drain_is_refused(place: Place, kept: Keep) -> None:
+    worker = Worker(kept(place.memory()))
+    for seconds in (0, -1):
+        with pytest.raises(ConfigurationError, match="seconds must be a number above 0"):
+            await worker.drain(seconds)
+    assert (await worker.drain(seconds=5)).outcomes == {}
+
+
+# --- Leases
+
+
+@BOTH
+async def test_a_heartbeat_keeps_what_takes_long(place: Place, kept: Keep, kind: str) -> None:
+    place.say("t")
+    model = Model(seconds=1.5)
+    policy = WorkerPolicy(lease_seconds=0.6, poll_seconds=0.1, settle_seconds=0)
+    memory = kept(place.memory(model, kind=kind))
+    async with Worker(memory, policy=policy) as one, Worker(memory, policy=policy) as other:
+        await until(lambda: place.queue == [])
+    assert one.tally.outcomes.get("done", 0) + other.tally.outcomes.get("done", 0) == 1
+    assert len(model.shown) == 2
+    assert place.covered() == [("t", 4, 5)]
+
+
+async def test_what_was_taken_by_another_is_stopped(place: Place, kept: Keep) -> None:
+    place.say("t")
+    model = Model(seconds=600)
+    worker = Worker(
+        kept(place.memory(model)), policy=WorkerPolicy(lease_seconds=0.6, poll_seconds=60, settle_seconds=0)
+    )
+    async with worker:
+        await until(lambda: model.at_once == 1)
+        place.execute(
+            "update memory_private.work set lease_token = gen_random_uuid(), worker = 'another',"
+            " lease_until = clock_timestamp() + interval '1 hour', run_after = clock_timestamp() + interval '1 hour'"
+        )
+        await until(lambda: model.cancelled == 1)
+        await until(lambda: worker.tally.outcomes == {"lost": 1})
+    assert [row[1] for row in place.queue] == ["another"]
+
+
+async def test_a_heartbeat_does_not_stop_what_is_being_given_back(place: Place, kept: Keep) -> None:
+    """The database has it back already, and the answer that says so is on its way."""
+    place.say("t")
+    memory = kept(place.memory(Model(error=ValueError())))
+    inner = memory.transport.aperform
+
+    async def slow(call: Any) -> Any:
+        answer = await inner(call)
+        if call.function == "memory_worker_finish":
+            await asyncio.sleep(0.6)
+        return answer
+
+    memory.transport.aperform = slow  # type: ignore[method-assign]
+    alerts: list[str] = []
+    policy = WorkerPolicy(lease_seconds=0.3, most_attempts=1)
+    tally = await Worker(memory, policy=policy, on_alert=lambda kind, _: alerts.append(kind)).drain()
+    assert tally.outcomes == {"dead": 1}
+    assert alerts == ["dead"]
+
+
+async def test_two_workers_share_and_do_nothing_twice(place: Place, kept: Keep) -> None:
+    place.say(*(f"t{number}" for number in range(20)))
+    model = Model(seconds=0.02)
+    workers = [Worker(kept(place.memory(model, kind=kind)), policy=FAST) for kind in ("direct", "data_api")]
+    async with workers[0], workers[1]:
+        await until(lambda: place.queue == [])
+    done = [worker.tally.outcomes.get("done", 0) for worker in workers]
+    assert sum(done) == 20
+    assert min(done) > 0
+    assert set(Counter(model.shown).values()) == {1}
+    assert len(model.shown) == 40
+    assert len(model_covered(place)) == 20
+    assert place.execute("select count(*), count(distinct conversation_id) from memory.conversation_summaries") == [
+        (20, 20)
+    ]
+
+
+async def test_who_is_overtaken_has_not_failed(place: Place, kept: Keep) -> None:
+    """Somebody else summarizes the same conversation all the time: no reason to give it up."""
+    place.say("t")
+    memory = kept(place.memory(None))
+
+    async def meddle(messages: list[BaseMessage]) -> str:
+        if len(shown) < 6:
+            place.execute("update memory.conversations set revision = revision + 1")
+        shown.append(str(messages))
+        return ANSWER
+
+    shown: list[str] = []
+    memory = kept(place.memory(lambda messages: meddle(messages)))
+    tally = await asyncio.wait_for(Worker(memory, policy=WorkerPolicy(most_attempts=1)).drain(), SOON)
+    assert tally.outcomes.keys() == {"again", "done"}
+    assert model_covered(place) == [("t", 4, 5)]
+
+
+# --- Without a database
+
+
+@pytest.fixture(scope="module")
+def frail() -> Iterator[Cluster]:
+    """A server that is halted and comes back."""
+    cluster = Cluster()
+    try:
+        yield cluster.start()
+    finally:
+        with suppress(Exception):
+            cluster.stop()
+
+
+@pytest.mark.postgres
+async def test_a_database_that_is_away_is_waited_for(frail: Cluster, kept: Keep) -> None:
+    name = frail.create_database()
+    place = Place(frail.conn_string(name), "")
+    migrate(place.address)
+    place.say("before")
+    model = Model(seconds=0.5)
+    await asyncio.to_thread(frail.halt)
+    memory = kept(place.memory(model, retry=NO_RETRY))
+    with pytest.raises(UnavailableError):
+        await Worker(memory, policy=FAST).drain()
+    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, lease_seconds=1.0)
+    async with Worker(memory, policy=policy) as worker:
+        await until(lambda: worker.health()[1]["error"] == "UnavailableError")
+        assert not worker.health()[0]
+        await asyncio.to_thread(frail.resume)
+        await until(lambda: place.queue == [])
+        assert worker.health()[0]
+        place.say("between")
+        await until(lambda: model.at_once == 1)
+        await asyncio.to_thread(frail.halt)
+        await asyncio.sleep(0.6)
+        await asyncio.to_thread(frail.resume)
+        await until(lambda: place.queue == [], 30)
+    assert place.covered() == [("before", 4, 5), ("between", 4, 5)]
+
+
+@pytest.mark.postgres
+async def test_who_is_stopped_while_the_database_is_away_ends(frail: Cluster, kept: Keep) -> None:
+    name = frail.create_database()
+    place = Place(frail.conn_string(name), "")
+    migrate(place.address)
+    place.say("t")
+    model = Model(seconds=600)
+    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, grace_seconds=0.1)
+    try:
+        async with Worker(kept(place.memory(model)), policy=policy):
+            await until(lambda: model.at_once == 1)
+            await asyncio.to_thread(frail.halt)
+            start = time.monotonic()
+        assert time.monotonic() - start < 12
+    finally:
+        await asyncio.to_thread(frail.resume)
+
+
+# --- From time to time
+
+
+async def test_what_has_expired_is_forgotten(place: Place, kept: Keep) -> None:
+    from langchain_supabase_memory import Retention
+
+    place.say("t")
+    place.execute("update memory.conversation_messages set created_at = created_at - interval '2 days'")
+    memory = kept(place.memory(Model(), retention=Retention(max_age=timedelta(days=1))))
+    async with Worker(memory, policy=FAST):
+        await until(lambda: place.execute("select count(*) from memory.conversation_messages") == [(0,)])
+
+
+async def test_the_idle_are_archived_with_a_complete_summary(place: Place, kept: Keep) -> None:
+    place.say("idle", "lively", messages=3)
+    place.execute("update memory.conversations set updated_at = now() - interval '2 days' where thread_id = 'idle'")
+    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, archive_after=timedelta(days=1))
+    memory = kept(place.memory(Model(), user_id="u"))
+    archived = "select thread_id from memory.conversations where archived_at is not null"
+    async with Worker(memory, policy=policy):
+        await until(lambda: place.execute(archived) == [("idle",)])
+    assert place.execute("select count(*) from memory.conversation_summaries where level > 0") != [(0,)]
+    place.say("idle", messages=1)
+    assert place.execute(archived) == []
+
+
+async def test_what_is_behind_is_found_and_what_is_idle_left_alone(place: Place, kept: Keep) -> None:
+    place.say("few", messages=3)
+    place.say("many")
+    memory = kept(place.memory(Model()))
+    soon = timedelta(milliseconds=1)
+    await Worker(memory, policy=WorkerPolicy(duties=("index",), rederive_every=soon)).drain()
+    assert place.queue == []
+    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0)
+    async with Worker(memory, policy=policy) as worker:
+        await until(lambda: len(model_covered(place)) == 1)
+        await until(lambda: place.queue == [])
+    assert worker.tally.outcomes == {"done": 1}, "three messages are no reason to look at a conversation again"
+
+
+async def test_only_one_does_the_chores(place: Place, kept: Keep) -> None:
+    memory = kept(place.memory())
+    calls: list[str] = []
+    inner = memory.transport.aperform
+
+    async def noting(call: Any) -> Any:
+        calls.append(call.function)
+        return await inner(call)
+
+    memory.transport.aperform = noting  # type: ignore[method-assign]
+    async with Worker(memory, policy=FAST), Worker(memory, policy=FAST), Worker(memory, policy=FAST):
+        await until(lambda: calls.count("memory_worker_chore") >= 6)
+        await asyncio.sleep(0.2)
+    assert (calls.count("memory_worker_rederive"), calls.count("memory_forget_expired")) == (2, 1), "two pages, and one"
+
+
+async def test_a_chore_that_fails_in_a_new_way_stops_nothing(place: Place, kept: Keep, monkeypatch: Any) -> None:
+    memory = kept(place.memory(Model()))
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("something nobody thought of")
+
+    monkeypatch.setattr("langchain_supabase_memory.worker.worker.sweep", fail)
+    async with Worker(memory, policy=FAST):
+        place.say("t")
+        await until(lambda: place.queue == [])
+
+
+async def test_important_facts_move_to_long_term_memory(place: Place, kept: Keep) -> None:
+    store = InMemoryStore()
+    memory = kept(place.memory(Model(), user_id="u", chunking=ChunkPolicy(importance=lambda *_: 0.9)))
+    said = ["I am allergic to peanuts.", "My name is Ana.", "Ana lives in Lisbon."]
+    await memory.conversation("t").aappend([HumanMessage(text) for text in said])
+    worker = Worker(memory, long_term=lambda user_id: StoreLongTerm(store, user_id))
+    tally = await worker.drain()
+    found = await StoreLongTerm(store, "u").arecall("Lisbon", limit=10)
+    assert tally.promoted == len(found) > 0
+    assert any("Lisbon" in each.text for each in found)
+
+
+async def test_a_long_term_memory_that_fails_is_tried_again(place: Place, kept: Keep) -> None:
+    def fail(user_id: str) -> Any:
+        raise RuntimeError("no such store")
+
+    place.say("t")
+    tally = await Worker(kept(place.memory(Model())), long_term=fail).drain()
+    assert tally.outcomes == {"retry": 1}
+    assert model_covered(place) == [("t", 4, 5)]
+    assert place.queue[0][3] == "RuntimeError"
+
+
+# --- Seen from outside
+
+
+async def test_an_alert_when_it_lags(place: Place, kept: Keep) -> None:
+    place.say("t")
+    place.execute(
+        "update memory_private.work set since = now() - interval '1 hour', run_after = now() + interval '1 hour'"
+    )
+    alerts: list[tuple[str, Any]] = []
+    async with Worker(
+        kept(place.memory()), policy=FAST, on_alert=lambda kind, facts: alerts.append((kind, dict(facts)))
+    ):
+        await until(lambda: bool(alerts))
+    assert alerts[0][0] == "lag"
+    assert alerts[0][1]["memory_lag_seconds"] >= 3600
+
+
+async def test_nothing_that_was_said_is_logged(place: Place, kept: Keep, caplog: pytest.LogCaptureFixture) -> None:
+    canary = "canary-of-the-logs"
+    place.say("t", text=canary)
+
+    def embed(texts: list[str]) -> Any:
+        raise ValueError(f"cannot embed {texts}")
+
+    def script(messages: list[BaseMessage]) -> AIMessage:
+        raise ValueError(f"cannot answer {messages}")
+
+    def long_term(user_id: str) -> Any:
+        raise ValueError(canary)
+
+    memory = kept(place.memory(ScriptedModel(script=script), embeddings=ScriptedEmbedder(embed)))
+    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    with caplog.at_level(logging.DEBUG, logger="langchain_supabase_memory"):
+        worker = Worker(memory, policy=WorkerPolicy(most_attempts=1), long_term=long_term)
+        tally = await worker.drain()
+        async with Worker(memory, policy=FAST):
+            await asyncio.sleep(0.3)
+    assert tally.outcomes == {"dead": 1}
+    logged = [str(vars(record)) + record.getMessage() for record in caplog.records]
+    assert len(logged) > 3
+    assert not [line for line in logged if canary in line]
+    assert not [row for row in place.queue if canary in str(row)]
+    assert any(re.search(r"memory_outcome.*dead", line) for line in logged)
+
+
+async def test_a_name_that_is_given_is_shown(place: Place, kept: Keep) -> None:
+    place.say("t")
+    model = Model(seconds=600)
+    memory = kept(place.memory(model))
+    async with Worker(memory, policy=WorkerPolicy(settle_seconds=0, grace_seconds=0), name="worker-7"):
+        await until(lambda: model.at_once == 1)
+        (status,) = await memory.work.astatus()
+        assert (status.state, status.worker) == ("running", "worker-7")
+        assert (await memory.work.aqueue()).leases == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"concurrency": 0},
+        {"lease_seconds": -1},
+        {"poll_seconds": True},
+        {"settle_seconds": -1},
+        {"archive_after": timedelta()},
+        {"sweep_every": 5},
+        {"duties": ("dance",)},
+        {"duties": "index"},
+    ],
+    ids=str,
+)
+def test_a_policy_that_means_nothing_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        WorkerPolicy(**settings)
+
+
+def test_the_flows_are_used() -> None:
+    """The queue is reached through `work` alone: what the worker needs of it has a name there."""
+    assert {"claim", "heartbeat", "finish", "release"} <= set(vars(work))
