@@ -21,12 +21,12 @@ from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task, failed, ours
 from langchain_supabase_memory.agents.run.load import Loader
 from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import Thread, waiting
+from langchain_supabase_memory.agents.run.thread import Thread
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.context.load import unread
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.memory.delivery import deliver
+from langchain_supabase_memory.memory.delivery import deliver, waiting
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.operations import conversations

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
 from langchain_supabase_memory.agents.run.guard import Guard, Task
-from langchain_supabase_memory.agents.run.thread import Changes, Thread, waiting
+from langchain_supabase_memory.agents.run.thread import Changes, Thread
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.load import context, index_now, referring
+from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.memory.packing import recalling
 from langchain_supabase_memory.operations import summaries, turns
 from langchain_supabase_memory.settings import Inherited

@@ -19,11 +19,11 @@ from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Task
 from langchain_supabase_memory.agents.run.stage import Stages
 from langchain_supabase_memory.agents.run.steps import Either
-from langchain_supabase_memory.agents.run.thread import waiting
 from langchain_supabase_memory.context.load import SUPERSEDED, last_messages
 from langchain_supabase_memory.context.recent import recent
 from langchain_supabase_memory.deadline import started
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.operations.rollout.comparison import Comparison, recorded
 
 if TYPE_CHECKING:

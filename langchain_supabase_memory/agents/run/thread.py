@@ -96,11 +96,6 @@ def thread(
     return Thread(listed[:front], rest[:start], rest[start:], lineage, record)
 
 
-def waiting(memory: SupabaseMemory, key: ConversationKey) -> list[BaseMessage]:
-    """The messages of a conversation that could not be stored yet."""
-    return [message for message, _ in memory.outbox.waiting(key)]
-
-
 def store(guard: Guard, key: ConversationKey, messages: Sequence[BaseMessage]) -> Steps[None]:
     """Store messages of a run; what is there already stays, and what fails waits.
 
