@@ -242,7 +242,11 @@ def changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
         flow: A fresh flow.
         change: Gives the step that is performed in a step's place.
     """
-    made = _changed(flow, change)
+    return called_as(_changed(flow, change), flow)
+
+
+def called_as(made: Flow[S], flow: Flow[T]) -> Flow[S]:
+    """A flow that does what another does, under that one's name: it is what spans call the operation."""
     if isinstance(made, GeneratorType) and isinstance(flow, GeneratorType):
         made.__qualname__ = flow.__qualname__
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
@@ -16,7 +16,7 @@ from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.recent import recent
 from langchain_supabase_memory.errors import MigrationConflictError
-from langchain_supabase_memory.flow import LITTLE, Flow, call, compute
+from langchain_supabase_memory.flow import LITTLE, Flow, call, called_as, compute
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.blocks import Entry
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.recalled import Recalling
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Turn
+
+T = TypeVar("T")
 
 VIA: Final = "graph"
 """What `metadata` says of messages that came from a graph's state, whose branches supersede one another."""
@@ -98,18 +100,12 @@ def context(
     if not prepared:
         return pack
     summarized = indexed = None
-    is_summary_due = model is not None and policy.mode == "inline" and pack.due
-    if pack.expired and (is_summary_due or pack.index_due):
-        # A read only hides what has expired; nothing is to be made from it.
-        yield from forget_expired(retention, key=key)
-        pack = yield from ask.packed()
     if model is not None and policy.mode == "inline" and pack.due:
-        summarized = yield from summarize(
-            key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments
-        )
+        made = summarize(key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments)
+        summarized = yield from from_what_is_kept(pack, retention, made)
     if recalling is not None and pack.index_due:
         try:
-            indexed = yield from index_now(key, recalling)
+            indexed = yield from from_what_is_kept(pack, retention, index_now(key, recalling))
         except MigrationConflictError:
             if recalling.strict:
                 raise
@@ -118,6 +114,24 @@ def context(
     ):
         pack = yield from ask.packed()
     return replace(pack, summary_error=summarized.failed) if summarized and summarized.failed else pack
+
+
+def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow[T]) -> Flow[T]:
+    """Make something of a conversation whose pack was read.
+
+    A read only hides what has expired, so that is removed first: nothing is made from it.
+
+    Args:
+        pack: The pack.
+        retention: What is kept, as the pack was read with.
+        flow: What makes something.
+    """
+
+    def kept() -> Flow[T]:
+        yield from forget_expired(retention, key=pack.key)
+        return (yield from flow)
+
+    return called_as(kept(), flow) if pack.expired else flow
 
 
 def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:

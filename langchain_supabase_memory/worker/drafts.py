@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.flow import Ask, Compute
+from langchain_supabase_memory.flow import Ask, Compute, called_as
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.operations.work import keep_draft
 
@@ -36,10 +35,7 @@ def drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
     Returns:
         What the flow returns.
     """
-    kept = _drafted(flow, lease, model)
-    if isinstance(kept, GeneratorType) and isinstance(flow, GeneratorType):
-        kept.__qualname__ = flow.__qualname__  # a span has the name of the operation
-    return kept
+    return called_as(_drafted(flow, lease, model), flow)
 
 
 def _drafted(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:

@@ -13,7 +13,14 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import (
+    ContextBudget,
+    LoadContextNode,
+    Retention,
+    SummaryPolicy,
+    SupabaseChatMessageHistory,
+    SupabaseMemory,
+)
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.values import Receipt
 from tests.conftest import Door
@@ -292,6 +299,40 @@ def summarized(direct: SupabaseMemory) -> None:
     direct.conversation("t").append([HumanMessage("x" * 90, id=f"m{number}") for number in range(60)])
     direct.conversation("t").summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))
     assert [each.number for each in direct.conversation("t").summaries()] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("way", ["pack", "node", "history"])
+def test_nothing_is_made_of_what_has_expired(conn_string: str, user_id: str, way: str) -> None:
+    """A read writes nothing, so what it makes before an answer could still find what it hides."""
+    prompts: list[str] = []
+
+    def writer(prompt: Sequence[BaseMessage]) -> str:
+        prompts.append(" ".join(str(each.content) for each in prompt))
+        return "They talked."
+
+    with SupabaseMemory.from_conn_string(
+        conn_string,
+        user_id=user_id,
+        model=writer,
+        budget=ContextBudget(characters=1500),
+        policy=SummaryPolicy(characters=400, keep_messages=4),
+        retention=Retention(max_age=DAY),
+    ) as memory:
+        lasting = SupabaseMemory(memory.transport, user_id=user_id, model=None, recall=None).conversation("t")
+        lasting.append([HumanMessage(f"plum {n} " * 9) for n in range(20)], created_at=ago(days=2))
+        lasting.append([HumanMessage(f"pear {n} " * 9) for n in range(20)])
+        if way == "pack":
+            memory.conversation("t").context("And now?")
+        elif way == "node":
+            run: Any = {"configurable": {"thread_id": "t", "user_id": user_id}}
+            LoadContextNode(memory, on_error="raise").invoke({"messages": [HumanMessage("And now?")]}, run)
+        else:
+            assert SupabaseChatMessageHistory("t", memory, on_error="raise").messages
+        assert prompts
+        assert not any("plum" in prompt for prompt in prompts)
+        chunks = lasting.chunks()
+        assert bool(chunks) == (way != "history"), "a history is not told what is asked, and recalls nothing"
+        assert not any("plum" in each.content for each in chunks)
 
 
 def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg.Connection) -> None:

@@ -9,7 +9,7 @@ from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, 
 from langchain_supabase_memory.agents.run.guard import Guard, Task
 from langchain_supabase_memory.agents.run.thread import Changes, Thread
 from langchain_supabase_memory.checks import choice
-from langchain_supabase_memory.context.load import context, index_now, referring
+from langchain_supabase_memory.context.load import context, from_what_is_kept, index_now, referring
 from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.memory.packing import recalling
 from langchain_supabase_memory.operations import summaries, turns
@@ -91,6 +91,10 @@ class Loader:
             writer({"type": SUMMARIZING, "thread_id": key.thread_id, "by": "worker", "state": pack.work})
 
     @property
+    def _retention(self) -> Retention | None:
+        return self.retention or self.guard.memory.settings.retention
+
+    @property
     def _is_done_here(self) -> bool:
         """Whether a summary that is due is made before the answer."""
         return self.policy.mode == "inline" and self.guard.model is not None
@@ -121,13 +125,14 @@ class Loader:
             writer(_doing(SUMMARIZING, key))
             # One segment's tries; further segments are made as long as there is time.
             seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
-            summarize = self._summarize(key, pack.due_through)
+            summarize = from_what_is_kept(pack, self._retention, self._summarize(key, pack.due_through))
             self._look_at(key, (yield from self.guard.attempt(summarize, _UNMADE, key, seconds=seconds)))
         if query is None or not pack.index_due:
             return is_summary_due
         writer(_doing(INDEXING, key))
         seconds = self.guard.deadline_seconds * 3
-        yield from self.guard.attempt(index_now(key, query), _UNINDEXED, key, seconds=seconds)
+        index = from_what_is_kept(pack, self._retention, index_now(key, query))
+        yield from self.guard.attempt(index, _UNINDEXED, key, seconds=seconds)
         return True
 
     def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
@@ -149,7 +154,7 @@ class Loader:
             branch=run.branch,
             lineage=run.lineage,
             waiting=waiting(self.guard.memory, key),
-            retention=self.retention or self.guard.memory.settings.retention,
+            retention=self._retention,
             recalling=query,
             prepared=False,
         )
