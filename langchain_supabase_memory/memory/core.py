@@ -131,20 +131,7 @@ class Settings:
 
 
 class Core:
-    """A transport with the defaults of a memory: it names conversations and drives flows.
-
-    Args:
-        transport: The door to the database.
-        user_id: The owner where a call names none.
-        agent_id: The agent where a call names none.
-        settings: The defaults.
-
-    Raises:
-        InvalidInputError: An id is not a usable string.
-        ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
-            missing.
-        MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
-    """
+    """A transport with the defaults of a memory: it names conversations and drives flows. Arguments as for `Doors`."""
 
     def __init__(self, transport: Transport, *, user_id: str | None, agent_id: str, settings: Settings) -> None:
         if user_id is not None:

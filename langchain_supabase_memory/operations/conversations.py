@@ -76,36 +76,20 @@ def append(
     idempotency_key: str | None = None,
     branch: Mapping[str, Any] | None = None,
 ) -> Flow[AppendResult]:
-    """Store messages: once each, in order, all or none, in one round trip.
-
-    What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything that
-    this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not bring it
-    back.
+    """Store messages: once each, in order, all or none, in one round trip, as `Conversation.append`.
 
     Args:
         key: The conversation; it is begun at the first append.
-        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
-            Of several with one id the last is stored, at the place of the first.
-        metadata: What to store beside each of them: a JSON object.
-        created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock by
-            default.
+        messages: LangChain messages.
+        metadata: What to store beside each of them.
+        created_at: When they were said.
         replace: Whether a message that is there already with other content is replaced.
-        retention: What is kept; what is beyond it is removed in the same transaction.
+        retention: What is kept.
         redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
-        idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with messages
-            that have no ids, stores nothing twice. 1 to 512 bytes.
+        idempotency_key: What names this call.
         branch: What a graph's state holds, as the SQL function takes it; what the state has left is superseded.
 
-    What of a message is larger than the database takes (4 MiB by default) is left out, and named where it was: media
-    first, then what a tool keeps for the application, then the middle of the longest text.
-
-    Returns:
-        The number of each message, how many were new, and which were replaced because their content differed.
-
     Raises:
-        InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
-        TooLargeError: All messages together are more than one call takes; nothing was stored.
-        ConfigurationError: A rule of the redactor failed; nothing was stored.
         ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
     """
     listed = codec.checked(messages)
@@ -177,25 +161,7 @@ def read(
     columns: Sequence[Column] = ("payload",),
     retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
-    """Read messages in order: all of them, or those within every bound that is given.
-
-    Args:
-        key: The conversation; one that does not exist is empty.
-        last: Only the newest so many.
-        since: Only those said at or after this time, with a time zone.
-        until: Only those said before this time, with a time zone.
-        from_sequence: Only those with this number or a higher one.
-        to_sequence: Only those with this number or a lower one.
-        columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
-        retention: What is kept; what is beyond it is not shown.
-
-    Returns:
-        The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read has
-        an empty message and says why in `unreadable`.
-
-    Raises:
-        InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
-    """
+    """Read messages in order, as `Conversation.read`; a conversation that does not exist is empty."""
     rows = yield from read_rows(
         key,
         last=last,
@@ -261,12 +227,7 @@ def read_rows(
 
 
 def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[int]:
-    """How many messages a conversation holds; 0 if it does not exist. Its cost does not grow with the history.
-
-    Args:
-        key: The conversation.
-        retention: What is kept; what is beyond it is not counted.
-    """
+    """How many messages a conversation holds, as `Conversation.count`."""
     ids = conversation_ids(key)
     answer: int = yield from call("memory_count", {**ids, "p_retention": retention_argument(retention)})
     return answer
@@ -275,20 +236,7 @@ def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[i
 def conversations(
     user_id: str | None, *, agent_id: str | None = None, limit: int | None = None, retention: Retention | None = None
 ) -> Flow[list[ConversationInfo]]:
-    """A user's conversations, the most recently changed first.
-
-    Args:
-        user_id: The owner; `None` means the subject of the caller's access token.
-        agent_id: Only this agent's; `None` means all agents'.
-        limit: The most to return; `None` means all.
-        retention: What is kept; messages beyond it are not counted.
-
-    Returns:
-        The conversations.
-
-    Raises:
-        InvalidInputError: `limit` is negative.
-    """
+    """A user's conversations, as `SupabaseMemory.conversations`; without a user those of the access token's subject."""
     how_many("limit", limit)
     found: list[ConversationInfo] = []
     last: ConversationInfo | None = None
@@ -313,45 +261,18 @@ def conversations(
 
 
 def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete a conversation with everything derived from it.
-
-    Args:
-        key: The conversation.
-        dry_run: Only say what would go.
-
-    Returns:
-        What went.
-    """
+    """Delete a conversation with everything derived from it, as `Conversation.forget`."""
     return _receipt((yield from call("memory_forget", {**conversation_ids(key), "p_dry_run": dry_run})), dry_run)
 
 
 def forget_user(user_id: str | None, *, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
-
-    Args:
-        user_id: The user; `None` means the subject of the caller's access token.
-        dry_run: Only say what would go.
-
-    Returns:
-        What went.
-    """
+    """Delete all of a user, as `SupabaseMemory.forget_user`; without one of the access token's subject."""
     arguments = {"p_user_id": user_id, "p_everything": True, "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget", arguments)), dry_run)
 
 
 def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete one message, and the summaries that were made from it. The others keep their numbers.
-
-    A message of this id is not stored again in the conversation: a graph that still holds it does not bring it back.
-
-    Args:
-        key: The conversation.
-        message_id: The LangChain message's id.
-        dry_run: Only say what would go.
-
-    Returns:
-        What went; no message, if there was none of this id.
-    """
+    """Delete one message, and the summaries that were made from it, as `Conversation.forget_message`."""
     arguments = {**conversation_ids(key), "p_message_id": codec.row_id(message_id), "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
 

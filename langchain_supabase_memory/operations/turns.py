@@ -37,15 +37,7 @@ LONGEST: Final = 1_000_000
 
 
 def messages_of(query: str, response: str) -> list[BaseMessage]:
-    """The messages of a complete turn.
-
-    Args:
-        query: What the user said.
-        response: The final answer.
-
-    Raises:
-        InvalidInputError: One of them is no text, blank, or longer than a million characters.
-    """
+    """The messages of a complete turn, as `Conversation.add_turn` takes it."""
     for name, text in (("query", query), ("response", response)):
         if not isinstance(text, str):
             raise InvalidInputError(f"{name} must be a text, not {type(text).__name__}.", hint=f"Pass {name}=str(...).")
@@ -65,18 +57,7 @@ def turns(
     until: datetime | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[Turn]]:
-    """The complete turns of a conversation, oldest first.
-
-    Args:
-        key: The conversation; one that does not exist has none.
-        last: Only the newest so many.
-        since: Only those asked at or after this time, with a time zone.
-        until: Only those asked before this time, with a time zone.
-        retention: What is kept; what is beyond it is not shown, nor counted.
-
-    Raises:
-        InvalidInputError: `last` is negative, or a time is naive.
-    """
+    """The complete turns of a conversation, as `Conversation.turns`; one that does not exist has none."""
     how_many("last", last)
     found: list[Turn] = []
     while last is None or len(found) < last:
@@ -99,19 +80,7 @@ def turns(
 
 
 def turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
-    """One complete turn by its number; from the end, if it is negative.
-
-    Args:
-        key: The conversation.
-        number: From 1 for the oldest that is kept; -1 is the newest.
-        retention: What is kept; what is beyond it is not shown, nor counted.
-
-    Returns:
-        The turn; `None` if there is none of this number.
-
-    Raises:
-        InvalidInputError: The number is 0 or none.
-    """
+    """One complete turn by its number, as `Conversation.turn`."""
     if isinstance(number, bool) or not isinstance(number, int) or number == 0:
         raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
     place: dict[str, Any] = {"p_number": number} if number > 0 else {"p_last": 1, "p_skip": -number - 1}
@@ -122,22 +91,7 @@ def turn(key: ConversationKey, number: int, *, retention: Retention | None = Non
 
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
-    """The turn that a user's words point at, such as "the second one" or "yung una".
-
-    Deterministic and without a model. The database is asked only if there are such words.
-
-    Args:
-        key: The conversation.
-        text: What the user says; it is not part of a turn yet.
-        retention: What is kept; what is beyond it is not shown, nor counted.
-
-    Returns:
-        The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns are
-        counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
-
-    Raises:
-        InvalidInputError: `text` is none.
-    """
+    """The turn that a user's words point at, as `Conversation.resolve`."""
     characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
     match = yield from compute(partial(references.find, text), characters, kept=references.KEPT)
     if match is None:
@@ -148,16 +102,7 @@ def resolve(key: ConversationKey, text: str, *, retention: Retention | None = No
 
 
 def written(listed: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
-    """Turns as text for a prompt.
-
-    Args:
-        listed: The turns.
-        template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
-        separator: What stands between two.
-
-    Raises:
-        InvalidInputError: The template names something else.
-    """
+    """Turns as text for a prompt, as `Conversation.turns_as_text`."""
     parsed = _parsed(template)
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:

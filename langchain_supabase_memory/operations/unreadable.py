@@ -46,18 +46,7 @@ def numbered(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[li
 
 
 def unreadable(user_id: str | None, *, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
-    """The messages that cannot be read: each is left out of packs, and stays until it is mended or forgotten.
-
-    A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown, summarized
-    and indexed like any other.
-
-    Args:
-        user_id: Only this user's; `None` means everybody's that the caller may see.
-        limit: The most to return; `None` means all.
-
-    Returns:
-        Where they are, in the order of owners and conversations.
-    """
+    """The messages that cannot be read, as `Work.unreadable`; without a user everybody's that the caller may see."""
     how_many("limit", limit)
     found: list[UnreadableMessage] = []
     after: Mapping[str, Any] | None = None

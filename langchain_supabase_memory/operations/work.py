@@ -315,31 +315,14 @@ def release(leases: Iterable[Lease]) -> Flow[int]:
 
 
 def retry(user_id: str | None, *, agent_id: str | None = None, thread_id: str | None = None) -> Flow[int]:
-    """Try again what was given up.
-
-    Args:
-        user_id: Only this user's; `None` means everybody's.
-        agent_id: Only this agent's.
-        thread_id: Only this thread's.
-
-    Returns:
-        How many conversations.
-    """
+    """Try again what was given up, as `Work.retry`; without a user everybody's."""
     arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
     answer = yield from call("memory_worker_revive", arguments)
     return int(answer["revived"])
 
 
 def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
-    """Ask for a conversation to be summarized by a worker now.
-
-    Args:
-        key: The conversation.
-        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
-
-    Returns:
-        Whether there is such a conversation.
-    """
+    """Ask for a conversation to be summarized by a worker now, as `Conversation.request_summary`."""
     answer = yield from call("memory_request", {**conversation_ids(key), "p_priority": priority})
     return answer["requested_at"] is not None
 
@@ -352,18 +335,7 @@ def status(
     state: WorkState | None = None,
     limit: int | None = None,
 ) -> Flow[list[ConversationStatus]]:
-    """How the work on conversations stands.
-
-    Args:
-        user_id: Only this user's; `None` means everybody's that the caller may see.
-        agent_id: Only this agent's.
-        thread_id: Only this thread's.
-        state: Only those in this state.
-        limit: The most; `None` means all.
-
-    Returns:
-        Their status. A conversation whose ids cannot be used is left out, and logged.
-    """
+    """How the work on conversations stands, as `Work.status`; without a user everybody's that the caller may see."""
     found: list[ConversationStatus] = []
     last: Mapping[str, Any] = {}
     while limit is None or len(found) < limit:

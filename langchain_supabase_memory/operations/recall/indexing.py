@@ -166,19 +166,7 @@ def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
 
 
 def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int]:
-    """Embed every chunk that has no vector of a model. The vectors of other models stay in use meanwhile.
-
-    Args:
-        key: The conversation.
-        model: The new embedder's name.
-        drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
-
-    Returns:
-        How many chunks were embedded.
-
-    Raises:
-        EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
-    """
+    """Embed every chunk that has no vector of a model, as `Conversation.reembed`."""
     made = 0
     after = _BEGINNING
     while True:

@@ -35,20 +35,9 @@ _logger = logging.getLogger(__name__)
 def recall(
     scope: Scope, question: Question, *, model: str | None, retention: Retention | None = None
 ) -> Flow[list[RecalledSummary]]:
-    """The conversations whose summaries fit a question, in one round trip beside the embedding.
+    """The conversations whose summaries fit a question, as `SupabaseMemory.recall_summaries`.
 
-    Args:
-        scope: Whose conversations, and with which agent.
-        question: What is asked; its text, limit, time range and zone, and least similarity count.
-        model: The embedder's name; `None` without one.
-        retention: Says how old a summary may be; 90 days by default.
-
-    Returns:
-        The best first. If the embedder fails, they were found by words alone, and that is logged.
-
-    Raises:
-        MigrationConflictError: The embedder has another width than it had.
-        SupabaseMemoryError: The database refused or could not be reached.
+    An embedder that fails is logged, and words find.
     """
     vector = None
     if model is not None and question.sent.strip():
