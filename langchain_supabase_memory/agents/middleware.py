@@ -252,9 +252,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return self._guard.deadline_seconds + seconds
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
-        name = None if self._guard.model is None else self._guard.model.name
         policy = self._loader.policy.for_budget(self._loader.budget)
-        return slash_commands.summarized(key, policy, self._memory.settings.board_policy, model=name)
+        return slash_commands.summarized(key, policy, self._memory.settings.board_policy, model=self._guard.writer_name)
 
     def _key(self, runtime: object) -> ConversationKey:
         return self._bound.key(self._memory, running()[0], runtime)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection  # noqa: TC003  # pydantic needs it
+from dataclasses import fields
 from datetime import datetime, tzinfo  # noqa: F401, TC003  # pydantic needs them
 from typing import TYPE_CHECKING, Any, Final, Literal  # noqa: F401  # pydantic needs it
 
@@ -34,19 +35,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk
 
 _IDS: Final = ("thread_id", "user_id", "agent_id")
-_FILTERS: Final = (
-    "characters",
-    "time_range",
-    "time_zone",
-    "types",
-    "min_importance",
-    "min_similarity",
-    "neighbors",
-    "stretch",
-    "fusion",
-    "weights",
-    "exact_below",
-)
+_FILTERS: Final = tuple(each.name for each in fields(Filters) if each.name != "limit")  # that is `k`
 _METADATA: Final = (
     "score",
     "similarity",
@@ -123,13 +112,13 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     if not TYPE_CHECKING:  # type checkers know the fields
 
-        def __init__(self, *given, **fields):
+        def __init__(self, *given, **named):
             if given:
                 raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
-            known(type(self).__name__, fields, type(self).model_fields)
-            opened(fields.get("memory"))
+            known(type(self).__name__, named, type(self).model_fields)
+            opened(named.get("memory"))
             try:
-                super().__init__(**fields)
+                super().__init__(**named)
             except ValidationError as error:
                 failure = _ours(error)
             else:
@@ -164,8 +153,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     def _documents(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
         known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "verbose"))
         scope, question = self._scope(asked), self._question(query, asked)
-        embedder = self.memory.embeddings
-        result = yield from search.recall(scope, question, model=None if embedder is None else embedder.name)
+        result = yield from search.recall(scope, question, model=self.memory.embedder_name)
         return [_document(chunk) for chunk in result.chunks]
 
     def _question(self, query: str, asked: Mapping[str, Any]) -> Question:

@@ -156,6 +156,11 @@ class Core:
         """What the embedder's vectors are recorded under; `None` without one."""
         return None if self.embeddings is None else self.embeddings.name
 
+    @property
+    def writer_name(self) -> str | None:
+        """What summaries are noted to be written by; `None` without a writer."""
+        return None if self.model is None else self.model.name
+
     def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
         """The conversation that these ids and this memory's defaults name.
 

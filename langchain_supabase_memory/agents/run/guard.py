@@ -183,6 +183,11 @@ class Guard:
         self.deadline_seconds = deadline_seconds
         self._on_error = checked(on_error)
 
+    @property
+    def writer_name(self) -> str | None:
+        """What summaries are noted to be written by; `None` without a summary model."""
+        return None if self.model is None else self.model.name
+
     def attempt(
         self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None
     ) -> Steps[T | None]:

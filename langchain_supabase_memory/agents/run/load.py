@@ -169,11 +169,10 @@ class Loader:
         return replace(run, current=[referring(reference.turn, self.budget), *run.current])
 
     def _summarize(self, key: ConversationKey, least: int | None) -> Flow[SummaryResult]:
-        name = None if self.guard.model is None else self.guard.model.name
         return summaries.summarize(
             key,
             self.policy.for_budget(self.budget if self.recall is None else self.budget.beside_recalled),
-            model=name,
+            model=self.guard.writer_name,
             least=least,
             most_segments=self.policy.inline_segments,
         )

@@ -134,8 +134,7 @@ class Asked:
     @property
     def embedder(self) -> str | None:
         """The name of the memory's embedder."""
-        embeddings = self.binding.memory.embeddings
-        return None if embeddings is None else embeddings.name
+        return self.binding.memory.embedder_name
 
     def key(self, conversation_id: str | None = None) -> ConversationKey:
         """The conversation that is meant: another one of the same owner and agent, or the present one."""

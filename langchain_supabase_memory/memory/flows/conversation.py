@@ -497,9 +497,12 @@ class ConversationFlows:
             NotFoundError: There is no such conversation.
         """
         memory = self._memory
-        name = None if memory.model is None else memory.model.name
         made = controls.regenerate_summaries(
-            self._key, by, include_edited=include_edited, policy=memory.summary_policy(), model=name
+            self._key,
+            by,
+            include_edited=include_edited,
+            policy=memory.summary_policy(),
+            model=memory.writer_name,
         )
         return (yield from made)
 
@@ -526,8 +529,7 @@ class ConversationFlows:
             ConfigurationError: There is no model.
         """
         memory = self._memory
-        name = None if memory.model is None else memory.model.name
-        return (yield from boards.revise(self._key, memory.settings.board_policy, model=name))
+        return (yield from boards.revise(self._key, memory.settings.board_policy, model=memory.writer_name))
 
     def regenerate_board(self, *, by: str) -> Flow[BoardResult]:
         """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
