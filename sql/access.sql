@@ -76,7 +76,7 @@ begin
     memory_private.is_list(text[]),
     memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),
     memory_private.tail(text, uuid, bigint, bigint, integer, bigint, int8multirange),
-    memory_private.retain(text, uuid, json), memory_private.expired(memory.conversations, json),
+    memory_private.retain(text, uuid, json, boolean), memory_private.expired(memory.conversations, json),
     memory_private.outlived(text, uuid, json), memory_private.aged(text, uuid, timestamptz),
     memory_private.weight(text, uuid, int8multirange), memory_private.missing(text, uuid, int8multirange, bigint),
     memory_private.positioned(memory.conversations, bigint, int8multirange, boolean),

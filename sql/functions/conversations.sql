@@ -166,7 +166,7 @@ begin
       perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
     end if;
     if p_retention is not null then
-      perform memory_private.retain(v_user, v_id, p_retention);
+      perform memory_private.retain(v_user, v_id, p_retention, true);
     end if;
     return jsonb_build_object(
       'conversation_id', v_id,
@@ -226,7 +226,7 @@ begin
     perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
   end if;
   if p_retention is not null then
-    perform memory_private.retain(v_user, v_id, p_retention);
+    perform memory_private.retain(v_user, v_id, p_retention, true);
   end if;
   return jsonb_build_object(
     'conversation_id', v_id,

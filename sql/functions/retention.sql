@@ -205,8 +205,10 @@ end
 $function$;
 
 -- Remove what has expired. Returns how many messages went.
-create or replace function memory_private.retain(p_user_id text, p_conversation_id uuid, p_retention json)
-returns bigint
+create or replace function memory_private.retain(
+  p_user_id text, p_conversation_id uuid, p_retention json,
+  p_is_locked boolean default false -- whether the caller holds the conversation's row
+) returns bigint
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
@@ -223,10 +225,10 @@ declare
   v_aside      bigint; -- how many that were on no branch went
 begin
   -- Looked at without a lock, because mostly nothing is to be done; then once more under it, because others write.
-  for v_locked in 0..1 loop
+  for v_locked in p_is_locked::integer..1 loop
     select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
     v_expired := memory_private.expired(v_c, p_retention);
-    if v_locked = 0 then
+    if v_aside is null then
       v_aside := memory_private.expire_superseded(p_user_id, p_conversation_id, v_expired.age, v_expired.cut);
     end if;
     if v_expired.messages = '{}' and not v_expired.summaries and not v_expired.board then
