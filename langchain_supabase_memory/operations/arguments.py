@@ -30,13 +30,20 @@ def retention_argument(retention: Retention | None) -> dict[str, float | None] |
     return None if retention is None else retention.to_json()
 
 
-def how_many(name: str, number: int | None) -> int | None:
-    """A bound on what is returned; `None` means all.
+def how_many(name: str, number: int | None, *, optional: bool = True) -> int | None:
+    """A bound on what is returned.
+
+    Args:
+        name: The argument's name.
+        number: What was passed.
+        optional: Whether `None` will do, which means all.
 
     Raises:
         InvalidInputError: It is no whole number, or negative.
     """
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+    if optional and number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise InvalidInputError(f"{name} must be a whole number from 0.", hint=f"Pass {name}=20, for example.")
     return number
 

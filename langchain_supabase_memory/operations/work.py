@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.arguments import conversation_ids, how_many
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
 
 if TYPE_CHECKING:
@@ -336,6 +336,7 @@ def status(
     limit: int | None = None,
 ) -> Flow[list[ConversationStatus]]:
     """How the work on conversations stands, as `Work.status`; without a user everybody's that the caller may see."""
+    how_many("limit", limit)
     found: list[ConversationStatus] = []
     last: Mapping[str, Any] = {}
     while limit is None or len(found) < limit:

@@ -446,6 +446,28 @@ def test_a_misspelled_keyword_is_an_error_of_python(does: Callable[[], Any]) -> 
         does()
 
 
+@pytest.mark.parametrize("given", [-1, True, "3", 2.0, None])
+def test_a_number_of_rows_is_a_whole_number(given: Any) -> None:
+    """It is met before anybody is asked: no server is at this address. `None` means all where that is said."""
+    memory = SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
+    thread = memory.conversation("t")
+    calls: list[Callable[[], object]] = [
+        lambda: thread.comparisons(last=given),
+        lambda: memory.rollout.history(last=given),
+    ]
+    if given is not None:
+        calls += [
+            lambda: thread.read(last=given),
+            lambda: thread.turns(last=given),
+            lambda: memory.conversations(limit=given),
+            lambda: memory.work.status(limit=given),
+            lambda: memory.work.unreadable(limit=given),
+        ]
+    for does in calls:
+        with pytest.raises(InvalidInputError, match=r"(last|limit) must be a whole number from 0\. Pass"):
+            does()
+
+
 def test_every_class_of_the_tree_says_what_to_do_next() -> None:
     listed = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, SupabaseMemoryError)]
     assert len(listed) > 15

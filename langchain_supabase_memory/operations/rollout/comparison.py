@@ -186,7 +186,9 @@ def recorded(
 
 def comparisons(key: ConversationKey, last: int) -> Flow[list[Comparison]]:
     """The newest comparisons of a conversation, in order."""
-    rows = yield from call("memory_comparisons", {**conversation_ids(key), "p_limit": how_many("last", last)})
+    rows = yield from call(
+        "memory_comparisons", {**conversation_ids(key), "p_limit": how_many("last", last, optional=False)}
+    )
     return [Comparison(**{**row, "compared_at": datetime.fromisoformat(row["compared_at"])}) for row in rows]
 
 

@@ -167,7 +167,9 @@ def decide(agent_id: str, stage: Stage, share: float, rest: Stage, by: str) -> F
 
 def decisions(agent_id: str, last: int) -> Flow[list[Decision]]:
     """The newest decisions about an agent, in order. Servers alone may read who made them."""
-    rows = yield from call("memory_worker_rollouts", {"p_agent_id": agent_id, "p_limit": how_many("last", last)})
+    rows = yield from call(
+        "memory_worker_rollouts", {"p_agent_id": agent_id, "p_limit": how_many("last", last, optional=False)}
+    )
     return [_decision(row) for row in rows]
 
 
