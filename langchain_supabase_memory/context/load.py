@@ -128,7 +128,8 @@ def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow
     """
 
     def kept() -> Flow[T]:
-        yield from forget_expired(retention, key=pack.key)
+        key = pack.key
+        yield from forget_expired(retention, user_id=key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
         return (yield from flow)
 
     return called_as(kept(), flow) if pack.expired else flow

@@ -683,11 +683,13 @@ class SupabaseMemory(Doors):
             )
         )
 
-    def forget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+    def forget_user(self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
         """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
 
         Args:
             user_id: The user; the memory's by default.
+            agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
+                the items of the store.
             dry_run: Only say what would go.
 
         Returns:
@@ -696,29 +698,58 @@ class SupabaseMemory(Doors):
         Raises:
             InvalidInputError: Nobody is named.
         """
-        return self.run(self._flows.forget_user(user_id=user_id, dry_run=dry_run))
+        return self.run(self._flows.forget_user(user_id=user_id, agent_id=agent_id, dry_run=dry_run))
 
-    async def aforget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Receipt:
+    async def aforget_user(
+        self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False
+    ) -> Receipt:
         """The async twin of `forget_user`."""
-        return await self.arun(self._flows.forget_user(user_id=user_id, dry_run=dry_run))
+        return await self.arun(self._flows.forget_user(user_id=user_id, agent_id=agent_id, dry_run=dry_run))
 
-    def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+    def forget_expired(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        retention: Retention | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
         """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
 
         Call it from a scheduled task.
 
         Args:
             user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
+            agent_id: Only those with this agent; `None` means all.
+            thread_id: Only this thread; `None` means all.
             retention: What is kept; the memory's by default. Without any, only expired chunks go.
+            dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
 
         Returns:
             What went: the conversations that lost messages, how many messages, and how many chunks.
         """
-        return self.run(self._flows.forget_expired(user_id=user_id, retention=retention))
+        return self.run(
+            self._flows.forget_expired(
+                user_id=user_id, agent_id=agent_id, thread_id=thread_id, retention=retention, dry_run=dry_run
+            )
+        )
 
-    async def aforget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Receipt:
+    async def aforget_expired(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        retention: Retention | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
         """The async twin of `forget_expired`."""
-        return await self.arun(self._flows.forget_expired(user_id=user_id, retention=retention))
+        return await self.arun(
+            self._flows.forget_expired(
+                user_id=user_id, agent_id=agent_id, thread_id=thread_id, retention=retention, dry_run=dry_run
+            )
+        )
 
     def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
         """Do not remember a topic, in all of a user's conversations, also those to come.

@@ -265,9 +265,11 @@ def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
     return _receipt((yield from call("memory_forget", {**conversation_ids(key), "p_dry_run": dry_run})), dry_run)
 
 
-def forget_user(user_id: str | None, *, dry_run: bool = False) -> Flow[Receipt]:
+def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bool = False) -> Flow[Receipt]:
     """Delete all of a user, as `SupabaseMemory.forget_user`; without one of the access token's subject."""
-    arguments = {"p_user_id": user_id, "p_everything": True, "p_dry_run": dry_run}
+    if agent_id is not None:
+        check_id("agent_id", agent_id)
+    arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_everything": True, "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget", arguments)), dry_run)
 
 
@@ -278,31 +280,41 @@ def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = Fal
 
 
 def forget_expired(
-    retention: Retention | None, *, user_id: str | None = None, key: ConversationKey | None = None
+    retention: Retention | None,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    thread_id: str | None = None,
+    dry_run: bool = False,
 ) -> Flow[Receipt]:
     """Remove what retention does not keep, and chunks that have expired, in every conversation that the caller may see.
 
     Args:
         retention: What is kept; `None` removes chunks that have expired and nothing else.
         user_id: Only this user's conversations; `None` means everybody's.
-        key: Only this conversation.
+        agent_id: Only those with this agent; `None` means all.
+        thread_id: Only this thread; `None` means all.
+        dry_run: Only say what would go.
 
     Returns:
         What went: the conversations that lost messages, how many messages, and how many chunks.
     """
     conversations = messages = chunks = 0
     after: Mapping[str, str] = {}
-    whose = {"p_user_id": user_id} if key is None else conversation_ids(key)
+    whose = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
+    for name, value in whose.items():
+        if value is not None:
+            check_id(name.removeprefix("p_"), value)
+    arguments = {"p_retention": retention_argument(retention), **whose, "p_dry_run": dry_run, "p_limit": 100}
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
-        arguments = {"p_retention": retention_argument(retention), **whose, "p_limit": 100, **place}
-        answer = yield from call("memory_forget_expired", arguments)
+        answer = yield from call("memory_forget_expired", {**arguments, **place})
         conversations += answer["conversations"]
         messages += answer["messages"]
         chunks += answer["chunks"]
         after = answer["after"]
         if after is None:
-            return Receipt(conversations, messages, chunks=chunks)
+            return Receipt(conversations, messages, chunks=chunks, dry_run=dry_run)
 
 
 def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:

@@ -360,14 +360,16 @@ comment on function public.memory_count is
 create function public.memory_forget(
   p_thread_id  text    default null,
   p_user_id    text    default null,
-  p_agent_id   text    default 'default',
+  p_agent_id   text    default null, -- null: 'default' with a thread, all agents with everything
   p_dry_run    boolean default false,
-  p_everything boolean default false -- all threads of the user, with all agents
+  p_everything boolean default false -- all threads of the user, with this agent or with all
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user    text := memory_private.owner(p_user_id);
+  v_agent   text := coalesce(p_agent_id, case when not p_everything then 'default' end);
+  v_is_all  boolean := p_everything and p_agent_id is null;
   v_receipt jsonb;
 begin
   if p_thread_id is null <> p_everything then
@@ -375,7 +377,8 @@ begin
   end if;
   -- One after the other in this order, as memory_forget_expired takes them, and with what an append counts meanwhile.
   perform 1 from memory.conversations c
-   where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id))
+   where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
+     and (p_thread_id is null or c.thread_id = p_thread_id)
    order by c.user_id, c.id
      for update;
   select jsonb_build_object(
@@ -387,19 +390,21 @@ begin
              select count(*) from memory.conversation_summaries s
              where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
            'chunks', coalesce(sum(c.chunk_count), 0),
-           'items', case when p_everything
+           'items', case when v_is_all
                          then (select count(*) from memory.store_items i where i.user_id = v_user) else 0 end)
     into v_receipt from memory.conversations c
-   where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
+   where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
+     and (p_thread_id is null or c.thread_id = p_thread_id);
   if not p_dry_run then
     -- Everything derived hangs on the conversation's row.
     delete from memory.conversations c
-     where c.user_id = v_user and (p_thread_id is null or (c.agent_id = p_agent_id and c.thread_id = p_thread_id));
+     where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
+       and (p_thread_id is null or c.thread_id = p_thread_id);
     -- Long-term memory hangs on the user.
-    delete from memory.store_items i where p_everything and i.user_id = v_user;
+    delete from memory.store_items i where v_is_all and i.user_id = v_user;
     -- And so does what is not to be remembered.
-    delete from memory.opt_outs o where p_everything and o.user_id = v_user;
-    delete from memory.control_changes h where p_everything and h.user_id = v_user;
+    delete from memory.opt_outs o where v_is_all and o.user_id = v_user;
+    delete from memory.control_changes h where v_is_all and h.user_id = v_user;
   end if;
   return v_receipt;
 end

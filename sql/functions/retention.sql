@@ -307,7 +307,8 @@ create function public.memory_forget_expired(
   p_after_user text    default null,
   p_after      uuid    default null,
   p_thread_id  text    default null, -- null: all threads
-  p_agent_id   text    default null  -- null: all agents
+  p_agent_id   text    default null, -- null: all agents
+  p_dry_run    boolean default false -- do it, count, and take it back
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -342,7 +343,12 @@ begin
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
       v_conversations := v_conversations + (v_gone > 0)::integer;
       v_messages := v_messages + v_gone;
-    exception when data_exception or integrity_constraint_violation or program_limit_exceeded then
+      if p_dry_run then
+        raise exception 'only counted' using errcode = 'PTDRY';
+      end if;
+    exception
+    when sqlstate 'PTDRY' then null; -- what this conversation lost is there again, and the counts stay
+    when data_exception or integrity_constraint_violation or program_limit_exceeded then
       -- What an owner has written into their own rows keeps nobody else's.
       raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
     end;

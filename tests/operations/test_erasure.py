@@ -25,6 +25,7 @@ from langchain_supabase_memory import (
     SupabaseStore,
 )
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.stretches import Placed
 from langchain_supabase_memory.language.chunks.units import Said, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
@@ -404,6 +405,24 @@ async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, 
 
 
 # Nothing that stays lets anybody guess back what was said.
+
+
+async def test_a_users_conversations_with_one_agent_go_alone(door: Door, user_id: str) -> None:
+    memory = door.service
+    for agent_id in ("billing", "support"):
+        for thread_id in ("one", "two"):
+            await door(memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).append, [HumanMessage("Hi")])
+    await door(memory.opt_out, "divorce", by="Maya", user_id=user_id)
+    tried = await door(memory.forget_user, user_id=user_id, agent_id="billing", dry_run=True)
+    assert tried == Receipt(2, 2, dry_run=True)
+    assert await door(memory.forget_user, user_id=user_id, agent_id="billing") == Receipt(2, 2)
+    left = await door(memory.conversations, user_id=user_id)
+    assert [each.agent_id for each in left] == ["support", "support"]
+    assert len(await door(memory.opt_outs, user_id=user_id)) == 1, "what is the user's own stays"
+    assert await door(memory.forget_user, user_id=user_id) == Receipt(2, 2)
+    assert await door(memory.opt_outs, user_id=user_id) == []
+    with pytest.raises(InvalidInputError, match="agent_id"):
+        await door(memory.forget_user, user_id=user_id, agent_id="")
 
 
 def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(memory: SupabaseMemory) -> None:

@@ -21,7 +21,7 @@ from langchain_supabase_memory import (
     SupabaseChatMessageHistory,
     SupabaseMemory,
 )
-from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.values import Receipt
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -280,6 +280,30 @@ async def test_forget_expired_goes_over_everybody_or_one(door: Door, user_id: st
     # Without limits no message goes.
     assert await door(door.service.forget_expired, user_id=names[2]) == Receipt()
     assert await texts(door, names[2]) == ["q2", "a2"]
+
+
+async def test_forget_expired_can_be_limited_and_tried(door: Door, user_id: str) -> None:
+    talks = [
+        door.service.conversation(thread_id, user_id=user_id, agent_id=agent_id)
+        for agent_id in ("billing", "support")
+        for thread_id in ("one", "two")
+    ]
+    for talk in talks:
+        await door(talk.append, [HumanMessage(f"{number}") for number in range(3)])
+    within = {"user_id": user_id, "retention": Retention(max_messages=1)}
+    gone = await door(door.service.forget_expired, **within, dry_run=True)
+    assert gone == Receipt(4, 8, dry_run=True)
+    assert [await door(talk.count) for talk in talks] == [3, 3, 3, 3]
+    assert [each.sequence for each in await door(talks[0].read)] == [0, 1, 2]
+    assert await door(door.service.forget_expired, **within, agent_id="billing", thread_id="two") == Receipt(1, 2)
+    assert [await door(talk.count) for talk in talks] == [3, 1, 3, 3]
+    assert await door(door.service.forget_expired, **within, agent_id="billing") == Receipt(1, 2)
+    assert await door(door.service.forget_expired, **within, thread_id="two") == Receipt(1, 2)
+    assert [await door(talk.count) for talk in talks] == [1, 1, 3, 1]
+    assert await door(door.service.forget_expired, **within, dry_run=True) == Receipt(1, 2, dry_run=True)
+    for limit in ({"agent_id": ""}, {"thread_id": "a\nb"}):
+        with pytest.raises(InvalidInputError, match=next(iter(limit))):
+            await door(door.service.forget_expired, **within, **limit)
 
 
 def test_forget_expired_goes_over_more_than_a_page(direct: SupabaseMemory, user_id: str) -> None:

@@ -119,11 +119,15 @@ class MemoryFlows:
         )
         return (yield from made)
 
-    def forget_user(self, *, user_id: str | None = None, dry_run: bool = False) -> Flow[Receipt]:
+    def forget_user(
+        self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False
+    ) -> Flow[Receipt]:
         """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
 
         Args:
             user_id: The user; the memory's by default.
+            agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
+                the items of the store.
             dry_run: Only say what would go.
 
         Returns:
@@ -133,25 +137,44 @@ class MemoryFlows:
             InvalidInputError: Nobody is named.
         """
         memory, owner = self._memory, self._memory.owner(user_id)
-        receipt = yield from conversations.forget_user(owner, dry_run=dry_run)
-        theirs = [key for key in memory.outbox.conversations() if key.user_id == owner]
+        receipt = yield from conversations.forget_user(owner, agent_id=agent_id, dry_run=dry_run)
+        theirs = [
+            key for key in memory.outbox.conversations() if key.user_id == owner and agent_id in (None, key.agent_id)
+        ]
         delivery.drop(memory, theirs, dry_run=dry_run)
         return receipt
 
-    def forget_expired(self, *, user_id: str | None = None, retention: Retention | None = None) -> Flow[Receipt]:
+    def forget_expired(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        retention: Retention | None = None,
+        dry_run: bool = False,
+    ) -> Flow[Receipt]:
         """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
 
         Call it from a scheduled task.
 
         Args:
             user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
+            agent_id: Only those with this agent; `None` means all.
+            thread_id: Only this thread; `None` means all.
             retention: What is kept; the memory's by default. Without any, only expired chunks go.
+            dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
 
         Returns:
             What went: the conversations that lost messages, how many messages, and how many chunks.
         """
-        within = retention or self._memory.settings.retention
-        return (yield from conversations.forget_expired(within, user_id=self._memory.whose(user_id)))
+        removed = conversations.forget_expired(
+            retention or self._memory.settings.retention,
+            user_id=self._memory.whose(user_id),
+            agent_id=agent_id,
+            thread_id=thread_id,
+            dry_run=dry_run,
+        )
+        return (yield from removed)
 
     def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
         """Do not remember a topic, in all of a user's conversations, also those to come.
