@@ -355,7 +355,7 @@ def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
 
 
 async def _appended(memory: SupabaseMemory) -> int:
-    return sum(each.message_count for each in await memory.aconversations(user_id="flood"))
+    return sum(each.message_count for each in await memory.aconversations(user_id="flood", limit=1000))
 
 
 async def _covered(memory: SupabaseMemory, thread_id: str) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, overload
 
 from langchain_supabase_memory.errors import InvalidInputError
 
@@ -194,18 +195,62 @@ class ConversationInfo:
         user_id: Its owner.
         agent_id: The agent.
         thread_id: The thread.
+        title: What a person called it; else the writer's title; else the first words of the first question, in up to
+            60 characters. `None` if nothing was said yet, or what was said is not to be remembered.
+        metadata: What the application keeps beside it.
         message_count: How many messages it holds.
+        last_message_at: When the newest question or final answer was said; `None` if there is none.
+        last_message_role: Who said it.
+        last_message_text: Its first words, in one line of up to 200 characters; `None` if it has none.
         created_at: When it was begun, by the database's clock.
-        updated_at: When it last changed.
+        updated_at: When a message last came, changed or went.
+        archived_at: Since when it is archived; `None` if it is not.
+        opted_out_at: Since when it is not remembered; `None` if it is.
     """
 
     id: str
     user_id: str
     agent_id: str
     thread_id: str
+    title: str | None = field(repr=False)
+    metadata: Mapping[str, Any] = field(repr=False)
     message_count: int
+    last_message_at: datetime | None
+    last_message_role: Role | None
+    last_message_text: str | None = field(repr=False)
     created_at: datetime
     updated_at: datetime
+    archived_at: datetime | None
+    opted_out_at: datetime | None
+
+
+ConversationState = Literal["active", "archived"]
+"""Whether a conversation goes on, or was archived as nothing was said for long; the next message brings it back."""
+
+
+@dataclass(frozen=True)
+class ConversationPage(Sequence[ConversationInfo]):
+    """A page of a user's conversations, the most recently changed first; it can be used as a list of them.
+
+    Attributes:
+        conversations: The conversations.
+        before: Pass it as `before` for the page before this one, of newer ones; `None` if there is none.
+        after: Pass it as `after` for the page after this one, of older ones; `None` if there is none.
+    """
+
+    conversations: list[ConversationInfo]
+    before: str | None = None
+    after: str | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> ConversationInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ConversationInfo]: ...
+    def __getitem__(self, index: int | slice) -> ConversationInfo | list[ConversationInfo]:
+        return self.conversations[index]
+
+    def __len__(self) -> int:
+        return len(self.conversations)
 
 
 @dataclass(frozen=True)
@@ -419,6 +464,9 @@ class Turn:
         created_at: When the user said it, by the database's clock.
         from_sequence: The number of the user's message in the conversation.
         to_sequence: The number of the final answer.
+        user_images: The images and files of the user's message: `[{"kind", "url" or "inline_characters",
+            "mime_type"}]`.
+        ai_images: Those of the final answer.
     """
 
     number: int
@@ -427,6 +475,8 @@ class Turn:
     created_at: datetime
     from_sequence: int
     to_sequence: int
+    user_images: list[dict[str, Any]] = field(default_factory=list)
+    ai_images: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ declare
 
   -- What a signed-in user may call, and a server for any of them.
   v_verbs  constant text[] := array[
-    -- Conversations: store, read, list and count messages; forget them; set aside those that cannot be read.
-    'memory_append', 'memory_read', 'memory_count', 'memory_conversations',
+    -- Conversations: store, read and count messages; list them, set a title; forget them; set aside those that cannot be read.
+    'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
     -- Turns, and what the next prompt receives.
     'memory_turns', 'memory_context',
@@ -73,7 +73,9 @@ begin
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
     memory_private.owner(text), memory_private.allowed(), memory_private.admit(json, boolean), memory_private.is_flat(text),
-    memory_private.is_list(text[]),
+    memory_private.is_list(text[]), memory_private.weighed_metadata(jsonb),
+    memory_private.one_line(text), memory_private.beginning(text, integer),
+    memory_private.listed(memory.conversations, json, boolean), memory_private.cursor(timestamptz, uuid),
     memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),
     memory_private.tail(text, uuid, bigint, bigint, integer, bigint, int8multirange),
     memory_private.retain(text, uuid, json, boolean), memory_private.expired(memory.conversations, json),

@@ -328,6 +328,8 @@ def _prepared(name: str, call: Callable[[Conversation], Any]) -> None:
 
 for _name, _about in {
     "read": lambda prepared: prepared.aread(last=3),
+    "info": lambda prepared: prepared.ainfo(),
+    "update": lambda prepared: prepared.aupdate(title="A kiln", metadata={"color": "blue"}),
     "count": lambda prepared: prepared.acount(),
     "forget_message": lambda prepared: prepared.aforget_message("none", dry_run=True),
     "turns": lambda prepared: prepared.aturns(last=2),

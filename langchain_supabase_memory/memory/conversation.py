@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         AppendResult,
         BoardResult,
         Chunk,
+        ConversationInfo,
         Coverage,
         IndexResult,
         Recall,
@@ -154,23 +155,30 @@ class Conversation(Handle):
     def read(
         self,
         *,
+        first: int | None = None,
         last: int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         from_sequence: int | None = None,
         to_sequence: int | None = None,
-        columns: Sequence[Column] = ("payload",),
+        columns: Sequence[Column] | None = None,
+        display: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """Read messages in order: all of them, or those within every bound that is given.
 
         Args:
+            first: Only the oldest so many.
             last: Only the newest so many.
             since: Only those said at or after this time, with a time zone.
             until: Only those said before this time, with a time zone.
             from_sequence: Only those with this number or a higher one.
-            to_sequence: Only those with this number or a lower one.
-            columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`.
+            to_sequence: Only those with this number or a lower one; -1 is before the first.
+            columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`. By default
+                `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`, `images`,
+                `created_at`, `updated_at` and `metadata`.
+            display: Only what a chat page shows: what the user and the assistant said, with media as references; no
+                tool's call or result, no system message.
             retention: What is kept; what is beyond it is not shown. The memory's by default.
 
         Returns:
@@ -178,17 +186,19 @@ class Conversation(Handle):
             has an empty message and says why in `unreadable`.
 
         Raises:
-            InvalidInputError: A bound is negative, a time is naive, or a column is unknown.
+            InvalidInputError: A bound is negative, both ends are asked for, a time is naive, or a column is unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
             self._flows.read(
+                first=first,
                 last=last,
                 since=since,
                 until=until,
                 from_sequence=from_sequence,
                 to_sequence=to_sequence,
                 columns=columns,
+                display=display,
                 retention=retention,
             )
         )
@@ -196,23 +206,27 @@ class Conversation(Handle):
     async def aread(
         self,
         *,
+        first: int | None = None,
         last: int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         from_sequence: int | None = None,
         to_sequence: int | None = None,
-        columns: Sequence[Column] = ("payload",),
+        columns: Sequence[Column] | None = None,
+        display: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
         return await self._memory.arun(
             self._flows.read(
+                first=first,
                 last=last,
                 since=since,
                 until=until,
                 from_sequence=from_sequence,
                 to_sequence=to_sequence,
                 columns=columns,
+                display=display,
                 retention=retention,
             )
         )
@@ -224,6 +238,41 @@ class Conversation(Handle):
     async def acount(self) -> int:
         """The async twin of `count`."""
         return await self._memory.arun(self._flows.count())
+
+    def info(self) -> ConversationInfo | None:
+        """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist."""
+        return self._memory.run(self._flows.info())
+
+    async def ainfo(self) -> ConversationInfo | None:
+        """The async twin of `info`."""
+        return await self._memory.arun(self._flows.info())
+
+    def update(self, *, title: str | None = None, metadata: Mapping[str, object] | None = None) -> ConversationInfo:
+        """Set the conversation's title or metadata. Lists keep their order.
+
+        Args:
+            title: What it is called from now on, in up to 200 characters and one line. A blank one takes that back:
+                then the writer's title is shown, or the first words of the first question.
+            metadata: What the application keeps beside it from now on: a JSON object of up to 16 KiB, in place of what
+                there was.
+
+        Returns:
+            The conversation as it is listed from now on.
+
+        Raises:
+            InvalidInputError: There is nothing to set, the title is too long or mentions a topic that is not to be
+                remembered, or the metadata is no object.
+            TooLargeError: The metadata is too large.
+            NotFoundError: There is no such conversation.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(self._flows.update(title=title, metadata=metadata))
+
+    async def aupdate(
+        self, *, title: str | None = None, metadata: Mapping[str, object] | None = None
+    ) -> ConversationInfo:
+        """The async twin of `update`."""
+        return await self._memory.arun(self._flows.update(title=title, metadata=metadata))
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
         """Delete the conversation with everything derived from it.
@@ -265,20 +314,25 @@ class Conversation(Handle):
         last: int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        before: int | None = None,
         retention: Retention | None = None,
     ) -> list[Turn]:
-        """The complete turns, oldest first.
+        """The complete turns, oldest first: what was asked and the final answer, without what tools did in between.
 
         Args:
             last: Only the newest so many.
             since: Only those asked at or after this time, with a time zone.
             until: Only those asked before this time, with a time zone.
+            before: Only those that begin before the message with this number: the `from_sequence` of the first turn of
+                a page, for the page before it.
             retention: What is kept; what is beyond it is not shown. The memory's by default.
 
         Raises:
-            InvalidInputError: `last` is negative, or a time is naive.
+            InvalidInputError: `last` or `before` is negative, or a time is naive.
         """
-        return self._memory.run(self._flows.turns(last=last, since=since, until=until, retention=retention))
+        return self._memory.run(
+            self._flows.turns(last=last, since=since, until=until, before=before, retention=retention)
+        )
 
     async def aturns(
         self,
@@ -286,10 +340,13 @@ class Conversation(Handle):
         last: int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        before: int | None = None,
         retention: Retention | None = None,
     ) -> list[Turn]:
         """The async twin of `turns`."""
-        return await self._memory.arun(self._flows.turns(last=last, since=since, until=until, retention=retention))
+        return await self._memory.arun(
+            self._flows.turns(last=last, since=since, until=until, before=before, retention=retention)
+        )
 
     def turns_as_text(
         self,

@@ -29,7 +29,8 @@ from langchain_supabase_memory.settings import (
 from langchain_supabase_memory.values import (
     DEFAULT_AGENT_ID,
     Chunk,
-    ConversationInfo,
+    ConversationPage,
+    ConversationState,
     Recall,
     RecalledSummary,
     RecallScope,
@@ -38,7 +39,7 @@ from langchain_supabase_memory.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
     from os import PathLike
 
     from langchain_core.embeddings import Embeddings
@@ -482,25 +483,74 @@ class SupabaseMemory(Doors):
         )
 
     def conversations(
-        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
-    ) -> list[ConversationInfo]:
-        """A user's conversations, the most recently changed first.
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: ConversationState | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> ConversationPage:
+        """A page of a user's conversations, the most recently changed first, each with a title and its last words.
 
         Args:
             user_id: The owner; the memory's by default.
             agent_id: Only this agent's; `None` means all agents'.
-            limit: The most to return; `None` means all.
+            state: Only `active` or only `archived` ones; `None` means both.
+            since: Only those that changed at or after this time, with a time zone.
+            until: Only those that changed before this time, with a time zone.
+            limit: The most of a page, 1 to 1,000.
+            before: What a page gives as `before`: the page before it, of newer ones.
+            after: What a page gives as `after`: the page after it, of older ones.
+
+        Returns:
+            The page. A conversation that changes meanwhile moves to the front; by `after` none is shown twice.
 
         Raises:
-            InvalidInputError: `limit` is negative, or nobody is named as the owner.
+            InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
+            SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self.run(self._flows.conversations(user_id=user_id, agent_id=agent_id, limit=limit))
+        return self.run(
+            self._flows.conversations(
+                user_id=user_id,
+                agent_id=agent_id,
+                state=state,
+                since=since,
+                until=until,
+                limit=limit,
+                before=before,
+                after=after,
+            )
+        )
 
     async def aconversations(
-        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
-    ) -> list[ConversationInfo]:
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: ConversationState | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> ConversationPage:
         """The async twin of `conversations`."""
-        return await self.arun(self._flows.conversations(user_id=user_id, agent_id=agent_id, limit=limit))
+        return await self.arun(
+            self._flows.conversations(
+                user_id=user_id,
+                agent_id=agent_id,
+                state=state,
+                since=since,
+                until=until,
+                limit=limit,
+                before=before,
+                after=after,
+            )
+        )
 
     def recall(
         self,

@@ -1,4 +1,4 @@
-"""The flows over conversations: append, read, count, list, forget. Each is one call, but for reading everything."""
+"""The flows over conversations: append, read, count, forget. Each is one call, but for reading everything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.operations.unreadable import set_aside
 from langchain_supabase_memory.values import (
     AppendResult,
-    ConversationInfo,
     ConversationKey,
     Receipt,
     StoredMessage,
@@ -153,23 +152,27 @@ def _shrink(rows: dict[str, dict[str, Any]], most: int) -> int:
 def read(
     key: ConversationKey,
     *,
+    first: int | None = None,
     last: int | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     from_sequence: int | None = None,
     to_sequence: int | None = None,
-    columns: Sequence[Column] = ("payload",),
+    columns: Sequence[Column] | None = None,
+    display: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
     """Read messages in order, as `Conversation.read`; a conversation that does not exist is empty."""
     rows = yield from read_rows(
         key,
+        first=first,
         last=last,
         since=since,
         until=until,
         from_sequence=from_sequence,
         to_sequence=to_sequence,
-        columns=columns,
+        columns=columns if columns is not None else _DISPLAYED if display else ("payload",),
+        display=display,
         retention=retention,
     )
     found = [codec.from_row(row) for row in rows]
@@ -180,45 +183,56 @@ def read(
     ]
 
 
+_DISPLAYED: Final[tuple[Column, ...]] = ("message_id", "role", "text", "images", "created_at", "updated_at", "metadata")
+"""What a chat page shows of a message."""
+
 _NOTHING: Final = ChatMessage(role="none", content="")
 
 
 def read_rows(
     key: ConversationKey,
     *,
+    first: int | None = None,
     last: int | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     from_sequence: int | None = None,
     to_sequence: int | None = None,
     columns: Sequence[Column] = ("payload",),
+    display: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[Mapping[str, Any]]]:
     """The rows behind `read`, as the database gives them, for who decodes them more than once."""
-    for name, number in (("last", last), ("from_sequence", from_sequence), ("to_sequence", to_sequence)):
+    for name, number in (("first", first), ("last", last), ("from_sequence", from_sequence)):
         how_many(name, number)
+    if to_sequence != -1:  # the end of what is before a first page: nothing
+        how_many("to_sequence", to_sequence)
+    if first is not None and last is not None:
+        raise InvalidInputError("The first messages, or the last ones.", hint="Pass first or last.")
     unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
     if unknown:
         raise InvalidInputError(f"There is no column {unknown[0]}.", hint=f"Columns are {', '.join(ALL_COLUMNS)}.")
-    if last == 0:
+    most = first if last is None else last
+    if most == 0 or to_sequence == -1:
         return []
     arguments = {
         **conversation_ids(key),
         "p_since": moment("since", since),
         "p_until": moment("until", until),
         "p_columns": list(columns),
+        "p_display": display,
         "p_retention": retention_argument(retention),
     }
     found: list[Mapping[str, Any]] = []
     lower, upper = from_sequence, to_sequence
     while True:
-        wanted = PAGE if last is None else min(PAGE, last - len(found))
+        wanted = PAGE if most is None else min(PAGE, most - len(found))
         bounds = {"p_from": lower, "p_to": upper, "p_limit": wanted, "p_last": None if last is None else wanted}
         answer = yield from call("memory_read", {**arguments, **bounds})
         page: list[Mapping[str, Any]] = answer["messages"]
         found = [*found, *page] if last is None else [*page, *found]
         # A page ends where it is long or large enough, and says whether there are more.
-        if not answer["more"] or not page or len(found) == last:
+        if not answer["more"] or not page or len(found) == most:
             return found
         if last is None:
             lower = page[-1]["sequence"] + 1
@@ -231,33 +245,6 @@ def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[i
     ids = conversation_ids(key)
     answer: int = yield from call("memory_count", {**ids, "p_retention": retention_argument(retention)})
     return answer
-
-
-def conversations(
-    user_id: str | None, *, agent_id: str | None = None, limit: int | None = None, retention: Retention | None = None
-) -> Flow[list[ConversationInfo]]:
-    """A user's conversations, as `SupabaseMemory.conversations`; without a user those of the access token's subject."""
-    how_many("limit", limit)
-    found: list[ConversationInfo] = []
-    last: ConversationInfo | None = None
-    while limit is None or len(found) < limit:
-        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
-        page = yield from call(
-            "memory_conversations",
-            {
-                "p_user_id": user_id,
-                "p_agent_id": agent_id,
-                "p_limit": wanted,
-                "p_before": None if last is None else last.updated_at.isoformat(),
-                "p_before_id": None if last is None else last.id,
-                "p_retention": retention_argument(retention),
-            },
-        )
-        found += [_conversation(row) for row in page]
-        if len(page) < wanted:
-            break
-        last = found[-1]
-    return found
 
 
 def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
@@ -330,8 +317,3 @@ def _times(created_at: datetime | Sequence[datetime | None] | None, length: int)
             f"created_at has {len(created_at)} times for {length} messages.", hint="Pass one time, or one for each."
         )
     return [moment("created_at", time) for time in created_at]
-
-
-def _conversation(row: Mapping[str, Any]) -> ConversationInfo:
-    times = {name: datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at")}
-    return ConversationInfo(**{**row, **times})

@@ -55,10 +55,12 @@ def turns(
     last: int | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    before: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[Turn]]:
     """The complete turns of a conversation, as `Conversation.turns`; one that does not exist has none."""
     how_many("last", last)
+    how_many("before", before)
     found: list[Turn] = []
     while last is None or len(found) < last:
         wanted = PAGE if last is None else min(PAGE, last - len(found))
@@ -67,7 +69,7 @@ def turns(
             {
                 **conversation_ids(key),
                 "p_last": wanted,
-                "p_before": found[0].from_sequence if found else None,
+                "p_before": found[0].from_sequence if found else before,
                 "p_since": moment("since", since),
                 "p_until": moment("until", until),
                 "p_retention": retention_argument(retention),
@@ -136,4 +138,6 @@ def _turn(row: Mapping[str, Any]) -> Turn:
         created_at=datetime.fromisoformat(row["created_at"]),
         from_sequence=row["from_sequence"],
         to_sequence=row["to_sequence"],
+        user_images=row["user_images"] or [],
+        ai_images=row["ai_images"] or [],
     )

@@ -140,7 +140,7 @@ begin
      and s.to_sequence < p_sequence and s.to_sequence <= v_through
    order by s.number desc limit 1;
   update memory.conversation_summary_boards b
-     set summary = coalesce(v_segment.content, ''), context_notes = '', quality = null,
+     set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
          tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1),
          version = b.version + 1, updated_at = clock_timestamp()
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
@@ -254,7 +254,8 @@ create function public.memory_commit_board(
   p_tokens          integer default 0,
   p_quality         float8  default null,
   p_user_id         text    default null,
-  p_agent_id        text    default 'default'
+  p_agent_id        text    default 'default',
+  p_title           text    default null -- of the conversation; one that it has stays
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -292,6 +293,8 @@ begin
   v_said := memory_private.telling(array(select d.words from memory_private.deleted(v_user, v_c.id) d));
   p_summary := memory_private.unsaid(memory_private.unmentioned(p_summary, v_topics, v_c.language), v_said);
   p_context_notes := memory_private.unsaid(memory_private.unmentioned(p_context_notes, v_topics, v_c.language), v_said);
+  p_title := memory_private.unsaid(
+    memory_private.unmentioned(memory_private.beginning(p_title, 80), v_topics, v_c.language), v_said);
   insert into memory.conversation_summary_boards (user_id, conversation_id) values (v_user, v_c.id)
   on conflict (user_id, conversation_id) do nothing;
   select b.* into v_b from memory.conversation_summary_boards b
@@ -417,7 +420,8 @@ begin
   end loop;
 
   update memory.conversation_summary_boards b
-     set summary = p_summary, context_notes = p_context_notes, through_sequence = p_to, version = b.version + 1,
+     set summary = p_summary, context_notes = p_context_notes, title = coalesce(b.title, nullif(p_title, '')),
+         through_sequence = p_to, version = b.version + 1,
          model = p_author, tokens = p_tokens, quality = p_quality, language = v_c.language,
          updated_at = clock_timestamp()
    where b.user_id = v_user and b.conversation_id = v_c.id;
@@ -456,6 +460,7 @@ begin
     'conversation_id', v_c.id,
     'revision', v_c.revision,
     'next_sequence', v_c.next_sequence,
+    'title', v_b.title,
     'summary', coalesce(v_b.summary, ''),
     'context_notes', coalesce(v_b.context_notes, ''),
     'edited_summary', v_b.edited_summary,
@@ -615,7 +620,10 @@ begin
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
   when 'delete' then
     -- Its words go, those of its history too, and those of the complete summaries' facts and topics; of the board's
-    -- summary the sentences that say the same. A name or a topic stands in sentences about other things, too.
+    -- summary the sentences that say the same. A name or a topic stands in sentences about other things, too. The title
+    -- may say it in other words.
+    update memory.conversation_summary_boards b set title = null
+     where b.user_id = v_user and b.conversation_id = v_id;
     if v_old.kind in ('fact', 'action', 'question') then
       v_said := memory_private.telling(array[v_old.text, v_old.quote]);
       update memory.conversation_summary_boards b
@@ -675,7 +683,7 @@ begin
        and s.to_sequence >= v_c.expired_through
      order by s.number limit 1;
     update memory.conversation_summary_boards b
-       set summary = coalesce(v_segment.content, ''), context_notes = '', quality = null,
+       set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
            tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1)
      where b.user_id = v_user and b.conversation_id = v_id;
     -- What a writer is at comes too late, though the board may stand again where it began.

@@ -290,8 +290,12 @@ begin
      set summary = memory_private.unmentioned(b.summary, v_topics, v_c.language),
          context_notes = memory_private.unmentioned(b.context_notes, v_topics, v_c.language),
          edited_summary = nullif(memory_private.unmentioned(b.edited_summary, v_topics, v_c.language), ''),
+         title = nullif(memory_private.unmentioned(b.title, v_topics, v_c.language), ''),
          version = b.version + 1, updated_at = clock_timestamp()
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  update memory.conversations c set title = null
+   where c.user_id = p_user_id and c.id = p_conversation_id
+     and memory_private.mentions(c.title, v_topics, v_c.language);
 end
 $function$;
 

@@ -249,7 +249,8 @@ create function public.memory_read(
   p_to        bigint      default null,
   p_limit     integer     default 1000,
   p_columns   json        default '["payload"]',
-  p_retention json        default null
+  p_retention json        default null,
+  p_display   boolean     default false -- only what a chat page shows: no tool's call or result, no system message
 ) returns json -- {"messages", "more"}: json, not jsonb, so that the payload keeps its key order on the way out as well
 language plpgsql stable security invoker set search_path = ''
 set enable_sort = off set jit = off
@@ -285,7 +286,7 @@ begin
              'more', coalesce(bool_or(t.place > %9$s or t.before >= %10$s), false))
     from (select m.sequence %2$s, row_number() over w as place, sum(%3$s) over w - %3$s as before
           from memory.conversation_messages m
-          where m.user_id = $1 and m.conversation_id = $2 and m.sequence between %7$s and %8$s %4$s %5$s
+          where m.user_id = $1 and m.conversation_id = $2 and m.sequence between %7$s and %8$s %4$s %5$s %11$s
           window w as (order by m.sequence %6$s) order by m.sequence %6$s limit %9$s + 1) t
     $sql$,
     /* 1 columns  */ (select string_agg(', t.' || c, '') from unnest(v_columns) c),
@@ -298,7 +299,9 @@ begin
     /* 7 from     */ greatest(p_from, v_gone.first),
     /* 8 to       */ coalesce(p_to, 9223372036854775807),
     /* 9 limit    */ v_limit,
-    /* 10 size    */ (memory_private.allowed()).answer_bytes)
+    /* 10 size    */ (memory_private.allowed()).answer_bytes,
+    /* 11 display */ case when p_display then
+      'and m.role in (''user'', ''assistant'') and (m.text <> '''' or m.images is not null)' end)
   into v_found
   using v_user, v_c.id, coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), v_gone.holes;
   return v_found;
@@ -306,37 +309,6 @@ end
 $function$;
 comment on function public.memory_read is
   'langchain-supabase-memory: messages of a conversation in order: the last n, since a time, a range, or a page.';
-
-create function public.memory_conversations(
-  p_user_id   text        default null,
-  p_agent_id  text        default null,
-  p_limit     integer     default 100,
-  p_before    timestamptz default null,
-  p_before_id uuid        default null,
-  p_retention json        default null
-) returns jsonb
-language plpgsql stable security invoker set search_path = ''
-as $function$
-declare
-  v_user text := memory_private.owner(p_user_id);
-begin
-  return coalesce((
-    select jsonb_agg(to_jsonb(r) order by r.updated_at desc, r.id desc)
-    from (
-      select c.id, c.user_id, c.agent_id, c.thread_id, case when p_retention is null then c.message_count else (
-               (memory_private.expired(c, p_retention)).conversation).message_count end as message_count,
-             c.created_at, c.updated_at
-      from (
-        select c.* from memory.conversations c
-        where c.user_id = v_user
-          and (p_agent_id is null or c.agent_id = p_agent_id)
-          and (p_before is null or (c.updated_at, c.id) < (p_before, p_before_id))
-        order by c.updated_at desc, c.id desc
-        limit greatest(0, least(p_limit, 1000))) c) r), '[]');
-end
-$function$;
-comment on function public.memory_conversations is
-  'langchain-supabase-memory: a user''s conversations, the most recently changed first.';
 
 create function public.memory_count(
   p_thread_id text,

@@ -161,29 +161,31 @@ begin
   -- A page ends where it is long or large enough.
   select json_build_object(
            'turns', coalesce(json_agg((
-             select r from (select x.turn_number, x.user_query, x.ai_response, x.created_at, x.from_sequence,
-                                   x.to_sequence) r) order by x.turn_number)
+             select r from (select x.turn_number, x.user_query, x.ai_response, x.user_images, x.ai_images,
+                                   x.created_at, x.from_sequence, x.to_sequence) r) order by x.turn_number)
              filter (where x.number <= v_limit and x.before < v_bytes), '[]'),
            'more', coalesce(bool_or(x.number > v_limit or x.before >= v_bytes), false))
     into v_found
   from (
     select y.*, row_number() over w as number,
-           sum(octet_length(y.user_query) + octet_length(y.ai_response)) over w
-             - octet_length(y.user_query) - octet_length(y.ai_response) as before
+           sum(y.bytes) over w - y.bytes as before
     from (
-    select v_total + 1 - t.place as turn_number, t.user_query, t.ai_response, t.created_at, t.from_sequence,
+    select v_total + 1 - t.place as turn_number, t.user_query, t.ai_response, t.user_images, t.ai_images,
+           octet_length(t.user_query) + octet_length(t.ai_response) + coalesce(octet_length(t.user_images::text), 0)
+             + coalesce(octet_length(t.ai_images::text), 0) as bytes,
+           t.created_at, t.from_sequence,
            t.to_sequence
     from (
       select u.sequence as from_sequence, a.sequence as to_sequence, u.text as user_query, a.text as ai_response,
-             u.created_at, row_number() over () as place
-      from (select m.sequence + 0 as sequence, m.text, m.created_at,
+             u.images as user_images, a.images as ai_images, u.created_at, row_number() over () as place
+      from (select m.sequence + 0 as sequence, m.text, m.images, m.created_at,
                    lag(m.sequence) over (order by m.sequence + 0 desc) as following
             from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_c.id and m.role = 'user'
               and m.sequence + 0 >= v_gone.first and m.sequence + 0 < v_before and not m.sequence <@ v_gone.holes
             order by m.sequence + 0 desc) u
       cross join lateral (
-        select f.sequence, f.text from memory.conversation_messages f
+        select f.sequence, f.text, f.images from memory.conversation_messages f
         where f.user_id = v_user and f.conversation_id = v_c.id and f.sequence + 0 > u.sequence
           and f.sequence + 0 < coalesce(u.following, v_before) and f.final and not f.sequence <@ v_gone.holes
         order by f.sequence + 0 desc limit 1) a

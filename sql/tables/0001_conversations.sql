@@ -64,6 +64,26 @@ begin
 end
 $function$;
 
+-- The bytes of what an application keeps beside a conversation, if that is an object of a size that every append can carry.
+-- Part of the table: it is never changed.
+create function memory_private.weighed_metadata(p_metadata jsonb) returns integer
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_bytes integer := octet_length(p_metadata::text);
+begin
+  if v_bytes > 16384 then
+    raise exception 'the metadata of a conversation has more than 16 KiB'
+      using errcode = 'PT413', hint = 'keep less there, or in a table of your own';
+  end if;
+  if jsonb_typeof(p_metadata) <> 'object' or not memory_private.is_flat(p_metadata::text) then
+    raise exception 'the metadata of a conversation is no object'
+      using errcode = 'PT400', hint = 'pass an object, nested at most 120 levels';
+  end if;
+  return v_bytes;
+end
+$function$;
+
 -- One row per conversation; it is also the lock and the counter behind gap-free sequences.
 create table memory.conversations (
   user_id               text        not null check (
@@ -117,6 +137,9 @@ create table memory.conversations (
     archived_at >= '0002-01-01 00:00+00' and archived_at < '9999-01-01 00:00+00'),
   opted_out_at          timestamptz,
   withheld              boolean     not null default false,
+  title                 text check (octet_length(title) <= 1000),
+  metadata              jsonb,
+  metadata_bytes        integer     generated always as (memory_private.weighed_metadata(metadata)) stored,
 
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
@@ -164,6 +187,10 @@ comment on column memory.conversations.archived_at is
   'Since when it is archived: idle, and completely summarized. The next message brings it back.';
 comment on column memory.conversations.opted_out_at is
   'Since when nothing is derived from it: its messages stay, and that is all.';
+comment on column memory.conversations.title is
+  'What a person calls it; null: the title of its board, or the first words of its first question.';
+comment on column memory.conversations.metadata_bytes is
+  'What the metadata takes; checked where it is written, and not with every append.';
 comment on column memory.conversations.withheld is
   'Something of it is not indexed because of a topic; taken up again when that is allowed.';
 

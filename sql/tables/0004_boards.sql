@@ -5,6 +5,7 @@ create table memory.conversation_summary_boards (
   conversation_id  uuid        not null,
   summary          text        not null default '' check (octet_length(summary) <= 65536),
   context_notes    text        not null default '' check (octet_length(context_notes) <= 65536),
+  title            text check (octet_length(title) <= 1000),
   edited_summary   text check (octet_length(edited_summary) <= 65536),
   edited_by        text check (octet_length(edited_by) <= 1000),
   edited_at        timestamptz,
@@ -28,6 +29,8 @@ create table memory.conversation_summary_boards (
 
 comment on table memory.conversation_summary_boards is
   'One per conversation: what is known of it so far, up to through_sequence. Moved by compare-and-swap alone.';
+comment on column memory.conversation_summary_boards.title is
+  'What its writer calls the conversation. The first title stays, until what it may have come from is forgotten.';
 comment on column memory.conversation_summary_boards.edited_summary is
   'What a person wrote instead, or to it; no model changes that.';
 

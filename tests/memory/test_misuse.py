@@ -459,7 +459,6 @@ def test_a_number_of_rows_is_a_whole_number(given: Any) -> None:
         calls += [
             lambda: thread.read(last=given),
             lambda: thread.turns(last=given),
-            lambda: memory.conversations(limit=given),
             lambda: memory.work.status(limit=given),
             lambda: memory.work.unreadable(limit=given),
         ]

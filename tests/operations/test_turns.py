@@ -48,7 +48,7 @@ async def test_a_turn_is_stored_and_shown(door: Door, user_id: str) -> None:
 async def test_a_conversation_that_does_not_exist_has_none(door: Door, user_id: str) -> None:
     assert await listed(door, user_id) == []
     assert await door(door.service.conversation("t", user_id=user_id).turn, 1) is None
-    assert await door(door.service.conversations, user_id=user_id) == []
+    assert not await door(door.service.conversations, user_id=user_id)
 
 
 INCOMPLETE: dict[str, list[BaseMessage]] = {

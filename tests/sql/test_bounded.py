@@ -239,6 +239,15 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+def test_a_page_of_a_list_touches_a_few_rows_of_each_conversation(connection: psycopg.Connection) -> None:
+    page = "select public.memory_conversations('u', p_limit => 50)"
+    assert most_touched(connection, page, []) <= 50 * 6
+    assert most_touched(connection, "select public.memory_conversations('u', p_thread_id => 'unasked')", []) <= 6
+    chat = "select public.memory_read('long', 'u', p_last => 50, p_display => true, p_columns => '[\"text\"]')"
+    assert most_touched(connection, chat, []) <= 55
+
+
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=list(LIMITS))
 def test_an_append_with_a_limit_touches_what_the_limit_keeps_in_questions_and_answers(
     connection: psycopg.Connection, limits: str

@@ -79,7 +79,7 @@ DIRECT = pytest.mark.parametrize("door", ["direct-sync", "direct-async"], indire
 async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str = "t", **who: Any) -> Any:
     """Call a verb with all that one would have to guess: the thread's name, and the id of its only message."""
     if verb == "conversations":
-        return await door(memory.conversations, **who)
+        return (await door(memory.conversations, **who)).conversations
     if verb in FUNCTIONS:
         return await perform(door, memory, verb, thread_id, **who)
     conversation = memory.conversation(thread_id, **who)
@@ -106,7 +106,7 @@ async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) ->
 
 async def everything(door: Door, user_id: str) -> tuple[Any, Any, Any]:
     """All that the database holds of a user, as the server sees it."""
-    listed = await door(door.service.conversations, user_id=user_id)
+    listed = (await door(door.service.conversations, user_id=user_id)).conversations
     rows = [
         await door(
             door.service.conversation(each.thread_id, agent_id=each.agent_id, user_id=user_id).read, columns=ALL_COLUMNS
@@ -552,7 +552,9 @@ def leaks(
             try:
                 with connection.transaction(force_rollback=True):
                     answer = str(connection.execute(query).fetchall())
-            except psycopg.errors.InsufficientPrivilege:
+            except psycopg.Error as error:
+                if error.sqlstate not in ("42501", "PT404"):  # not theirs to ask, or nothing that they see
+                    raise
                 continue
             if any(each in answer for each in (SECRET_TEXT, place.conversation_id)):
                 found.add(name)
@@ -630,6 +632,7 @@ ATTEMPTS = {
     "read a board": "select where public.memory_board('t', %(owner)s) is not null",
     "read what a board is made from": "select where public.memory_pending_board('t', %(owner)s) is not null",
     "edit a board": "select public.memory_edit_board('t', 'regenerate', 'me', p_user_id => %(owner)s)",
+    "name a conversation": "select public.memory_update('t', 'forged', '{}', %(owner)s)",
     "describe a summary": (
         "select where (public.memory_describe_summary('t', %(conversation)s, '[]', '[]', 0, %(owner)s)"
         " ->> 'described')::boolean"
@@ -681,6 +684,7 @@ FOR_A_STRANGER = {
     "write an item in the owner's name": "42501",
     "write an item on the owner's board": "23503",
     "edit a board": "PT404",
+    "name a conversation": "PT404",
     "change turns": "55000",
     "empty the tables": "42501",
     **dict.fromkeys(

@@ -46,8 +46,8 @@ _COMMITTED: Final = _object("committed through_sequence")
 SHAPES: Final[dict[str, Shape]] = {
     "memory_append": _object("conversation_id sequences appended updated"),
     "memory_board": _object(
-        "conversation_id revision next_sequence summary context_notes edited_summary edited_by edited_at language model"
-        " tokens quality through_sequence version updated_at items unlisted changes",
+        "conversation_id revision next_sequence title summary context_notes edited_summary edited_by edited_at language"
+        " model tokens quality through_sequence version updated_at items unlisted changes",
         or_null=True,
     ),
     "memory_chunks": _object("chunks more"),
@@ -60,7 +60,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_comparisons": _ARRAY,
     "memory_context": _object("recalled", or_null=True),
     "memory_control_changes": _ARRAY,
-    "memory_conversations": _ARRAY,
+    "memory_conversations": _object("conversations before after"),
     "memory_count": _NUMBER,
     "memory_coverage": _object(
         "next_sequence through_sequence expired_through unreadable stored superseded segments levels unshown",

@@ -10,21 +10,21 @@ from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.errors import SchemaOutdatedError
 from langchain_supabase_memory.flow import LITTLE, SCHEMA, Flow, call, compute
 from langchain_supabase_memory.memory import delivery
-from langchain_supabase_memory.operations import controls, conversations
+from langchain_supabase_memory.operations import controls, conversations, listing
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.operations.recall.question import Filters, Question
 from langchain_supabase_memory.values import Chunk, Scope
 
 if TYPE_CHECKING:
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
 
     from langchain_supabase_memory.adapters.schema.script import Installed
     from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.settings import Retention
-    from langchain_supabase_memory.values import ConversationInfo, Recall, RecalledSummary, Receipt
+    from langchain_supabase_memory.values import ConversationPage, ConversationState, Recall, RecalledSummary, Receipt
 
 
 class MemoryFlows:
@@ -40,20 +40,47 @@ class MemoryFlows:
         self._memory = memory
 
     def conversations(
-        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int | None = None
-    ) -> Flow[list[ConversationInfo]]:
-        """A user's conversations, the most recently changed first.
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        state: ConversationState | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> Flow[ConversationPage]:
+        """A page of a user's conversations, the most recently changed first, each with a title and its last words.
 
         Args:
             user_id: The owner; the memory's by default.
             agent_id: Only this agent's; `None` means all agents'.
-            limit: The most to return; `None` means all.
+            state: Only `active` or only `archived` ones; `None` means both.
+            since: Only those that changed at or after this time, with a time zone.
+            until: Only those that changed before this time, with a time zone.
+            limit: The most of a page, 1 to 1,000.
+            before: What a page gives as `before`: the page before it, of newer ones.
+            after: What a page gives as `after`: the page after it, of older ones.
+
+        Returns:
+            The page. A conversation that changes meanwhile moves to the front; by `after` none is shown twice.
 
         Raises:
-            InvalidInputError: `limit` is negative, or nobody is named as the owner.
+            InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
+            SupabaseMemoryError: The database refused or could not be reached.
         """
-        memory, owner = self._memory, self._memory.owner(user_id)
-        made = conversations.conversations(owner, agent_id=agent_id, limit=limit, retention=memory.settings.retention)
+        made = listing.conversations(
+            self._memory.owner(user_id),
+            agent_id=agent_id,
+            state=state,
+            since=since,
+            until=until,
+            limit=limit,
+            before=before,
+            after=after,
+            retention=self._memory.settings.retention,
+        )
         return (yield from made)
 
     def recall(

@@ -59,6 +59,10 @@ SCHEMA: Final[dict[str, Any]] = {
     "description": "What is new or has changed on the board of a conversation.",
     "type": "object",
     "properties": {
+        "title": {
+            "type": "string",
+            "description": "What the conversation is about, in two to eight words of its language.",
+        },
         "summary": {"type": "string", "description": "The conversation so far, the summary until now included."},
         "context_notes": {
             "type": "string",

@@ -95,6 +95,7 @@ class Board:
 
     Attributes:
         thread_id: The conversation's thread.
+        title: What its writer calls the conversation; `None` if it has not said. A list shows what a person set first.
         summary: The conversation up to `through_sequence`, as the writer has it.
         edited_summary: What a person wrote about it; it stands first, and no model changes it.
         context_notes: How to go on.
@@ -132,6 +133,7 @@ class Board:
     changes: list[BoardChange] = field(default_factory=list, repr=False)
     unlisted: int = 0
     revision: int = 0
+    title: str | None = field(default=None, repr=False)
 
     def of(self, kind: ItemKind, *, open_only: bool = True) -> list[BoardItem]:
         """The items of a kind; without those that are done, answered or superseded unless they are asked for."""
@@ -203,6 +205,7 @@ def _board(key: ConversationKey, row: Mapping[str, Any]) -> Board:
 
 
 _PLAIN = (
+    "title",
     "summary",
     "edited_summary",
     "context_notes",

@@ -84,6 +84,7 @@ class Revision:
         items: New items, each with evidence.
         closed: Items that are done with.
         refused: How many items had no evidence, or were none.
+        title: What the conversation is about; empty if the writer did not say.
     """
 
     summary: str = field(repr=False)
@@ -91,6 +92,7 @@ class Revision:
     items: list[NewItem]
     closed: list[Closed]
     refused: int
+    title: str = field(default="", repr=False)
 
 
 def document(text: str) -> Mapping[str, Any] | None:
@@ -170,6 +172,7 @@ def revision(answer: Mapping[str, Any], lines: Sequence[Line], ids: Mapping[str,
         items,
         closed,
         refused,
+        _title(answer.get("title")),
     )
 
 
@@ -245,6 +248,11 @@ def _item(
 
 
 _TELLING: Final = 12  # characters of a quote that are hardly there by chance
+
+
+def _title(value: Any) -> str:
+    """A title without the marks that models like to set around one."""
+    return _words(value)[:LONGEST_TEXT].strip(" \"'“”„«»*#.")
 
 
 def _listed(value: Any) -> list[Any]:

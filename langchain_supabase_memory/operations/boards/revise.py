@@ -101,6 +101,7 @@ def revise(
                 "p_message_ids": [row["message_id"] for row in rows],
                 "p_summary": found.summary,
                 "p_context_notes": found.context_notes,
+                "p_title": found.title or None,
                 "p_items": items,
                 "p_closed": [_closed(each) for each in found.closed],
                 "p_author": model or "model",
@@ -179,6 +180,7 @@ def _revision(
             [*made.items, *found.items],
             [*made.closed, *found.closed],
             made.refused + found.refused,
+            made.title or found.title,
         )
     return made
 

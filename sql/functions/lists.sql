@@ -1,0 +1,200 @@
+-- Lists: a user's conversations as an application's sidebar shows them, and what people set of one.
+
+-- A text in one line: spaces, line breaks and control characters are one space each.
+create or replace function memory_private.one_line(p_text text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select btrim(regexp_replace(p_text, '[\s\u0001-\u001f\u007f-\u00a0\u2028\u2029\u3000]+', ' ', 'g'))
+$function$;
+
+-- The first words of a text, in one line of so many characters at most; null if it has none. Cut between words, unless the
+-- last one is very long, and never between a sign and what joins the next one to it.
+create or replace function memory_private.beginning(p_text text, p_characters integer) returns text
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_line text := memory_private.one_line(left(p_text, 10 * p_characters));
+  v_cut  text := left(v_line, p_characters - 1);
+begin
+  if length(v_line) <= p_characters and length(p_text) <= 10 * p_characters then
+    return nullif(v_line, '');
+  end if;
+  if length(v_line) >= p_characters and substr(v_line, p_characters, 1) <> ' '
+     and strpos(right(v_cut, p_characters / 2), ' ') > 0
+  then
+    v_cut := regexp_replace(v_cut, ' [^ ]*$', '');
+  end if;
+  return nullif(rtrim(v_cut, U&' \200D\FE0F,;:–—-'), '') || '…';
+end
+$function$;
+
+-- A conversation as a list shows it. The title is the one that a person set, or the writer's, or the first words of the
+-- first question. What has expired is not shown, nor words that mention a topic which is not to be remembered.
+create or replace function memory_private.listed(
+  p_conversation memory.conversations, p_retention json, p_has_topics boolean
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_gone   record := memory_private.expired(p_conversation, p_retention);
+  v_c      memory.conversations := v_gone.conversation;
+  v_topics text[] := case when p_has_topics then memory_private.topics(v_c.user_id, v_c.id) else '{}' end;
+  v_title  text := v_c.title;
+  v_last   record;
+  v_words  text;
+begin
+  if v_title is null and not v_gone.board then
+    select b.title into v_title from memory.conversation_summary_boards b
+     where b.user_id = v_c.user_id and b.conversation_id = v_c.id;
+  end if;
+  if v_title is null then
+    -- Of the first few only: a conversation may begin with many answers, or with images alone.
+    select t.text into v_title
+    from (select m.role, left(m.text, 1000) as text from memory.conversation_messages m
+          where m.user_id = v_c.user_id and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
+            and m.sequence + 0 >= v_gone.first and not m.sequence <@ v_gone.holes
+          order by m.sequence + 0 limit 5) t
+    where t.role = 'user' and t.text <> '' limit 1;
+    v_title := case when not memory_private.mentions(v_title, v_topics, v_c.language)
+                    then memory_private.beginning(v_title, 60) end;
+  end if;
+  select m.created_at, m.role, left(m.text, 2000) as text into v_last from memory.conversation_messages m
+   where m.user_id = v_c.user_id and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
+     and m.sequence + 0 >= v_gone.first and not m.sequence <@ v_gone.holes
+   order by m.sequence + 0 desc limit 1;
+  v_words := case when not memory_private.mentions(v_last.text, v_topics, v_c.language)
+                  then memory_private.beginning(v_last.text, 200) end;
+  return jsonb_build_object(
+    'id', v_c.id, 'user_id', v_c.user_id, 'agent_id', v_c.agent_id, 'thread_id', v_c.thread_id,
+    'title', v_title, 'metadata', coalesce(v_c.metadata, '{}'),
+    'message_count', v_c.message_count,
+    'last_message_at', v_last.created_at, 'last_message_role', v_last.role, 'last_message_text', v_words,
+    'created_at', v_c.created_at, 'updated_at', v_c.updated_at,
+    'archived_at', v_c.archived_at, 'opted_out_at', v_c.opted_out_at);
+end
+$function$;
+
+-- A place in a list of conversations, as a caller hands it back: when the conversation changed, and its id.
+create or replace function memory_private.cursor(p_at timestamptz, p_id uuid) returns text
+language sql stable security invoker set search_path = ''
+as $function$
+  select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || p_id
+$function$;
+
+create function public.memory_conversations(
+  p_user_id   text        default null,
+  p_agent_id  text        default null, -- null: all agents
+  p_thread_id text        default null, -- null: all threads
+  p_state     text        default null, -- active or archived; null: both
+  p_since     timestamptz default null, -- only those that changed at or after this time,
+  p_until     timestamptz default null, -- and before this one
+  p_limit     integer     default 50,
+  p_after     text        default null, -- the page after this place, older ones; "after" of the page before
+  p_before    text        default null, -- or the page before this place
+  p_retention json        default null
+) returns jsonb -- {"conversations", "before", "after"}
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_place  text := coalesce(p_after, p_before);
+  v_limit  integer := greatest(1, least(p_limit, 1000));
+  v_at     timestamptz;
+  v_id     uuid;
+  v_found  memory.conversations[];
+  v_more   boolean;
+  v_topics boolean;
+begin
+  if p_state not in ('active', 'archived') then
+    raise exception 'there is no such state' using errcode = 'PT400', hint = 'pass active or archived';
+  end if;
+  if p_after is not null and p_before is not null then
+    raise exception 'a page is after a place, or before one' using errcode = 'PT400', hint = 'pass one of the two';
+  end if;
+  if v_place is not null then
+    begin
+      v_at := split_part(v_place, '/', 1)::timestamptz;
+      v_id := split_part(v_place, '/', 2)::uuid;
+    exception when data_exception then
+      raise exception 'the place of a page cannot be read'
+        using errcode = 'PT400', hint = 'pass what a page gave as before or after, as it is';
+    end;
+  end if;
+  -- One text a direction, so that a page is read in its order and ends where it is full.
+  execute format($sql$
+    select array_agg(t.c) from (
+      select c from memory.conversations c
+      where c.user_id = $1 and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
+        and ($4 is null or (c.archived_at is not null) = ($4 = 'archived'))
+        and ($5 is null or c.updated_at >= $5) and ($6 is null or c.updated_at < $6)
+        and ($7 is null or (c.updated_at, c.id) %1$s ($7, $8))
+      order by c.updated_at %2$s, c.id %2$s limit $9) t $sql$,
+    case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end)
+  into v_found
+  using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
+        /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1;
+  v_more := cardinality(v_found) > v_limit;
+  v_found := v_found[:v_limit];
+  if p_before is not null then
+    select array_agg(c order by c.updated_at desc, c.id desc) into v_found from unnest(v_found) c;
+  end if;
+  v_topics := exists (select from memory.opt_outs o where o.user_id = v_user and o.topic is not null);
+  return jsonb_build_object(
+    'conversations', coalesce((
+      select jsonb_agg(memory_private.listed(c, p_retention, v_topics) order by c.updated_at desc, c.id desc)
+      from unnest(v_found) c), '[]'),
+    'before', case when p_after is not null or p_before is not null and v_more
+                   then memory_private.cursor(v_found[1].updated_at, v_found[1].id) end,
+    'after', case when p_before is not null or v_more
+                  then memory_private.cursor(
+                    v_found[cardinality(v_found)].updated_at, v_found[cardinality(v_found)].id) end);
+end
+$function$;
+comment on function public.memory_conversations is
+  'langchain-supabase-memory: a user''s conversations by pages, the most recently changed first, each with a title.';
+
+create function public.memory_update(
+  p_thread_id text,
+  p_title     text default null, -- null: as it is; blank: the writer's again, or the first words
+  p_metadata  json default null, -- null: as it is
+  p_user_id   text default null,
+  p_agent_id  text default 'default',
+  p_retention json default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_title  text := memory_private.one_line(p_title);
+  v_c      memory.conversations;
+  v_topics text[];
+begin
+  if length(v_title) > 200 then
+    raise exception 'a title has more than 200 characters' using errcode = 'PT400', hint = 'pass a shorter one';
+  end if;
+  perform memory_private.admit(p_metadata), memory_private.hold_opt_outs(v_user);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
+  end if;
+  v_topics := memory_private.topics(v_user, v_c.id);
+  if memory_private.mentions(v_title, v_topics, v_c.language) then
+    raise exception 'the title mentions a topic that is not to be remembered'
+      using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
+  end if;
+  -- Not updated_at: a list keeps its order when a title changes.
+  if v_title is not null then
+    update memory.conversations c set title = nullif(v_title, '') where c.user_id = v_user and c.id = v_c.id;
+  end if;
+  if p_metadata is not null then
+    update memory.conversations c set metadata = p_metadata::jsonb where c.user_id = v_user and c.id = v_c.id;
+  end if;
+  select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = v_c.id;
+  return memory_private.listed(v_c, p_retention, cardinality(v_topics) > 0);
+end
+$function$;
+comment on function public.memory_update is
+  'langchain-supabase-memory: set a conversation''s title or metadata; returns it as it is listed.';
