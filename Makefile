@@ -44,9 +44,9 @@ lint: .venv/ready
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) python tools/colors.py --check
+	$(RUN) python tools/contract.py --check
 	$(RUN) mypy
 	$(RUN) lint-imports
-	$(RUN) python tools/colors.py --check
 
 bench: .venv/ready tests/services/node_modules/ready
 	$(RUN) python -m benchmarks $(ARGS)

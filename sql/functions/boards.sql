@@ -237,7 +237,41 @@ begin
 end
 $function$;
 comment on function public.memory_pending_board is
-  'langchain-supabase-memory: a board, and the next messages to read into it.';
+  'langchain-supabase-memory: Read a board, and the next messages to read into it. Commit with memory_commit_board,
+  which refuses if the conversation has moved on.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_characters: about so many characters of messages are returned, one message at least.
+p_messages: the most messages, at most 1000.
+p_items: the most items of the board, at most 1000.
+Returns: object or null. Null if there is no such conversation.
+- conversation_id: uuid. Pass it to memory_commit_board.
+- revision: integer. Counts edits and deletions. Pass it as p_revision.
+- through_sequence: integer. The last message that was read into the board; -1 if none. Pass it as p_through.
+- version: integer. Counts the changes of the board.
+- summary: text. Its summary; empty at first.
+- context_notes: text. What is to be borne in mind; empty at first.
+- edited_summary: text or null. What a person wrote in the place of the summary.
+- items: object[] as memory_board.items. What it lists.
+- messages: object[]. The next messages, in their order.
+- messages[].sequence: integer. The number of the message.
+- messages[].message_id: text. Its id.
+- messages[].payload: object. The whole message.
+- messages[].created_at: timestamp. When it was said.
+- messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- hidden: object[] or null. Words that a person deleted from the board: leave them out of what a writer is shown.
+  Null if there are none.
+- hidden[].sequence: integer. The message that has them.
+- hidden[].words: text. The words.
+- behind: integer. How many messages are not read into it yet.
+- behind_characters: integer. How many characters these have.
+- more: boolean. Whether more messages follow after these.
+- opted_out: boolean. Whether nothing is to be remembered; then there are no messages.
+- topics: text[] or null. Topics that the board must not mention; null if there are none.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_commit_board(
   p_thread_id       text,
@@ -430,7 +464,48 @@ begin
 end
 $function$;
 comment on function public.memory_commit_board is
-  'langchain-supabase-memory: revise a board if the conversation is still where the revision was computed from.';
+  'langchain-supabase-memory: Revise a board, if the conversation is still where memory_pending_board read it. The same
+  commit once more is no error. An item without a message as its source is left out, and so is what mentions a topic
+  that is not to be remembered or what a person deleted.
+
+p_thread_id: the thread of the conversation.
+p_conversation_id: from memory_pending_board: the thread may have been forgotten and begun anew.
+p_through: through_sequence from memory_pending_board.
+p_revision: revision from memory_pending_board.
+p_to: the last message that was read.
+p_message_ids: the ids of all messages that were read, in their order, a list of text.
+p_summary: the new summary, at most 65536 bytes.
+p_context_notes: what is to be borne in mind, at most 65536 bytes.
+p_items: what is new, a list of objects. One that the board has already is noted as seen again.
+- id: uuid or null. Its id; null: one is drawn.
+- kind: text. fact, entity, topic, action or question.
+- type: text or null. What kind of entity or fact it is.
+- text: text. Its words.
+- state: text. current; of an action open, done or cancelled; of a question open, answered or dropped.
+- importance: number or null. How much it matters, 0 to 1; null: 0.7.
+- quote: text or null. What was said, word for word.
+- sequence: integer. The message that says so, one of those that were read.
+- replaces: uuid or null. The item that it contradicts.
+p_closed: actions and questions whose state has changed, a list of objects.
+- id: uuid. The item.
+- state: text. Its new state.
+- sequence: integer. The message that says so.
+p_author: who wrote it.
+p_tokens: about how many tokens the summary has.
+p_quality: how much of its source it holds, 0 to 1; null: unknown.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_title: what to call the conversation, at most 80 characters; null: nothing. One that the board has stays.
+Returns: object.
+- committed: boolean. Whether it was stored. If not, read again.
+- through_sequence: integer. The last message that is read into the board now; -1 if there is no such conversation.
+- version: integer. The new version; only if it was stored.
+- added: integer. How many items are new; only if it was stored.
+- changed: integer. How many items changed; only if it was stored.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: a kind, a state, a text or a number is refused; the name of the constraint says which.';
 
 create function public.memory_board(
   p_thread_id text,
@@ -487,7 +562,61 @@ begin
 end
 $function$;
 comment on function public.memory_board is
-  'langchain-supabase-memory: the board of a conversation, with its items and, on wish, its history.';
+  'langchain-supabase-memory: Read the board of a conversation, with its items and, on wish, its history.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_history: also items that were superseded, and all changes.
+p_limit: the most items, at most 1000, and the most changes, at most 500.
+p_retention: what is kept, as in memory_append; null: everything. A board that is beyond it is shown as empty.
+Returns: object or null. Null if there is no such conversation.
+- conversation_id: uuid. The conversation.
+- revision: integer. Counts edits and deletions of messages.
+- next_sequence: integer. The sequence that the next message gets.
+- title: text or null. What its writer calls the conversation.
+- summary: text. The summary; empty if none was written.
+- context_notes: text. What is to be borne in mind.
+- edited_summary: text or null. What a person wrote in the place of the summary.
+- edited_by: text or null. Who did.
+- edited_at: timestamp or null. When that was.
+- language: text or null. The text search configuration of the conversation''s words.
+- model: text or null. Who wrote the summary.
+- tokens: integer. About how many tokens the summary has.
+- quality: number or null. How much of its source the summary holds, 0 to 1.
+- through_sequence: integer. The last message that was read into it; -1 if none.
+- version: integer. Counts its changes.
+- updated_at: timestamp or null. When it last changed; null if there is none.
+- items: object[]. What it lists: pinned items first, then what was said last.
+- items[].id: uuid. The item.
+- items[].kind: text. fact, entity, topic, action or question.
+- items[].type: text or null. What kind of entity or fact it is.
+- items[].text: text. Its words.
+- items[].state: text. current; of an action open, done or cancelled; of a question open, answered or dropped.
+- items[].importance: number. How much it matters, 0 to 1.
+- items[].quote: text or null. What the first of its messages says, word for word.
+- items[].message_ids: text[]. The ids of the messages that it was read from.
+- items[].sequences: integer[]. Their numbers.
+- items[].first_seen_at: timestamp. When it was first said.
+- items[].last_seen_at: timestamp. When it was last said.
+- items[].version: integer. Counts its changes.
+- items[].superseded_by: uuid or null. The item that contradicts it.
+- items[].superseded_at: timestamp or null. When that was said.
+- items[].pinned: boolean. Whether a person pinned it.
+- items[].author: text. Who wrote it first.
+- items[].edited_by: text or null. The person who changed it last.
+- items[].edited_at: timestamp or null. When that was.
+- unlisted: integer. How many items there are beyond p_limit.
+- changes: object[] or null. The newest first; null without p_history.
+- changes[].version: integer. The version that it made.
+- changes[].place: integer. Its place among the changes of that version.
+- changes[].item_id: uuid or null. The item; null for the summary.
+- changes[].action: text. add, supersede, edit, pin, unpin, delete, summary, regenerate, or a new state.
+- changes[].before: text or null. What stood there before.
+- changes[].changed_by: text. Who did it.
+- changes[].changed_at: timestamp. When that was.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_edit_board(
   p_thread_id text,
@@ -701,4 +830,30 @@ begin
 end
 $function$;
 comment on function public.memory_edit_board is
-  'langchain-supabase-memory: what a person does with a board; noted with who and when.';
+  'langchain-supabase-memory: What a person does with a board. It is noted with who and when; what a person wrote,
+  pinned or deleted no writer changes.
+
+p_thread_id: the thread of the conversation.
+p_action: add, edit, pin, unpin, delete, summary (write one instead) or regenerate (write anew what no person
+  touched).
+p_by: who does it.
+p_item_id: the item, for edit, pin, unpin and delete; else null.
+p_kind: for add: fact, entity, topic, action or question.
+p_type: for add and edit: what kind of entity or fact it is; null: none, or as it is.
+p_text: for add and edit the words of the item, for summary those of the summary (empty takes a person''s away);
+  null: as it is.
+p_state: for add and edit: current; of an action open, done or cancelled; of a question open, answered or dropped.
+  Null with edit: as it is.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- item_id: uuid or null. The item; null for the summary.
+- version: integer. The board''s version now.
+- is_new: boolean. Whether an item was added; false if the board had it already.
+Errors:
+- PT400: p_action is none of these, an item has to be named, its kind has no such state, the board has the same item
+  already, the text mentions a topic or the conversation is one that is not to be remembered; or no p_user_id is
+  given, and the caller''s token names nobody.
+- PT404: there is no such conversation, or no such item.
+- PT413: the board holds as many items as it may (board_items, see memory_limits).
+- 23514: a kind or a text is refused; the name of the constraint says which.';

@@ -54,4 +54,16 @@ as $function$
   select to_jsonb(l) - 'only_row' from memory_private.limits l
 $function$;
 comment on function public.memory_limits is
-  'langchain-supabase-memory: what one call may bring and take away in this database.';
+  'langchain-supabase-memory: What one call may bring and take away in this database. The operator changes it by SQL.
+
+Returns: object.
+- message_bytes: integer. The most bytes of one message, with all that is stored beside its payload.
+- call_bytes: integer. The most bytes of one JSON argument.
+- call_items: integer. The most elements of one JSON argument that is a list.
+- answer_bytes: integer. About so many bytes one call reads; one message or item at least.
+- store_bytes: integer. The most bytes of the value of one item of the store.
+- store_calls: integer. The most operations in one call of memory_store.
+- store_searches: integer. The most of them that search or list.
+- opt_outs: integer. The most opt-outs of one user.
+- board_items: integer. The most items of one board, those that were superseded or deleted included.
+Errors: none.';

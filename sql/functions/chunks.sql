@@ -374,7 +374,54 @@ begin
 end
 $function$;
 comment on function public.memory_pending_chunks is
-  'langchain-supabase-memory: the next messages to index, and what they go on from.';
+  'langchain-supabase-memory: Read the next messages to index, those to index anew, and what they go on from. Commit
+  with memory_commit_chunks, which refuses if the conversation has moved on.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_model: the name of the embedding model; null: there is none.
+p_messages: the most messages, at most 1000.
+p_characters: about so many characters of messages, one message at least.
+Returns: object or null. Null if there is no such conversation.
+- conversation_id: uuid. Pass it to memory_commit_chunks.
+- through_sequence: integer. The last sequence that is indexed; -1 if none. Pass it as p_through.
+- revision: integer. Counts edits and deletions. Pass it as p_revision.
+- messages: object[]. The next messages, in their order.
+- messages[].sequence: integer. The number of the message.
+- messages[].message_id: text. Its id.
+- messages[].payload: object. The whole message.
+- messages[].created_at: timestamp. When it was said.
+- messages[].updated_at: timestamp or null. When it was last replaced.
+- messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].hidden: boolean. Whether it mentions a topic that is not to be remembered: show it to no embedder.
+- more: boolean. Whether more messages follow after these.
+- waiting: boolean. Whether the embedder failed, and the next try has to wait.
+- before: object or null. What was indexed last; null if nothing was.
+- before.place: integer. Its place: the next unit comes after it.
+- before.stretch: integer. The first sequence of the stretch of talk that it belongs to.
+- before.type: text. Its type.
+- before.is_group: boolean. Whether it is a call with its results.
+- before.ended_at: timestamp. When it was said.
+- before.is_question: boolean. Whether its last part is a question.
+- before.same: json[]. How many units and how many tokens its stretch has.
+- before.cohesion: (number or null)[]. How near each of the newest units was to the one before it, 0 to 1.
+- before.near: object[]. The two newest units, in their order.
+- before.near[].place: integer. Its place.
+- before.near[].content: text. Its words.
+- before.near[].embedding: text or null. Its vector of p_model, as pgvector writes one.
+- failures: integer. How often in a row the embedder failed.
+- unembedded_from: integer or null. The place from which on chunks may lack a vector; null: none does.
+- stale: object[] or null. Places to index anew, because a message was edited or forgotten; null if there are none.
+- stale[].place: integer. The place.
+- stale[].stretch: integer. The first sequence of its stretch.
+- stale[].from_sequence: integer. The first message there.
+- stale[].to_sequence: integer. The last message there.
+- stale[].messages: object[] as memory_pending_chunks.messages. What is left of the messages.
+- opted_out: boolean. Only if nothing of it is to be remembered, and then true: there is nothing to index.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: the stored vectors are of another model.';
 
 create function public.memory_commit_chunks(
   p_thread_id       text,
@@ -552,7 +599,50 @@ begin
 end
 $function$;
 comment on function public.memory_commit_chunks is
-  'langchain-supabase-memory: store chunks if the conversation is still where they were computed from.';
+  'langchain-supabase-memory: Store chunks, if the conversation is still where memory_pending_chunks read it. The same
+  commit once more is no error. A place that mentions a topic which is not to be remembered is left out.
+
+p_thread_id: the thread of the conversation.
+p_conversation_id: from memory_pending_chunks: the thread may have been forgotten and begun anew.
+p_through: through_sequence from memory_pending_chunks.
+p_revision: revision from memory_pending_chunks.
+p_to: the last message that is indexed now.
+p_chunks: the chunks, a list of objects.
+- place: integer. Counts the units of the conversation; where a long pause lies between two, three on.
+- part: integer. From 1; more than one where a long message is split.
+- id: uuid. Its id.
+- from_sequence: integer. The first message that it has words of.
+- to_sequence: integer. The last one.
+- message_ids: text[]. The ids of these messages.
+- stretch: integer. The first sequence of the stretch of talk that it belongs to.
+- type: text. dialogue, action, fact, question or answer.
+- role: text. user, assistant, system or tool.
+- speaker: text or null. The name of who speaks.
+- said_at: timestamp. When it was said.
+- content: text. Its words, at most 131072 bytes.
+- tokens: integer. About how many tokens it has.
+- importance: number. How much it matters, 0 to 1.
+- cohesion: number or null. How near it is to what was said just before it.
+- has_time: boolean. Whether it names a time.
+- has_number: boolean. Whether it names a number.
+- embedding: number[] or null. Its vector, of length one; null: words find it.
+- hidden: boolean or null. Whether it is to be left out because of a topic.
+p_stale: places whose chunks these replace, a list of integers.
+p_model: the name of the embedding model; null: there is none.
+p_max_age: how long the chunks are found, in seconds; null: as long as their messages.
+p_language: a text search configuration, such as english; null: it is found out.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- committed: boolean. Whether they were stored. If not, read again.
+- through_sequence: integer. The last sequence that is indexed now; -1 if there is no such conversation.
+- chunks: integer. How many were stored.
+Errors:
+- PT400: there is no text search configuration of this name; or no p_user_id is given, and the caller''s token names
+  nobody.
+- PT409: the stored vectors are of another model, or of another width.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: a value of a chunk is refused; the name of the constraint says which.';
 
 -- Vectors of two models, or of two widths, say nothing about one another.
 create or replace function memory_private.check_model(
@@ -613,7 +703,17 @@ begin
 end
 $function$;
 comment on function public.memory_fail_index is
-  'langchain-supabase-memory: note that the embedder failed, and when it may be asked again.';
+  'langchain-supabase-memory: Note that the embedder failed, so that the next try waits: about half a minute, then
+  twice as long each time, up to an hour. Words are found all the same.
+
+p_thread_id: the thread of the conversation.
+p_error: why, in a word and without content; cut at 200 characters.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- retry_at: timestamp or null. When the next try may come; null if there is no such conversation.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_index_due(
   p_messages   bigint  default 0, -- due when more than so many are not indexed yet
@@ -641,7 +741,20 @@ begin
 end
 $function$;
 comment on function public.memory_index_due is
-  'langchain-supabase-memory: conversations of which something is not indexed yet.';
+  'langchain-supabase-memory: List conversations of which something is not indexed yet, by pages.
+
+p_messages: due when more messages than this are not indexed.
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_limit: the most of one answer, at most 1000.
+p_after_user: the user_id at which the last page ended; null: from the beginning.
+p_after: the id at which the last page ended; null: from the beginning.
+p_vectors: also those of which chunks lack a vector, and the embedder may be asked again.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].id: uuid. The conversation.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+Errors: none.';
 
 create function public.memory_chunks(
   p_thread_id     text,
@@ -687,7 +800,39 @@ begin
 end
 $function$;
 comment on function public.memory_chunks is
-  'langchain-supabase-memory: the chunks of a conversation, in order, by pages.';
+  'langchain-supabase-memory: List the chunks of a conversation that are not expired, in their order, by pages.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_place: the place at which the last page ended; -1: from the beginning.
+p_part: the part at which the last page ended.
+p_limit: the most of one answer, at most 1000.
+p_lacking: only those without a vector of this model; null: all.
+Returns: object.
+- chunks: object[]. The chunks.
+- chunks[].place: integer. Its place: counts the units of the conversation.
+- chunks[].part: integer. Its part, from 1.
+- chunks[].id: uuid. Its id.
+- chunks[].conversation_id: uuid. The conversation.
+- chunks[].from_sequence: integer. The first message that it has words of.
+- chunks[].to_sequence: integer. The last one.
+- chunks[].message_ids: text[]. The ids of these messages.
+- chunks[].stretch: integer. The first sequence of the stretch of talk that it belongs to.
+- chunks[].type: text. dialogue, action, fact, question or answer.
+- chunks[].role: text. user, assistant, system or tool.
+- chunks[].speaker: text or null. The name of who speaks.
+- chunks[].said_at: timestamp. When it was said.
+- chunks[].content: text. Its words.
+- chunks[].importance: number. How much it matters, 0 to 1.
+- chunks[].expires_at: timestamp or null. When it ceases to be found; null: with its messages.
+- chunks[].thread_id: text. The thread.
+- chunks[].agent_id: text. Its agent.
+- chunks[].number: integer. Its number on this page, from 1.
+- chunks[].before: integer. The bytes of content before it on this page.
+- more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_reembed(
   p_thread_id  text,
@@ -764,7 +909,29 @@ begin
 end
 $function$;
 comment on function public.memory_reembed is
-  'langchain-supabase-memory: store vectors of another embedding model beside those that are there.';
+  'langchain-supabase-memory: Store vectors of another embedding model beside those that are there. A chunk that has
+  changed since it was listed gets none.
+
+p_thread_id: the thread of the conversation.
+p_model: the name of the embedding model.
+p_embeddings: vectors of what memory_chunks listed with p_lacking, a list of objects.
+- id: uuid. As listed.
+- place: integer. As listed.
+- part: integer. As listed.
+- embedding: number[]. The vector, of length one.
+p_drop: once no chunk lacks a vector of this model, remove those of all others.
+p_place: up to this place, and p_part, every chunk has a vector now or is to get none; null: nothing is noted.
+p_part: the part that belongs to p_place.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- embedded: integer. How many vectors were stored.
+- dropped: integer. How many of other models were removed.
+- complete: boolean. With p_drop: whether no chunk lacks a vector of this model.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: the stored vectors of this model have another number of dimensions.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';
 
 create function public.memory_rate_chunk(
   p_chunk_id   uuid,
@@ -813,4 +980,19 @@ begin
 end
 $function$;
 comment on function public.memory_rate_chunk is
-  'langchain-supabase-memory: say how much a chunk matters; it is kept when the same place is indexed anew.';
+  'langchain-supabase-memory: Say how much a chunk matters. It holds when the same place is indexed anew, and is noted
+  with who and when.
+
+p_chunk_id: the chunk.
+p_importance: how much it matters, 0 to 1.
+p_by: who says so.
+p_thread_id: the thread of its conversation; null: whichever of the user''s it is.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of its conversation; without meaning if p_thread_id is null.
+Returns: object.
+- importance: number. What was stored.
+- version: integer. Counts what people said of this chunk.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT404: there is no such chunk.
+- 23514: p_importance is not from 0 to 1, or p_by is empty or too long.';

@@ -187,4 +187,74 @@ begin
 end
 $function$;
 comment on function public.memory_context is
-  'langchain-supabase-memory: the summaries, the newest messages and the board for the next prompt.';
+  'langchain-supabase-memory: Read what the next prompt is made of in one call: summaries, the newest messages, the
+  board and what was recalled. The caller fits it to a budget.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_characters: the newest messages up to so many characters, and the one that goes beyond.
+p_messages: no more than so many messages, at most 1000.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+p_recall: what to recall, as p_ask in memory_recall; null: nothing is recalled.
+- scope: text. Where to look: conversation, agent (all conversations with this agent) or user (all of the user).
+p_recent: characters of the newest messages that the prompt shows anyway: they are not recalled.
+p_board: up to so many items of each kind of the board, at most 200; 0: no board.
+Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, an object that has
+  only recalled.
+- conversation_id: uuid. The conversation.
+- next_sequence: integer. The sequence that the next message gets.
+- message_count: integer. How many messages are kept.
+- total_characters: integer. The characters of all of them.
+- total_tokens: integer. About the tokens of all of them.
+- through_sequence: integer. The last sequence that a summary covers; -1 if none.
+- summarized_characters: integer. The characters up to there.
+- summarized_tokens: integer. About the tokens up to there.
+- summary_waiting: boolean. Whether summarizing failed, and the next try has to wait.
+- summary_error: text or null. Why it failed, in a word.
+- segments: object[]. The newest summaries, in their order: each goes on from the one before it.
+- segments[].number: integer. Its number.
+- segments[].id: uuid. Changes with its words.
+- segments[].from_sequence: integer. The first message that it covers.
+- segments[].to_sequence: integer. The last message that it covers.
+- segments[].built_on: integer or null. The number of the summary that it goes on from.
+- segments[].content: text. Its words.
+- segments[].characters: integer. How many characters it has.
+- segments[].tokens: integer. About how many tokens it has.
+- segments[].characters_through: integer. The characters of the conversation up to its end.
+- segments[].tokens_through: integer. About the tokens of the conversation up to its end.
+- segments[].model: text or null. Who wrote it.
+- segments[].clipped: boolean. Whether it was cut because it was too long.
+- segments[].quality: number or null. How much of its source it holds, 0 to 1.
+- segments[].created_at: timestamp. When it was stored.
+- messages: object[]. The newest messages, in their order.
+- messages[].sequence: integer. The number of the message.
+- messages[].payload: object. The whole message.
+- messages[].via: text or null. graph if a graph''s state brought it.
+- messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- unread_from: integer or null. The first message after the oldest of these summaries that is not among the
+  messages; null if there is none.
+- asked: object or null. The user''s newest message, if it is older than all of messages; null if it is among them.
+- asked.sequence: integer. The number of that message.
+- asked.payload: object. The whole message.
+- recalled: object as memory_recall or null. What was recalled; null if nothing was asked, or all of the
+  conversation is shown anyway.
+- board: object or null. The board, if it was asked for and there is one.
+- board.version: integer. Counts its changes.
+- board.edited_summary: text or null. What a person wrote in the place of its summary.
+- board.context_notes: text. What is to be borne in mind.
+- board.through_sequence: integer. The last message that was read into it; -1 if none.
+- board.items: object[] as memory_board.items. What holds now, by kind.
+- branch_from: integer or null. The first sequence of what a graph''s state has held.
+- branch_token: text or null. The token of the state that was stored last.
+- work: text or null. How a worker stands to it: due, running, waiting or dead; null: it has nothing to do there.
+- indexed_through: integer. The last sequence that is indexed; -1 if none.
+- has_stale: boolean. Whether something is to be indexed anew.
+- expired: boolean. Whether something is beyond p_retention and waits to be removed.
+- opted_out: boolean. Whether nothing of it is to be remembered.
+- unembedded: boolean. Whether chunks lack a vector, and the embedder may be asked again.
+- unattended: boolean. Whether it has been due for an hour, and no worker has taken it up.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: the chunks that p_recall searches have vectors of another model, or of another width.
+- PT413: p_recall is larger than call_bytes (see memory_limits).';

@@ -362,7 +362,23 @@ begin
 end
 $function$;
 comment on function public.memory_opt_out is
-  'langchain-supabase-memory: remember nothing of a conversation, or of a topic; what is derived goes at once.';
+  'langchain-supabase-memory: Remember nothing of a conversation, or of a topic. What was derived goes at once; the
+  messages stay. It is noted with who and when.
+
+p_by: who says so, 1 to 1000 bytes.
+p_thread_id: the thread; null: a topic in all conversations of the user. One that does not exist is begun.
+p_topic: a word or a few, at most 1000 bytes; null: all of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- is_new: boolean. Whether it was not so before.
+- conversations: integer. How many conversations were looked through.
+Errors:
+- PT400: neither a thread nor a topic is given, or the topic has no letters; or no p_user_id is given, and the
+  caller''s token names nobody.
+- PT413: the topic has more than 1000 bytes, or the user has as many opt-outs as are allowed (opt_outs, see
+  memory_limits).
+- 23514: p_by or the thread is refused; the name of the constraint says which.';
 
 create function public.memory_opt_in(
   p_by        text,
@@ -426,7 +442,19 @@ begin
 end
 $function$;
 comment on function public.memory_opt_in is
-  'langchain-supabase-memory: remember a conversation, or a topic, again.';
+  'langchain-supabase-memory: Remember a conversation, or a topic, again. What was left out is due again, from the
+  messages that are kept.
+
+p_by: who says so, 1 to 1000 bytes.
+p_thread_id: the thread, as in memory_opt_out; null: a topic in all conversations.
+p_topic: the topic, as in memory_opt_out; null: all of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- removed: boolean. Whether there was such an opt-out.
+Errors:
+- PT400: neither a thread nor a topic is given; or no p_user_id is given, and the caller''s token names nobody.
+- 23514: p_by is refused; the name of the constraint says which.';
 
 create function public.memory_opt_outs(
   p_user_id   text default null,
@@ -451,7 +479,19 @@ begin
 end
 $function$;
 comment on function public.memory_opt_outs is
-  'langchain-supabase-memory: what is not to be remembered, and who said so.';
+  'langchain-supabase-memory: List what is not to be remembered, and who said so, the oldest first.
+
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: only with this agent, and what holds for all; null: with all.
+p_thread_id: only of this thread, and what holds for all; null: of all.
+Returns: object[].
+- [].thread_id: text or null. The thread; null: all conversations.
+- [].agent_id: text or null. Its agent; null: all conversations.
+- [].topic: text or null. The topic; null: all of the conversation.
+- [].by: text. Who said so.
+- [].at: timestamp. When that was.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_control_changes(
   p_user_id   text    default null,
@@ -475,4 +515,20 @@ begin
 end
 $function$;
 comment on function public.memory_control_changes is
-  'langchain-supabase-memory: who changed what of opt-outs, ratings and summaries, the newest first.';
+  'langchain-supabase-memory: List who changed what of opt-outs, ratings and summaries, the newest first.
+
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: only with this agent; null: with all.
+p_thread_id: only of this thread; null: of all, and those that hold for all.
+p_limit: the most of one answer, at most 500.
+Returns: object[].
+- [].id: uuid. The change.
+- [].thread_id: text or null. The thread; null: all conversations.
+- [].agent_id: text or null. Its agent; null: all conversations.
+- [].action: text. opt_out, opt_in, rate, edit_summary, delete_summary or regenerate_summary.
+- [].subject: text or null. The topic, the id of the chunk, or the number of the summary.
+- [].before: text or null. What stood there before, unless it was to go.
+- [].changed_by: text. Who did it.
+- [].changed_at: timestamp. When that was.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';

@@ -236,7 +236,56 @@ begin
 end
 $function$;
 comment on function public.memory_append is
-  'langchain-supabase-memory: append messages to a conversation; gap-free, in order, idempotent by message id.';
+  'langchain-supabase-memory: Append messages to a conversation, in order and all or none; the first append begins the
+  conversation. Sequences have no gaps. A message whose id is there already is not stored twice, so that a retry is
+  safe; one that was forgotten or has expired is not brought back.
+
+p_thread_id: the thread of the conversation.
+p_messages: the messages, a list of objects. An empty list stores nothing.
+- id: text. Names the message within the conversation, 1 to 512 bytes.
+- role: text. user, assistant, system or tool.
+- text: text. What is searched and shown as its words; empty where it has none.
+- characters: integer. How many characters it counts in a budget; at least those of its text.
+- tokens: integer. About how many tokens it has; at least a fifth of the characters of its text.
+- created_at: timestamp or null. When it was said; null: now.
+- metadata: object or null. What is kept beside it. Of a message that is replaced, null keeps what is there.
+- images: json[] or null. Its images, as blocks of content.
+- payload: object. The whole message, {"type": text, "data": object}; it comes back as it was, in its order of keys.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_replace: whether a message that is there with another payload is replaced. What was made from the old one is taken
+  back.
+p_retention: what is kept. What is beyond it is removed with this append. Null: nothing is removed.
+- turns: integer or null. So many complete turns.
+- messages: integer or null. So many messages.
+- age: number or null. Messages that are no older, in seconds.
+- summary_age: number or null. Summaries and a board whose newest change is no older, in seconds.
+p_branch: what a graph''s state holds, where the messages come from one; what the state has left is set aside. Null:
+  they come from none.
+- token: text. Names the state that is being stored, at most 100 bytes; draw it at random.
+- expected: text or null. The token that was stored last, as far as the caller knows.
+- after: text or null. The id of the last message that is known to be the same; null: nothing is known.
+- ids: text[]. The ids of all messages of the state after that one.
+- whole: boolean. Whether the state is kept between runs and nothing was trimmed from it: what it lacks was removed.
+- begun: boolean. With whole: whether it goes on from an earlier state, even if it has nothing of what is stored.
+- tail: boolean. Whether the state holds a selection: only what comes after all of it was left.
+- strict: boolean. Whether nothing is stored if some messages are stored here, and none of the state''s.
+Returns: object.
+- conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
+- sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
+  for one that was forgotten or has expired. Null as a whole if the branch is elsewhere and nothing was stored.
+- appended: integer. How many are new.
+- updated: text[]. The ids of those that were replaced.
+- moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
+- unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
+  is stored.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: p_messages or p_branch is larger than call_bytes, the list longer than call_items, or a message larger than
+  message_bytes (see memory_limits).
+- 23514: the id, payload, metadata or images of a message cannot be read, or its characters or tokens cannot be
+  right; the name of the constraint says which.
+- 40001: the conversation was forgotten at the same time. Call again.';
 
 create function public.memory_read(
   p_thread_id text,
@@ -308,7 +357,42 @@ begin
 end
 $function$;
 comment on function public.memory_read is
-  'langchain-supabase-memory: messages of a conversation in order: the last n, since a time, a range, or a page.';
+  'langchain-supabase-memory: Read messages of a conversation, in order: the newest, a window of time, a range of
+  sequences, or a page. Nothing is written.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_last: the newest so many, at most 1000; null: from the beginning.
+p_since: only messages of this time or later; null: of any.
+p_until: only messages before this time; null: of any.
+p_from: only messages from this sequence on; null: from the first.
+p_to: only messages up to this sequence; null: to the last.
+p_limit: the most messages of one answer if p_last is null, at most 1000.
+p_columns: what is read of each message, beside its sequence: any of message_id, role, text, characters, tokens,
+  created_at, updated_at, metadata, images, payload and unreadable. Other names are passed over.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+p_display: only what a chat page shows: what the user and the assistant said, without calls, results and system
+  messages.
+Returns: object.
+- messages: object[]. The messages in the order of their sequences; empty if there is no such conversation. Each has
+  the keys that p_columns names.
+- messages[].sequence: integer. Its number in the conversation, from 0.
+- messages[].message_id: text. Its id.
+- messages[].role: text. user, assistant, system or tool.
+- messages[].text: text. Its words.
+- messages[].characters: integer. How many characters it counts in a budget.
+- messages[].tokens: integer. About how many tokens it has.
+- messages[].created_at: timestamp. When it was said.
+- messages[].updated_at: timestamp or null. When it was last replaced.
+- messages[].metadata: object or null. What was stored beside it.
+- messages[].images: json[] or null. Its images.
+- messages[].payload: object. The whole message, as it was stored.
+- messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes: go on after its last
+  sequence, with p_last before its first.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_count(
   p_thread_id text,
@@ -327,7 +411,15 @@ begin
 end
 $function$;
 comment on function public.memory_count is
-  'langchain-supabase-memory: how many messages a conversation holds.';
+  'langchain-supabase-memory: How many messages a conversation holds.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: integer. 0 if there is no such conversation.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_forget(
   p_thread_id  text    default null,
@@ -382,7 +474,24 @@ begin
 end
 $function$;
 comment on function public.memory_forget is
-  'langchain-supabase-memory: delete a conversation, or all of a user, with everything derived; returns what went.';
+  'langchain-supabase-memory: Delete a conversation, or all of a user, with everything that was made from it. What was
+  moved to a long-term memory elsewhere is named by memory_withdrawn afterwards.
+
+p_thread_id: the thread of the conversation; null with p_everything.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent; null: ''default'' with a thread, all agents with p_everything.
+p_dry_run: only say what would go.
+p_everything: all conversations of the user with this agent. With all agents also the items of the store, the
+  opt-outs and the record of changes.
+Returns: object.
+- conversations: integer. How many conversations went.
+- messages: integer. How many messages.
+- segments: integer. How many summaries.
+- chunks: integer. How many chunks.
+- items: integer. How many items of the store.
+Errors:
+- PT400: both a thread and p_everything are given, or neither; or no p_user_id is given, and the caller''s token
+  names nobody.';
 
 create function public.memory_forget_message(
   p_thread_id  text,
@@ -486,7 +595,22 @@ begin
 end
 $function$;
 comment on function public.memory_forget_message is
-  'langchain-supabase-memory: delete one message and the summaries made from it; the numbers of the others stay.';
+  'langchain-supabase-memory: Delete one message, and take back what was made from it. The sequences of the others
+  stay. The id is remembered, so that no retry brings the message back. One that has expired goes from the summaries
+  and the board that tell of it.
+
+p_thread_id: the thread of the conversation.
+p_message_id: the id of the message.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_dry_run: only say what would go.
+Returns: object. All are 0 if there is no such message.
+- conversations: integer. Always 0.
+- messages: integer. 1 if the message was stored.
+- segments: integer. How many summaries were made from it, or built on one that was.
+- chunks: integer. How many chunks had words of it.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_set_aside(
   p_thread_id text,
@@ -516,7 +640,19 @@ begin
 end
 $function$;
 comment on function public.memory_set_aside is
-  'langchain-supabase-memory: note messages that cannot be read, each once.';
+  'langchain-supabase-memory: Note messages of which a client can make nothing, so that they are passed over. A new
+  payload, by memory_append, takes the note away.
+
+p_thread_id: the thread of the conversation.
+p_rows: the messages, a list of objects.
+- sequence: integer. The number of the message.
+- reason: text. Why, in a word and without content; cut at 100 characters.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: integer[]. The sequences of those that had not been noted before.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';
 
 create function public.memory_unreadable(
   p_user_id   text    default null, -- null: everybody that the caller may see
@@ -541,7 +677,23 @@ begin
 end
 $function$;
 comment on function public.memory_unreadable is
-  'langchain-supabase-memory: the messages that cannot be read, by pages.';
+  'langchain-supabase-memory: List the messages that were set aside because nothing could be made of them, by pages.
+
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_limit: the most of one answer, at most 1000.
+p_after: the row at which the last page ended; null: from the beginning.
+- user_id: text. As in the row.
+- conversation_id: uuid. As in the row.
+- sequence: integer. As in the row.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].conversation_id: uuid. The conversation.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+- [].sequence: integer. The number of the message.
+- [].message_id: text. The id of the message.
+- [].reason: text. Why, in a word.
+Errors: none.';
 
 -- A message that was mended is given back: what was made without it is taken back, as after an edit.
 create or replace function memory_private.mended() returns trigger

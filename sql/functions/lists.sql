@@ -152,7 +152,43 @@ begin
 end
 $function$;
 comment on function public.memory_conversations is
-  'langchain-supabase-memory: a user''s conversations by pages, the most recently changed first, each with a title.';
+  'langchain-supabase-memory: List a user''s conversations as a sidebar shows them, the most recently changed first, by
+  pages in both directions. Nothing is written.
+
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: only those with this agent; null: with all.
+p_thread_id: only this thread, with whichever agent; null: all.
+p_state: only these: active or archived; null: both.
+p_since: only those that changed at this time or later; null: at any.
+p_until: only those that changed before this time; null: at any.
+p_limit: the most of one page, 1 to 1000.
+p_after: after of another page, for the one that follows it (older ones); null: from the newest.
+p_before: before of another page, for the one that precedes it; null: from the newest. Pass one of the two.
+p_retention: what is kept, as in memory_append: what is beyond it is neither counted nor shown. Null: everything is.
+Returns: object.
+- conversations: object[]. The page, the most recently changed first.
+- conversations[].id: uuid. The conversation.
+- conversations[].user_id: text. Its owner.
+- conversations[].agent_id: text. Its agent.
+- conversations[].thread_id: text. Its thread.
+- conversations[].title: text or null. What a person calls it; else the title of its board; else the first words of
+  its first question. Null if there are none.
+- conversations[].metadata: object. What the application keeps beside it; empty if nothing.
+- conversations[].message_count: integer. How many messages it holds.
+- conversations[].last_message_at: timestamp or null. When the last question or final answer was said; null if there
+  is none.
+- conversations[].last_message_role: text or null. user or assistant.
+- conversations[].last_message_text: text or null. Its first words, in one line of at most 200 characters; null if
+  it has none, or mentions a topic that is not to be remembered.
+- conversations[].created_at: timestamp. When it was begun.
+- conversations[].updated_at: timestamp. When it was last changed.
+- conversations[].archived_at: timestamp or null. Since when it is archived.
+- conversations[].opted_out_at: timestamp or null. Since when nothing of it is to be remembered.
+- before: text or null. Pass it as p_before for the page with newer ones; null: there is none.
+- after: text or null. Pass it as p_after for the page with older ones; null: there is none.
+Errors:
+- PT400: p_state is neither active nor archived, p_after and p_before are both given, or one cannot be read; or no
+  p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_update(
   p_thread_id text,
@@ -197,4 +233,18 @@ begin
 end
 $function$;
 comment on function public.memory_update is
-  'langchain-supabase-memory: set a conversation''s title or metadata; returns it as it is listed.';
+  'langchain-supabase-memory: Set the title of a conversation, or what the application keeps beside it. The order of
+  lists stays. Returns the conversation as it is listed.
+
+p_thread_id: the thread of the conversation.
+p_title: the title, at most 200 characters; empty: the board''s again, or the first words; null: as it is.
+p_metadata: an object of at most 16 KiB, which takes the place of the one before; null: as it is.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_retention: what is kept, as in memory_append: what is beyond it is neither counted nor shown. Null: everything is.
+Returns: object as memory_conversations.conversations. The conversation.
+Errors:
+- PT400: the title has more than 200 characters or mentions a topic that is not to be remembered, or the metadata is
+  no object; or no p_user_id is given, and the caller''s token names nobody.
+- PT404: there is no such conversation.
+- PT413: the metadata has more than 16 KiB.';

@@ -88,7 +88,42 @@ begin
 end
 $function$;
 comment on function public.memory_important is
-  'langchain-supabase-memory: what was said and is important enough to stay, by pages.';
+  'langchain-supabase-memory: List what was said and is important enough for a long-term memory, by pages: facts of
+  boards, and chunks of conversations that have no board.
+
+p_min_importance: what matters at least so much, 0 to 1. What a person pinned always does.
+p_types: only these types, a list of text: dialogue, action, fact, question, answer; null: all.
+p_since: only what was said at this time or later; null: at any.
+p_target: only what has not moved to this long-term memory; null: all.
+p_thread_id: only of this thread; null: of all.
+p_agent_id: only with this agent; null: with all.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_limit: the most of one answer, at most 100.
+p_after_conversation: the conversation_id at which the last page ended; null: from the beginning.
+p_after_place: the place at which it ended.
+p_after_part: the part at which it ended.
+p_after_source: the source_id at which it ended.
+Returns: object.
+- user_id: text. The owner.
+- facts: object[]. What is important.
+- facts[].conversation_id: uuid. The conversation.
+- facts[].place: integer. The chunk''s place; of an item of a board its first message.
+- facts[].part: integer. The chunk''s part; -1 for an item of a board.
+- facts[].source_id: uuid. The chunk, or the item.
+- facts[].from_board: boolean. Whether it is an item of a board.
+- facts[].content: text. Its words.
+- facts[].quote: text or null. What was said, word for word; of a chunk null.
+- facts[].type: text. Its type.
+- facts[].role: text or null. Who said it: user, assistant, system or tool; of an item of a board null.
+- facts[].speaker: text or null. The name of who said it.
+- facts[].importance: number. How much it matters, 0 to 1.
+- facts[].said_at: timestamp. When it was said.
+- facts[].message_ids: text[]. The messages that it is from.
+- facts[].edited_at: timestamp or null. When it, or one of them, was last edited.
+- facts[].thread_id: text. The thread.
+- facts[].agent_id: text. Its agent.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_promote(
   p_target  text,
@@ -153,7 +188,29 @@ begin
 end
 $function$;
 comment on function public.memory_promote is
-  'langchain-supabase-memory: note what is being moved to long-term memory, and that it was.';
+  'langchain-supabase-memory: Note what is being moved to a long-term memory, before it is stored there, and that it
+  was, after that. So whatever happens in between, it can be found and taken back.
+
+p_target: the name of the long-term memory, 1 to 512 bytes.
+p_facts: what moves, a list of objects. With p_moved only the first two keys count.
+- conversation_id: uuid. From memory_important.
+- source_id: uuid. From memory_important.
+- text_id: uuid. The same for the same words, so that a repeat is known.
+- memory_id: uuid. Under which it is to be stored there.
+- repeats: boolean. Whether the caller knows that its words moved before.
+- message_ids: text[]. From memory_important.
+- edited_at: timestamp or null. From memory_important.
+- from_board: boolean or null. From memory_important.
+p_moved: false before the move, true after it.
+p_user_id: the owner; null: the subject of the caller''s token.
+Returns: object[].
+- [].source_id: uuid. What moves.
+- [].memory_id: uuid. Where it is, or is to be, stored.
+- [].known: boolean. Only before the move: whether the same words are there already, under memory_id.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: p_target or a value of a fact is refused; the name of the constraint says which.';
 
 create function public.memory_withdrawn(
   p_target      text,
@@ -215,4 +272,23 @@ begin
 end
 $function$;
 comment on function public.memory_withdrawn is
-  'langchain-supabase-memory: what is in long-term memory and was forgotten where it came from.';
+  'langchain-supabase-memory: List memories that have to go from a long-term memory, because what they were made from
+  was forgotten, edited or is not to be remembered. Nothing is deleted there by this call: do that, and pass what
+  has gone.
+
+p_target: the name of the long-term memory.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_thread_id: also all that is from this thread; null: no more than has to go.
+p_agent_id: with p_thread_id: with this agent; null: with all.
+p_message_ids: also all that is from these messages, a list of text; with p_thread_id only of that thread. Null: no
+  more.
+p_gone: memories that are deleted there by now, a list of uuid: they are noted no longer.
+p_after: the memory at which the last page ended; null: from the beginning.
+p_limit: the most of one answer, at most 1000.
+p_dry_run: leave the record as it is, but for p_gone.
+Returns: object.
+- user_id: text. The owner.
+- memories: uuid[]. The memories that have to go, the next so many.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';

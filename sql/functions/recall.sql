@@ -514,4 +514,69 @@ begin
 end
 $function$;
 comment on function public.memory_recall is
-  'langchain-supabase-memory: what was said and fits a question, by meaning and by words.';
+  'langchain-supabase-memory: Find what was said and fits a question, by meaning and by words; the best first.
+
+p_ask: what is asked, an object. Each key may be absent.
+- query: text or null. The question; its first 10000 characters count. Empty: what the filters leave, the newest
+  first.
+- vectors: object[] or null. Vectors of the question, {"names": text[], "vector": number[]}, of length one: of the
+  question as it is (no names), and without names in it.
+- model: text or null. The name of the embedding model; needed with vectors.
+- names: text[] or null. Names in the question: if one speaks in the conversation, what that person said counts
+  more.
+- dates: object[] or null. Dates in the question, {"year", "month", "day", "weekday"}, each an integer or null;
+  Monday is 1.
+- zone: text or null. The time zone of who asks; null: UTC.
+- wants: text[] or null. What the answer should have: time, number.
+- since: timestamp or null. Only what was said at this time or later.
+- until: timestamp or null. Only what was said before this time.
+- types: text[] or null. Only chunks of these types: dialogue, action, fact, question, answer.
+- min_importance: number or null. Only chunks that matter at least so much, 0 to 1.
+- min_similarity: number or null. Only chunks whose cosine is at least this; without a vector, whose words fit so
+  much in relation to the best.
+- before: object or null. Leaves out of one conversation what is shown anyway: {"conversation": uuid, "sequence":
+  integer, "expired": ranges of sequences such as {[0,4)}}.
+- limit: integer or null. The most chunks, at most 1000; null: 1000.
+- characters: integer or null. The most characters of all that is returned; null: 2000000.
+- neighbors: integer or null. So many units before and after each chunk come with it, at most 20.
+- whole: boolean or null. Whether the whole stretch of talk of each chunk comes with it.
+- fusion: text or null. How words and meaning become one ranking: score, or rrf (by reciprocal ranks). Null: score.
+- weights: object or null. What each part of the score counts: words, meaning, around, speaker, date, kind,
+  question, importance, recency.
+- exact_below: integer or null. Scopes of more chunks than this are not compared one by one; null: 10000.
+p_thread_id: only in this thread; null: in all.
+p_agent_id: only with this agent; null: with all.
+p_user_id: the owner; null: the subject of the caller''s token.
+Returns: object.
+- chunks: object[]. What was found, the best first.
+- chunks[].score: number. How well it fits; comparable within this answer.
+- chunks[].similarity: number or null. The cosine; null without a vector.
+- chunks[].words: number. How well its words fit.
+- chunks[].chunk: object. The chunk.
+- chunks[].chunk.id: uuid. Its id.
+- chunks[].chunk.thread_id: text. Its thread.
+- chunks[].chunk.agent_id: text. Its agent.
+- chunks[].chunk.place: integer. Counts the units of the conversation.
+- chunks[].chunk.part: integer. Its part, from 1.
+- chunks[].chunk.from_sequence: integer. The first message that it has words of.
+- chunks[].chunk.to_sequence: integer. The last one.
+- chunks[].chunk.message_ids: text[]. The ids of these messages.
+- chunks[].chunk.stretch: integer. The first sequence of the stretch of talk that it belongs to.
+- chunks[].chunk.type: text. dialogue, action, fact, question or answer.
+- chunks[].chunk.role: text. user, assistant, system or tool.
+- chunks[].chunk.speaker: text or null. The name of who speaks.
+- chunks[].chunk.said_at: timestamp. When it was said.
+- chunks[].chunk.content: text. Its words.
+- chunks[].chunk.importance: number. How much it matters, 0 to 1.
+- chunks[].chunk.expires_at: timestamp or null. When it ceases to be found; null: with its messages.
+- chunks[].before: object[] as memory_recall.chunks[].chunk or null. What comes with it and was said before it; null
+  if nothing does.
+- chunks[].after: object[] as memory_recall.chunks[].chunk or null. What comes with it and was said after it; null
+  if nothing does.
+- searched: integer. How many chunks were looked through.
+- approximate: boolean. Whether only what came near by words or meaning was compared.
+- by_meaning: boolean. Whether vectors had a part in it.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: the stored vectors are of another model, or of another width.
+- PT413: p_ask is larger than call_bytes (see memory_limits).';

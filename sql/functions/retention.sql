@@ -361,4 +361,22 @@ begin
 end
 $function$;
 comment on function public.memory_forget_expired is
-  'langchain-supabase-memory: remove what retention does not keep, over many conversations.';
+  'langchain-supabase-memory: Remove what retention does not keep, and chunks that have expired, over many
+  conversations by pages. A conversation that cannot be cleaned up is passed over with a warning.
+
+p_retention: what is kept, as in memory_append; null: only chunks that have expired go.
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_limit: the most conversations of one call, 1 to 1000.
+p_after_user: user of after from the last page; null: from the beginning.
+p_after: id of after from the last page; null: from the beginning.
+p_thread_id: only of this thread; null: of all.
+p_agent_id: only with this agent; null: with all.
+p_dry_run: only say what would go.
+Returns: object.
+- conversations: integer. How many conversations lost messages.
+- messages: integer. How many messages went.
+- chunks: integer. How many chunks went.
+- after: object or null. Where the next page goes on; null: there is none.
+- after.user: text. Pass it as p_after_user.
+- after.id: uuid. Pass it as p_after.
+Errors: none.';

@@ -33,7 +33,19 @@ as $function$
    order by r.version desc limit 1
 $function$;
 comment on function public.memory_rollout is
-  'langchain-supabase-memory: the stage of an agent, and that of one user.';
+  'langchain-supabase-memory: Which context the users of an agent receive, and which one user does. A user stays on one
+  side while the share grows.
+
+p_user_id: the user; null: the subject of the caller''s token, if there is one.
+p_agent_id: the agent.
+Returns: object or null. Null if no stage was ever set.
+- version: integer. Counts the decisions.
+- stage: text. What the share of the users receives: off, parallel, 25, 15, 10, 5 or on.
+- share: number. How many of the users, 0 to 1.
+- rest: text. What the others receive.
+- set_at: timestamp. When it was decided.
+- mine: text or null. What this user receives; null if no user is known.
+Errors: none.';
 
 create function public.memory_worker_set_rollout(
   p_stage    text,
@@ -56,7 +68,24 @@ begin
 end
 $function$;
 comment on function public.memory_worker_set_rollout is
-  'langchain-supabase-memory: set the stage of an agent, for all servers at once.';
+  'langchain-supabase-memory: Set the stage of an agent, for all servers at once. Every decision is kept, and the
+  newest holds.
+
+p_stage: off (the last messages), parallel (both, compared), 25, 15, 10 or 5 (so many recent messages), or on.
+p_by: who decides.
+p_agent_id: the agent.
+p_share: the share of the users that receive it, 0 to 1.
+p_rest: the stage of the others.
+Returns: object.
+- agent_id: text. The agent.
+- version: integer. Counts the decisions.
+- stage: text. As given.
+- share: number. As given.
+- rest: text. As given.
+- set_by: text. Who decided.
+- set_at: timestamp. When that was.
+Errors:
+- 23514: a stage, the share or p_by is refused; the name of the constraint says which.';
 
 create function public.memory_worker_rollouts(
   p_agent_id text    default 'default',
@@ -69,7 +98,13 @@ as $function$
         limit greatest(0, least(p_limit, 1000))) t
 $function$;
 comment on function public.memory_worker_rollouts is
-  'langchain-supabase-memory: who set the stage of an agent to what, and when.';
+  'langchain-supabase-memory: List who set the stage of an agent to what, and when: the newest so many, the oldest
+  first.
+
+p_agent_id: the agent.
+p_limit: the most of one answer, at most 1000.
+Returns: object[] as memory_worker_set_rollout. The decisions.
+Errors: none.';
 
 create function public.memory_compare(
   p_thread_id  text,
@@ -112,7 +147,37 @@ begin
 end
 $function$;
 comment on function public.memory_compare is
-  'langchain-supabase-memory: record what the old and the new context of one call came to, in numbers.';
+  'langchain-supabase-memory: Record what the old and the new context of one call came to, in numbers. They are kept
+  for 30 days.
+
+p_thread_id: the thread of the conversation.
+p_comparison: the numbers, an object.
+- stage: text. The stage that held.
+- old_messages: integer. Messages of the old context.
+- new_messages: integer or null. Messages of the new one; null if it failed.
+- old_tokens: integer. Tokens of the old context.
+- new_tokens: integer or null. Tokens of the new one.
+- old_characters: integer. Characters of the old context.
+- new_characters: integer or null. Characters of the new one.
+- old_ms: number. How long the old one took, in milliseconds.
+- new_ms: number or null. How long the new one took, in milliseconds.
+- shared: integer or null. Messages that both have.
+- only_old: integer or null. Messages that only the old one has.
+- only_new: integer or null. Messages that only the new one has.
+- omitted: integer or null. Messages that the new one left out and no summary covers.
+- error: text or null. Why the new one failed, in a word; cut at 100 characters.
+p_only_old: the ids of the messages that only the old one has, a list of text.
+p_through: the last message that the summary in the new one covers; -1: it has none.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- recorded: boolean. False if there is no such conversation.
+- covered_by_summary: integer or null. How many of p_only_old the summary covers.
+- compared_at: timestamp. When it was recorded; only if it was.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: a number is refused; the name of the constraint says which.';
 
 create function public.memory_comparisons(
   p_thread_id text,
@@ -135,7 +200,35 @@ begin
 end
 $function$;
 comment on function public.memory_comparisons is
-  'langchain-supabase-memory: the comparisons of the old and the new context in a conversation.';
+  'langchain-supabase-memory: List the comparisons of the old and the new context in a conversation: the newest so
+  many, the oldest first.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_limit: the most of one answer, at most 1000.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].agent_id: text. The agent.
+- [].thread_id: text. The thread.
+- [].compared_at: timestamp. When it was recorded.
+- [].stage: text. As given to memory_compare, like all that follows.
+- [].old_messages: integer. Messages of the old context.
+- [].new_messages: integer or null. Messages of the new one.
+- [].old_tokens: integer. Tokens of the old one.
+- [].new_tokens: integer or null. Tokens of the new one.
+- [].old_characters: integer. Characters of the old one.
+- [].new_characters: integer or null. Characters of the new one.
+- [].old_ms: number. How long the old one took, in milliseconds.
+- [].new_ms: number or null. How long the new one took, in milliseconds.
+- [].shared: integer or null. Messages that both have.
+- [].only_old: integer or null. Messages that only the old one has.
+- [].only_new: integer or null. Messages that only the new one has.
+- [].covered_by_summary: integer or null. How many of those that only the old one has the summary covers.
+- [].omitted: integer or null. Messages that the new one left out and no summary covers.
+- [].error: text or null. Why the new one failed, in a word.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_comparison_report(
   p_user_id  text        default null, -- null: everybody that the caller may see
@@ -166,4 +259,24 @@ as $function$
     group by x.stage) r
 $function$;
 comment on function public.memory_comparison_report is
-  'langchain-supabase-memory: what the comparisons of the old and the new context come to, by stage.';
+  'langchain-supabase-memory: Sum up the comparisons of the old and the new context, by stage.
+
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_agent_id: only with this agent; null: with all.
+p_since: only from this time on; null: all that are kept.
+Returns: object[].
+- [].stage: text. The stage.
+- [].comparisons: integer. How many there are.
+- [].failures: integer. In how many of them the new context failed.
+- [].old_tokens: number[]. Tokens of the old context: the median and the 95th percentile.
+- [].new_tokens: number[] or null. The same of the new one; null if it always failed.
+- [].old_ms: number[]. Milliseconds that the old one took: the median and the 95th percentile.
+- [].new_ms: number[] or null. The same of the new one.
+- [].all_old_tokens: integer. Tokens of all old contexts whose new one did not fail.
+- [].all_new_tokens: integer. Tokens of all new contexts.
+- [].shared: integer. Messages that both had, added up.
+- [].only_old: integer. Messages that only the old ones had, added up.
+- [].only_new: integer. Messages that only the new ones had, added up.
+- [].covered_by_summary: integer. How many of those that only the old ones had the summaries covered.
+- [].omitted: integer. Messages that the new ones left out and no summary covered, added up.
+Errors: none.';

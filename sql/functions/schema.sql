@@ -12,4 +12,13 @@ as $function$
       where e.extname = 'vector' and n.nspname <> '{{vector_schema_name}}'))
 $function$;
 comment on function public.memory_schema is
-  'langchain-supabase-memory: the version of the schema in this database.';
+  'langchain-supabase-memory: Which release set this database up.
+
+Returns: object.
+- version: text. The release of the package.
+- tables: text[]. The names of the table files that were applied.
+- code: text. A checksum of the functions and the access rules.
+- vector_schema: text. The schema in which the functions look for pgvector.
+- vector_moved_to: text or null. The schema in which pgvector lies, if that is another by now; then run the
+  migration again.
+Errors: none.';

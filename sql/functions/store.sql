@@ -407,7 +407,49 @@ begin
 end
 $function$;
 comment on function public.memory_store is
-  'langchain-supabase-memory: get, search, list, put and delete items of long-term memory, any number in one call.';
+  'langchain-supabase-memory: Get, search, list, put and delete items of long-term memory, any number in one call. An
+  item is an object under a namespace (labels, outermost first) and a key. What is read is as it was before what is
+  written in the same call.
+
+p_ops: what to do, a list of objects. Which keys count depends on op.
+- op: text. get, search, list, put or delete.
+- namespace: text[]. For get, put and delete: where the item is.
+- key: text. For get, put and delete: its name there.
+- value: object. For put: what is stored.
+- index: text[] or null. For put: the fields to find it by, noted for a reindex; an empty list: none.
+- ttl: number or null. For put: the minutes it lives; null: for ever.
+- model: text or null. For put with vectors and search with a vector: the name of the embedding model.
+- vectors: object[] or null. For put: what it is found by, {"field": text, "vector": number[]}, of length one.
+- refresh: boolean or null. For get and search: whether what is read lives on for its full time.
+- prefix: text[]. For search: the labels that the namespace begins with; empty: all.
+- query: text or null. For search: the question; null: the newest first.
+- vector: number[] or null. For search: its vector, of length one.
+- filter: object or null. For search: {"fields": {key: node}}, {"items": [node]}, {"list": values} or {"all":
+  [[operator, operand]]}; operators are $eq, $ne, $gt, $gte, $lt, $lte.
+- limit: integer or null. For search and list: the most, at most 1000; null: 1000.
+- offset: integer or null. For search and list: how many are passed over; null: none.
+- conditions: object[] or null. For list: {"type": "prefix" or "suffix", "path": text[]}; * stands for any label.
+- depth: integer or null. For list: labels beyond so many are cut off.
+p_user_id: the owner; null: the subject of the caller''s token.
+Returns: json[]. The answers in the order of p_ops: to get an item or null, to search a list of items, to list a
+  list of namespaces, to put and delete null.
+- [].namespace: text[]. Of an item that get gives: its namespace.
+- [].key: text. Its key.
+- [].value: object. Its value.
+- [].created_at: timestamp. When it was first put.
+- [].updated_at: timestamp. When it was last put.
+- [][].namespace: text[]. Of an item that search gives: its namespace.
+- [][].key: text. Its key.
+- [][].value: object. Its value.
+- [][].created_at: timestamp. When it was first put.
+- [][].updated_at: timestamp. When it was last put.
+- [][].score: number or null. How well it fits; null without a question.
+Errors:
+- PT400: a filter has an unknown operator, or compares with what has no order; or no p_user_id is given, and the
+  caller''s token names nobody.
+- PT409: the items under the prefix were embedded by another model.
+- PT413: more operations, searches or bytes than memory_limits allows, in p_ops, in one value or in what was found.
+- 23514: a namespace, key, value or time to live is refused; the name of the constraint says which.';
 
 create function public.memory_store_sweep(
   p_user_id text    default null, -- null: everybody that the caller may see
@@ -435,7 +477,16 @@ begin
 end
 $function$;
 comment on function public.memory_store_sweep is
-  'langchain-supabase-memory: delete the store''s items that have expired, over many users.';
+  'langchain-supabase-memory: Delete the store''s items that have expired, by pages. They are not shown before that
+  either.
+
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_after: the owner at whom the last page ended; null: from the beginning.
+p_limit: the most of one call, at most 1000.
+Returns: object.
+- items: integer. How many went.
+- after: text or null. Pass it as p_after for the next page; null: there is none.
+Errors: none.';
 
 create function public.memory_store_reindex(
   p_model      text,
@@ -513,4 +564,36 @@ begin
 end
 $function$;
 comment on function public.memory_store_reindex is
-  'langchain-supabase-memory: commit vectors of the store''s items, and read the next items that have none of a model.';
+  'langchain-supabase-memory: Store vectors for the store''s items, and read the next items that have none of a model.
+  Call it until after is null, and once more to commit the last vectors.
+
+p_model: the name of the embedding model.
+p_dimensions: the width of its vectors.
+p_items: vectors of an earlier page, a list of objects. One whose value was put anew since gets none.
+- user_id: text. As listed.
+- namespace: text[]. As listed.
+- key: text. As listed.
+- updated_at: timestamp. As listed.
+- vectors: object[]. {"field": text, "vector": number[]}, of length one.
+p_after: where the last page ended, as it was returned; null: from the beginning.
+- user_id: text. As returned.
+- path: text. As returned.
+- key: text. As returned.
+p_limit: the most items of one answer, at most 1000; 0: only commit.
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+Returns: object.
+- items: object[]. The next items without a vector.
+- items[].user_id: text. The owner.
+- items[].namespace: text[]. Its namespace.
+- items[].key: text. Its key.
+- items[].value: object. Its value.
+- items[].index: text[] or null. The fields to find it by; null: the store''s own choice.
+- items[].updated_at: timestamp. When it was last put.
+- after: object or null. Pass it as p_after for the next page; null: there is none.
+- after.user_id: text. The owner of the last item that was looked at.
+- after.path: text. Its namespace, as it is sorted.
+- after.key: text. Its key.
+- indexed: integer. To how many items of p_items vectors were stored.
+Errors:
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: a vector has not p_dimensions, or p_model is refused; the name of the constraint says which.';

@@ -223,7 +223,46 @@ begin
 end
 $function$;
 comment on function public.memory_pending is
-  'langchain-supabase-memory: the next messages to summarize, cut where a conversation may be cut.';
+  'langchain-supabase-memory: Read the next messages to summarize, cut where a conversation may be cut, and what the
+  summary goes on from. No lock is held while a model works: commit with memory_commit_summary, which refuses if the
+  conversation has moved on.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_keep_characters: about so many characters of the newest messages stay as they are; null: no limit by characters.
+  The newest block of calls and results always stays.
+p_keep_messages: no more than so many messages stay; null: no limit.
+p_until: instead of both: everything up to this sequence; null: by what stays.
+p_characters: about so many characters are returned, one whole block at least.
+p_level: 0: for the rolling summary. 1: for a complete summary; it needs p_until.
+p_min_quality: where the newest summary is poorer than this, p_keep_when_poor holds; null: it does not matter.
+p_keep_when_poor: characters that stay then, if they are more; null: as p_keep_characters.
+p_due: nothing is returned unless one of these is exceeded; null: whatever there is.
+- characters: integer or null. Characters that are not yet summarized.
+- tokens: integer or null. Tokens that are not yet summarized.
+- messages: integer or null. Messages that are not yet summarized.
+p_least: whatever may stay: up to this sequence at least; null: it does not matter.
+Returns: object or null. Null if there is no such conversation.
+- conversation_id: uuid. Pass it to memory_commit_summary.
+- through_sequence: integer. Where the summaries of this level end; -1 if there is none. Pass it as p_through.
+- revision: integer. Counts edits and deletions. Pass it as p_revision.
+- characters: integer. How long this piece may be; shorter after failures.
+- previous: object or null. The summary to go on from; null for the first, and at level 1.
+- previous.number: integer. Its number.
+- previous.content: text. Its words.
+- previous.to_sequence: integer. The last message that it covers.
+- messages: object[]. The messages to summarize, in their order; empty if there is nothing to do.
+- messages[].sequence: integer. The number of the message.
+- messages[].message_id: text. Its id.
+- messages[].payload: object. The whole message.
+- messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- more: boolean. Whether more pieces follow after this one.
+- waiting: boolean. Whether the last try failed, and the next has to wait.
+- opted_out: boolean. Whether nothing of it is to be remembered; then there are no messages.
+- topics: text[] or null. Topics that the summary must not mention; null if there are none.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_commit_summary(
   p_thread_id       text,
@@ -314,7 +353,32 @@ begin
 end
 $function$;
 comment on function public.memory_commit_summary is
-  'langchain-supabase-memory: store a summary if the conversation is still where it was computed from.';
+  'langchain-supabase-memory: Store a summary, if the conversation is still where memory_pending read it. The same
+  commit once more is no error. Sentences that mention a topic which is not to be remembered are left out.
+
+p_thread_id: the thread of the conversation.
+p_conversation_id: from memory_pending: the thread may have been forgotten and begun anew.
+p_through: through_sequence from memory_pending.
+p_revision: revision from memory_pending.
+p_to: the last message that the summary covers.
+p_message_ids: the ids of all messages that it covers, in their order, a list of text.
+p_content: the words of the summary, 1 to 65536 bytes.
+p_tokens: about how many tokens it has.
+p_model: who wrote it; null: nobody says.
+p_clipped: whether it was cut because it was too long.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_level: the level that was passed to memory_pending.
+p_quality: how much of its source it holds, 0 to 1; null: unknown.
+Returns: object.
+- committed: boolean. Whether it was stored. If not, read again: somebody else was first, a message has changed, or
+  nothing is to be remembered.
+- through_sequence: integer. Where the summaries of this level end now; -1 if there is no such conversation.
+- number: integer. The number of the summary; only if it was stored.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: the words or a number of the summary are refused; the name of the constraint says which.';
 
 create function public.memory_fail_summary(
   p_thread_id text,
@@ -338,7 +402,17 @@ begin
 end
 $function$;
 comment on function public.memory_fail_summary is
-  'langchain-supabase-memory: note that a summary failed, and when the next try may come.';
+  'langchain-supabase-memory: Note that a summary could not be written, so that the next try waits: about half a
+  minute, then twice as long each time, up to an hour.
+
+p_thread_id: the thread of the conversation.
+p_error: why, in a word and without content; cut at 200 characters.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- retry_at: timestamp or null. When the next try may come; null if there is no such conversation.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_due(
   p_characters bigint  default null, -- due when so much is not yet summarized; null: does not matter
@@ -368,7 +442,22 @@ begin
 end
 $function$;
 comment on function public.memory_due is
-  'langchain-supabase-memory: conversations of which enough is not yet summarized.';
+  'langchain-supabase-memory: List conversations of which enough is not yet summarized, by pages. One that failed
+  lately or is not to be remembered is not among them.
+
+p_characters: due when more characters than this are not yet summarized; null: they do not matter.
+p_tokens: due when more tokens are not; null: they do not matter.
+p_messages: due when more messages are not; null: they do not matter.
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_limit: the most of one answer, at most 1000.
+p_after_user: the user_id at which the last page ended; null: from the beginning.
+p_after: the id at which the last page ended; null: from the beginning.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].id: uuid. The conversation.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+Errors: none.';
 
 create function public.memory_summaries(
   p_thread_id text,
@@ -413,7 +502,40 @@ begin
 end
 $function$;
 comment on function public.memory_summaries is
-  'langchain-supabase-memory: the segments of a conversation, the newest so many, in order.';
+  'langchain-supabase-memory: Read the summaries of a conversation: the newest so many, in their order, or the complete
+  one.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_before: only those with a lower number; null: from the newest.
+p_limit: the most of one answer, at most 100.
+p_level: 0: those of the rolling summary. 1 and up: that level of a complete summary. Null: the complete summary, as
+  far up as it reaches.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: object[].
+- [].number: integer. Its number within the level.
+- [].id: uuid. Changes with its words.
+- [].from_sequence: integer. The first message that it covers.
+- [].to_sequence: integer. The last message that it covers.
+- [].message_ids: text[]. The messages that its writer was shown.
+- [].built_on: integer or null. The number of the summary that it goes on from.
+- [].content: text. Its words.
+- [].characters: integer. How many characters it has.
+- [].tokens: integer. About how many tokens it has.
+- [].model: text or null. Who wrote it.
+- [].clipped: boolean. Whether it was cut because it was too long.
+- [].created_at: timestamp. When it was stored.
+- [].level: integer. 0: of the rolling summary; 1: of messages alone; 2: of summaries of level 1; and so on.
+- [].parts: integer[] or null. The numbers of the summaries one level below that it was made from; null at levels 0
+  and 1.
+- [].quality: number or null. How much of its source it holds, 0 to 1.
+- [].topics: text[] or null. Its topics, if they were described.
+- [].key_facts: object[] or null. Its key facts, as memory_describe_summary took them.
+- [].edited_by: text or null. The person who wrote it instead.
+- [].edited_at: timestamp or null. When that was.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 -- Ranges of sequences as pairs of the first and the last.
 create or replace function memory_private.pairs(p_ranges int8multirange) returns json
@@ -482,7 +604,27 @@ begin
 end
 $function$;
 comment on function public.memory_coverage is
-  'langchain-supabase-memory: which sequences are stored, and which segment covers which.';
+  'langchain-supabase-memory: Say where each message of a conversation is: stored, covered by which summary, expired,
+  superseded. Ranges are pairs of the first and the last sequence.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: object or null. Null if there is no such conversation.
+- next_sequence: integer. The sequence that the next message gets.
+- through_sequence: integer. The last sequence that a summary covers; -1 if none.
+- expired_through: integer. What is gone up to here has expired; after it, it was forgotten. -1 if nothing has.
+- unreadable: integer[]. The sequences of messages that cannot be read.
+- stored: json[]. The ranges that are stored.
+- superseded: json[]. The ranges that a graph''s state has left.
+- segments: json[]. Of each summary of the rolling one: number, first, last, and the number that it goes on from or
+  null.
+- levels: json[]. Of each part of a complete summary: level, number, first, last, and the numbers of its parts or
+  null.
+- unshown: integer[]. Sequences within a summary''s range that its writer was not shown; there should be none.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_commit_parent(
   p_thread_id       text,
@@ -552,7 +694,28 @@ begin
 end
 $function$;
 comment on function public.memory_commit_parent is
-  'langchain-supabase-memory: store a summary of summaries if they are all still there.';
+  'langchain-supabase-memory: Store a summary of summaries, if these are all still there, side by side. Higher levels
+  that it belongs to are taken back.
+
+p_thread_id: the thread of the conversation.
+p_conversation_id: the conversation, as in memory_pending.
+p_revision: revision when the parts were read.
+p_level: the level of the new summary, 2 or more.
+p_parts: the ids of the summaries one level below, in their order, a list of uuid.
+p_content: the words of the summary, 1 to 65536 bytes.
+p_tokens: about how many tokens it has.
+p_model: who wrote it; null: nobody says.
+p_clipped: whether it was cut because it was too long.
+p_quality: how much of its source it holds, 0 to 1; null: unknown.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- committed: boolean. Whether it was stored.
+- through_sequence: integer. The last message that it covers; only if it was stored.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
+- 23514: the words or a number of the summary are refused; the name of the constraint says which.';
 
 create function public.memory_describe_summary(
   p_thread_id text,
@@ -586,7 +749,24 @@ begin
 end
 $function$;
 comment on function public.memory_describe_summary is
-  'langchain-supabase-memory: store the topics and key facts of a complete summary.';
+  'langchain-supabase-memory: Store the topics and key facts of a complete summary. What mentions a topic that is not
+  to be remembered is left out.
+
+p_thread_id: the thread of the conversation.
+p_id: the id of the summary.
+p_topics: its topics, a list of text.
+p_key_facts: its key facts, a list of objects.
+- text: text. The fact.
+- quote: text or null. What was said, word for word.
+- message_ids: text[]. The messages that say so.
+p_revision: revision of the conversation when they were read.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- described: boolean. Whether they were stored; not if the summary has gone or a message has changed since.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';
 
 -- What a summary is found by. Where no language is known, its words are reduced as English ones: what is reduced alike on
 -- both sides still meets.
@@ -710,7 +890,35 @@ begin
 end
 $function$;
 comment on function public.memory_recall_summaries is
-  'langchain-supabase-memory: the conversations whose summaries fit a question, by meaning and by words.';
+  'langchain-supabase-memory: Find conversations whose summaries fit a question, by meaning and by words; the best
+  first.
+
+p_query: the question; its first 10000 characters count. Empty: the newest.
+p_vector: its vector, of length one, a list of numbers; null: by words alone.
+p_model: the name of the embedding model; null: by words alone.
+p_limit: the most of one answer, at most 1000.
+p_since: only summaries that were stored at this time or later; null: at any.
+p_until: only summaries that were stored before this time; null: at any.
+p_max_age: only summaries that are no older, in seconds; null: of any age.
+p_min_similarity: only where the cosine is at least this; without a vector, where words fit so much in relation to
+  the best. Null: whatever there is.
+p_agent_id: only with this agent; null: with all.
+p_user_id: the owner; null: the subject of the caller''s token.
+Returns: object[].
+- [].thread_id: text. The thread.
+- [].agent_id: text. Its agent.
+- [].number: integer. The number of the summary.
+- [].from_sequence: integer. The first message that it covers.
+- [].to_sequence: integer. The last message that it covers.
+- [].content: text. Its words.
+- [].created_at: timestamp. When it was stored.
+- [].score: number. How well it fits, 0 to 1 among those that were found.
+- [].similarity: number or null. The cosine; null without a vector.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: the stored vectors of this model have another number of dimensions.
+- PT413: p_vector is longer or larger than one call may pass, or the summaries that were found are too large
+  together (see memory_limits).';
 
 create function public.memory_unembedded_summaries(
   p_model      text,
@@ -744,7 +952,27 @@ begin
 end
 $function$;
 comment on function public.memory_unembedded_summaries is
-  'langchain-supabase-memory: newest summaries that have no vector of a model yet.';
+  'langchain-supabase-memory: List the summaries that stand for a conversation and have no vector of a model yet, by
+  pages.
+
+p_model: the name of the embedding model.
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_agent_id: only with this agent; null: with all.
+p_thread_id: only of this thread; null: of all.
+p_limit: the most of one answer, at most 100.
+p_after_user: the user_id at which the last page ended; null: from the beginning.
+p_after: the conversation_id at which the last page ended; null: from the beginning.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].conversation_id: uuid. The conversation.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+- [].indexed_through: integer. The last sequence that is indexed; -1 if none.
+- [].level: integer. The level of the summary.
+- [].number: integer. Its number.
+- [].id: uuid. Its id: pass it on, so that no vector is stored for other words.
+- [].content: text. What is to be embedded.
+Errors: none.';
 
 create function public.memory_embed_summaries(
   p_model   text,
@@ -790,7 +1018,20 @@ begin
 end
 $function$;
 comment on function public.memory_embed_summaries is
-  'langchain-supabase-memory: store vectors of summaries that are still the newest; returns of which.';
+  'langchain-supabase-memory: Store vectors of summaries that still stand for their conversation. Vectors of the
+  summaries before them go.
+
+p_model: the name of the embedding model.
+p_vectors: what memory_unembedded_summaries listed, with vectors; a list of objects.
+- user_id: text. As listed.
+- conversation_id: uuid. As listed.
+- level: integer or null. As listed; null: 0.
+- number: integer. As listed.
+- id: uuid. As listed.
+- embedding: number[]. The vector, of length one.
+Returns: json[]. Of each vector that was stored, user_id and conversation_id.
+Errors:
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';
 
 create function public.memory_edit_summary(
   p_thread_id      text,
@@ -880,4 +1121,23 @@ begin
 end
 $function$;
 comment on function public.memory_edit_summary is
-  'langchain-supabase-memory: what a person does with segments; what was built on them is taken back.';
+  'langchain-supabase-memory: What a person does with the summaries of a conversation: edit one, delete one and those
+  after it, or have them written anew. It is noted with who and when.
+
+p_thread_id: the thread of the conversation.
+p_action: edit, delete or regenerate.
+p_by: who does it.
+p_number: the number of the summary, for edit and delete; null for regenerate.
+p_text: the new words, for edit, 1 to 65536 bytes.
+p_tokens: about how many tokens they have, for edit.
+p_include_edited: for regenerate: also what a person wrote.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- taken_back: integer. How many summaries were taken back; they are written anew.
+Errors:
+- PT400: p_action is none of these; the text mentions a topic that is not to be remembered; or no p_user_id is
+  given, and the caller''s token names nobody.
+- PT404: there is no such conversation, or no such summary.
+- PT413: the text has more than 65536 bytes.
+- 23514: the text or its tokens are refused; the name of the constraint says which.';

@@ -198,4 +198,29 @@ begin
 end
 $function$;
 comment on function public.memory_turns is
-  'langchain-supabase-memory: complete turns of a conversation, numbered from 1 among those that are kept.';
+  'langchain-supabase-memory: Read complete turns: a question of the user and the final answer to it. They are numbered
+  from 1 among those that are kept.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_last: the newest so many, at most 1000; null: 1000.
+p_skip: leave out the newest so many.
+p_before: only turns that begin before this sequence; null: all.
+p_number: instead of the newest, the turn with this number; null: the newest.
+p_since: only turns whose question is of this time or later; null: of any.
+p_until: only turns whose question is from before this time; null: of any.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: object.
+- turns: object[]. In their order.
+- turns[].turn_number: integer. The number of the turn.
+- turns[].user_query: text. The words of the question.
+- turns[].ai_response: text. The words of the final answer.
+- turns[].user_images: json[] or null. The images of the question.
+- turns[].ai_images: json[] or null. The images of the answer.
+- turns[].created_at: timestamp. When the question was said.
+- turns[].from_sequence: integer. The number of the question''s message.
+- turns[].to_sequence: integer. The number of the answer''s message.
+- more: boolean. Whether there are older ones that fit. A page ends at p_last, or at about answer_bytes.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';

@@ -189,7 +189,17 @@ begin
 end
 $function$;
 comment on function public.memory_request is
-  'langchain-supabase-memory: ask for a conversation to be summarized by a worker now.';
+  'langchain-supabase-memory: Ask for a conversation to be summarized by a worker now, before others of its owner.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_priority: of two conversations of one owner, the higher one comes first, from now on; null: as it is. Who is
+  signed in can only lower it.
+Returns: object.
+- requested_at: timestamp or null. When it was asked for; null if there is no such conversation.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 -- Of one owner the most urgent piece that is ready and that nobody else is taking, under a lease.
 create or replace function memory_private.take(
@@ -360,7 +370,30 @@ begin
 end
 $function$;
 comment on function public.memory_worker_claim is
-  'langchain-supabase-memory: take conversations that are due, under a lease, round by owner.';
+  'langchain-supabase-memory: Take conversations that are due, under a lease, round by owner. Nobody waits for anybody:
+  what another worker takes is passed by.
+
+p_worker: the name of the worker.
+p_limit: the most, at most 1000.
+p_lease_seconds: how long they are leased, in seconds.
+p_settle_seconds: not before so many seconds after they became due, so that a burst is one piece.
+p_user_id: only of this owner; null: of all.
+p_slots: how many the worker has at once: while others wait, one owner gets half of them. Null: no limit.
+p_held: how many the worker has now, by owner: {user_id: count}.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].conversation_id: uuid. The conversation.
+- [].thread_id: text. Its thread.
+- [].agent_id: text. Its agent.
+- [].token: uuid. Names the lease.
+- [].since: timestamp. Since when it is due.
+- [].attempts: integer. How often in a row it was tried, this time included.
+- [].paused: text[]. The duties to leave out now, because they failed: pass them on as p_left_out.
+- [].waited: number. How many seconds it was due.
+- [].position: json[]. Where the conversation stands: pass it on as it is.
+- [].requested: boolean. Whether somebody asked for it to be done now.
+- [].drafts: object or null. Answers that a worker before kept, by digest.
+Errors: none.';
 
 create function public.memory_worker_heartbeat(
   p_leases        json,  -- [{"user_id", "conversation_id", "token"}]
@@ -388,7 +421,15 @@ begin
 end
 $function$;
 comment on function public.memory_worker_heartbeat is
-  'langchain-supabase-memory: keep leases; returns which are still held.';
+  'langchain-supabase-memory: Keep leases: each begins anew.
+
+p_leases: the leases, a list of objects.
+- user_id: text. As claimed.
+- conversation_id: uuid. As claimed.
+- token: uuid. As claimed.
+p_lease_seconds: how long they are leased from now on, in seconds.
+Returns: uuid[]. The tokens of those that are still held; the work of the others is another worker''s.
+Errors: none.';
 
 create function public.memory_worker_finish(
   p_user_id         text,
@@ -483,7 +524,23 @@ begin
 end
 $function$;
 comment on function public.memory_worker_finish is
-  'langchain-supabase-memory: give a conversation back: done, again because it has moved on, to be retried, or dead.';
+  'langchain-supabase-memory: Give a conversation back: done, or failed. Positions are compared, so that nothing which
+  was said meanwhile is missed.
+
+p_user_id: as claimed.
+p_conversation_id: as claimed.
+p_token: as claimed.
+p_position: as claimed.
+p_error: why it failed, in a word and without content; null: all that was due is done.
+p_served: whether a wish for it, as claimed, is fulfilled.
+p_max_attempts: after so many failures in a row it is given up.
+p_retry_seconds: how long the second try waits, in seconds; then twice as long each time, up to an hour.
+p_failed: which duties failed, {duty: word}; null with p_error: all.
+p_left_out: which duties were not tried, a list of text, as paused was claimed.
+Returns: object.
+- outcome: text. done; again (it has moved on, and is due again); retry (tried again later); dead (given up); lost
+  (the lease is another''s); gone (the conversation was forgotten).
+Errors: none.';
 
 create function public.memory_worker_keep_draft(
   p_user_id         text,
@@ -515,7 +572,18 @@ begin
 end
 $function$;
 comment on function public.memory_worker_keep_draft is
-  'langchain-supabase-memory: keep an answer that nothing is stored from yet, for who goes on if this worker is killed.';
+  'langchain-supabase-memory: Keep an answer that nothing is stored from yet, for who goes on if this worker is killed.
+
+p_user_id: as claimed.
+p_conversation_id: as claimed.
+p_token: as claimed.
+p_position: as claimed.
+p_digest: of the question and the name of the model.
+p_answer: what the model said.
+Returns: object.
+- kept: boolean. Not if the lease has run out, a message has changed or gone since, or it mentions a topic that is
+  not to be remembered.
+Errors: none.';
 
 create function public.memory_worker_release(
   p_leases json -- [{"user_id", "conversation_id", "token"}]
@@ -542,7 +610,15 @@ begin
 end
 $function$;
 comment on function public.memory_worker_release is
-  'langchain-supabase-memory: give leases back unfinished, for another worker.';
+  'langchain-supabase-memory: Give leases back unfinished, for another worker. They do not count as tries.
+
+p_leases: the leases, a list of objects.
+- user_id: text. As claimed.
+- conversation_id: uuid. As claimed.
+- token: uuid. As claimed.
+Returns: object.
+- released: integer. How many were still held.
+Errors: none.';
 
 create function public.memory_worker_revive(
   p_user_id   text default null, -- null: everybody's
@@ -577,7 +653,14 @@ begin
 end
 $function$;
 comment on function public.memory_worker_revive is
-  'langchain-supabase-memory: try again what was given up.';
+  'langchain-supabase-memory: Try again what was given up.
+
+p_user_id: only of this owner; null: of all.
+p_agent_id: only with this agent; null: with all.
+p_thread_id: only of this thread; null: of all.
+Returns: object.
+- revived: integer. How many conversations are due again.
+Errors: none.';
 
 create function public.memory_worker_chore(
   p_name          text,
@@ -594,7 +677,13 @@ begin
 end
 $function$;
 comment on function public.memory_worker_chore is
-  'langchain-supabase-memory: of several workers, who does what is done from time to time.';
+  'langchain-supabase-memory: Agree among several workers who does what is done from time to time.
+
+p_name: what is to be done.
+p_every_seconds: how often, in seconds.
+Returns: object.
+- mine: boolean. Whether the caller is to do it now.
+Errors: none.';
 
 create function public.memory_worker_rederive(
   p_characters bigint  default null, -- due when so much is not yet summarized; null: does not matter
@@ -694,7 +783,24 @@ begin
 end
 $function$;
 comment on function public.memory_worker_rederive is
-  'langchain-supabase-memory: mark what is behind and not marked, by pages.';
+  'langchain-supabase-memory: Mark conversations that are behind and not marked, by pages: after a restore, or what was
+  written with triggers off. The first page tries again what was given up and has moved on since.
+
+p_characters: behind when more characters than this are not summarized; null: they do not matter.
+p_tokens: behind when more tokens are not; null: they do not matter.
+p_messages: behind when more messages are not; null: they do not matter.
+p_board: behind when so many messages are not on the board; null: they do not matter.
+p_index: behind when something is not indexed.
+p_vectors: behind when a chunk lacks its vector.
+p_limit: the most conversations of one page, at most 1000.
+p_after_user: user of after from the last page; null: the first page.
+p_after: id of after from the last page.
+Returns: object.
+- marked: integer. How many are due now that were not.
+- after: object or null. Where the next page goes on; null: there is none.
+- after.user: text. Pass it as p_after_user.
+- after.id: uuid. Pass it as p_after.
+Errors: none.';
 
 create function public.memory_worker_idle(
   p_seconds float8,          -- without a message for so long
@@ -718,7 +824,18 @@ begin
 end
 $function$;
 comment on function public.memory_worker_idle is
-  'langchain-supabase-memory: conversations without a message for so long that are not archived.';
+  'langchain-supabase-memory: List conversations without a message for so long that are not archived, by pages.
+
+p_seconds: how long, in seconds.
+p_limit: the most of one answer, at most 1000.
+p_after_user: the user_id at which the last page ended; null: from the beginning.
+p_after: the id at which the last page ended; null: from the beginning.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].id: uuid. The conversation.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+Errors: none.';
 
 create function public.memory_worker_archive(
   p_thread_id     text,
@@ -739,7 +856,17 @@ begin
 end
 $function$;
 comment on function public.memory_worker_archive is
-  'langchain-supabase-memory: mark a conversation as archived, unless it has moved on.';
+  'langchain-supabase-memory: Mark a conversation as archived, unless something was said since. The next message brings
+  it back.
+
+p_thread_id: the thread of the conversation.
+p_next_sequence: next_sequence as it was when it was found to be idle.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- archived: boolean. Whether it was marked.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_status(
   p_user_id   text    default null, -- null: everybody whom the caller may see
@@ -782,7 +909,44 @@ begin
 end
 $function$;
 comment on function public.memory_status is
-  'langchain-supabase-memory: what is due, running, waiting and dead, and how far each conversation is covered.';
+  'langchain-supabase-memory: Say what is due, running, waiting and dead, and how far each conversation is covered, by
+  pages.
+
+p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_agent_id: only with this agent; null: with all.
+p_thread_id: only of this thread; null: of all.
+p_state: only these: due, running, waiting, dead or idle; null: all.
+p_limit: the most of one answer, at most 1000.
+p_after_user: the user_id at which the last page ended; null: from the beginning.
+p_after: the id at which the last page ended; null: from the beginning.
+Returns: object[].
+- [].user_id: text. The owner.
+- [].id: uuid. The conversation.
+- [].since: timestamp or null. Since when it is due; null if it is idle.
+- [].worker: text or null. Who is at it.
+- [].lease_until: timestamp or null. Until when.
+- [].run_after: timestamp or null. Not before this time; infinity if it was given up, -infinity if somebody asked
+  for it now.
+- [].paused: object or null. What failed, by the name of the duty, or all: {"failures", "error", "until"}.
+- [].attempts: integer or null. How often in a row it was tried.
+- [].state: text. due, running, waiting, dead or idle.
+- [].agent_id: text. Its agent.
+- [].thread_id: text. Its thread.
+- [].next_sequence: integer. The sequence that the next message gets.
+- [].message_count: integer. How many messages it holds.
+- [].summarized_through: integer. The last sequence that a summary covers; -1 if none.
+- [].indexed_through: integer. The last sequence that is indexed; -1 if none.
+- [].total_tokens: integer. About the tokens of all messages.
+- [].updated_at: timestamp. When it was last changed.
+- [].archived_at: timestamp or null. Since when it is archived.
+- [].priority: integer. Its priority among those of its owner.
+- [].board_through: integer. The last message that is read into the board; -1 if none.
+- [].board_version: integer. The version of the board; 0 if there is none.
+- [].work_error: text or null. Why a worker failed, in a word.
+- [].error: text or null. The same, or why a summary or the embedder failed.
+- [].tokens_saved: integer. About the tokens that the summary stands for, less its own.
+- [].quality: number or null. The quality of the newest summary, 0 to 1.
+Errors: none.';
 
 create function public.memory_worker_queue() returns jsonb
 language sql stable security invoker set search_path = ''
@@ -810,7 +974,21 @@ as $function$
   from memory_private.work w
 $function$;
 comment on function public.memory_worker_queue is
-  'langchain-supabase-memory: how much is due, how long it has waited, how many leases and dead there are.';
+  'langchain-supabase-memory: Say how much is due, how long it has waited, and how many leases and dead there are.
+
+Returns: object.
+- depth: integer. How many conversations a worker has to look at.
+- due: integer. How many of them now.
+- leases: integer. How many a worker is at.
+- waiting: integer. How many wait for a later time.
+- dead: integer. How many were given up, in whole or in part.
+- unreadable: integer. How many failed last because of messages that cannot be read.
+- unreadable_messages: integer. How many messages cannot be read.
+- paused: object. How many conversations a duty waits in, by the name of the duty.
+- lag_seconds: number. How long the oldest has been due, in seconds.
+- next_seconds: number or null. In how many seconds the next is due; null: nothing is.
+- vector_bytes: integer. The bytes of the vectors of chunks and of their index.
+Errors: none.';
 
 -- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
 create or replace function memory_private.retry_at(p_failures integer, p_seconds float8 default 30) returns timestamptz

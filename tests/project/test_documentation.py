@@ -75,7 +75,7 @@ def _page(path: Path) -> Page:
     return Page(path, path.read_text())
 
 
-PAGES = {page.name: page for page in map(_page, [README, *sorted((ROOT / "docs").glob("*.md"))])}
+PAGES = {page.name: page for page in map(_page, [README, *sorted((ROOT / "docs").rglob("*.md"))])}
 RUN = [page for page in PAGES.values() if page.python]
 
 
@@ -468,7 +468,9 @@ def test_every_heading_that_is_linked_exists(page: Page) -> None:
 
 
 def test_every_page_is_listed_in_the_readme() -> None:
-    assert set(PAGES) - {"README.md"} <= set(PAGES["README.md"].links)
+    written = {name for name in PAGES if name.startswith("docs/sql/")}
+    assert set(PAGES) - {"README.md"} - written <= set(PAGES["README.md"].links)
+    assert written <= {f"docs/{link}" for link in PAGES["docs/sql-functions.md"].links}
 
 
 @each_page

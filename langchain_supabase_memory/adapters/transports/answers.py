@@ -113,6 +113,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_turns": _object("turns more"),
     "memory_unembedded_summaries": _ARRAY,
     "memory_unreadable": _ARRAY,
+    "memory_update": _object("id user_id agent_id thread_id title metadata message_count created_at updated_at"),
     "memory_withdrawn": _object("user_id memories"),
     "memory_worker_archive": _object("archived"),
     "memory_worker_chore": _object("mine"),

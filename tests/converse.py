@@ -1,0 +1,362 @@
+"""A long conversation by SQL alone: every function `public.memory_*` at least once, with all that it can answer.
+
+What a client in another language does: documents in, documents out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from psycopg.types.json import Json
+
+from langchain_supabase_memory.language.messages.codec import to_row
+
+VECTORS = ([1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0])
+"""Of length one."""
+
+IMAGE = {"type": "image", "url": "https://example.com/kiln.png"}
+SAID = [
+    HumanMessage("My kiln shows E-47. What is that?", id="m0"),
+    AIMessage("That is the thermocouple. Please replace it.", id="m1"),
+    HumanMessage([{"type": "text", "text": "Here is a photo. My budget is 40 euros."}, IMAGE], id="m2"),
+    AIMessage("", id="m3", tool_calls=[{"name": "look_up", "args": {"part": "K"}, "id": "c1"}]),
+    ToolMessage("A type K thermocouple costs 25 euros.", id="m4", tool_call_id="c1"),
+    AIMessage("A type K for 25 euros fits.", id="m5"),
+    HumanMessage("Remind me to order it. My sister Ana is allergic to peanuts.", id="m6"),
+    AIMessage("I will. Noted.", id="m7"),
+]
+
+
+@dataclass
+class Caller:
+    """Calls functions by their names, as one owner unless told otherwise, and keeps every answer.
+
+    Attributes:
+        connection: To a migrated database; whoever may call all of them.
+        user_id: The owner.
+        answers: Every answer, by function.
+    """
+
+    connection: psycopg.Connection[Any]
+    user_id: str
+    answers: dict[str, list[Any]] = field(default_factory=dict)
+    _owned: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, name: str, /, **arguments: Any) -> Any:
+        """Call `memory_<name>` with `p_<argument>` for each argument."""
+        given = {f"p_{each}": value for each, value in arguments.items()}
+        if "p_user_id" not in given and self._takes_a_user(name):
+            given["p_user_id"] = self.user_id
+        passed = [Json(value) if isinstance(value, (dict, list)) else value for value in given.values()]
+        call = f"select public.memory_{name}({', '.join(f'{each} => %s' for each in given)})"
+        answer = self.connection.execute(call.encode(), passed).fetchall()[0][0]
+        self.answers.setdefault(f"memory_{name}", []).append(answer)
+        return answer
+
+    def _takes_a_user(self, name: str) -> bool:
+        if name not in self._owned:
+            query = "select 'p_user_id' = any (p.proargnames) from pg_proc p where p.proname = %s"
+            self._owned[name] = self.connection.execute(query, [f"memory_{name}"]).fetchall() == [(True,)]
+        return self._owned[name]
+
+
+def rows(messages: list[BaseMessage], **beside: Any) -> list[dict[str, Any]]:
+    """Messages as `memory_append` takes them."""
+    return [{**to_row(message), **beside} for message in messages]
+
+
+def converse(call: Caller) -> None:
+    """Go through all of it, in an order in which each finds what it needs."""
+    part: Callable[[Caller], None]
+    for part in (
+        _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _use_the_store,
+        _move_to_long_term, _work, _give_up, _roll_out, _forget,
+    ):  # fmt: skip
+        part(call)
+
+
+def _store_and_read(call: Caller) -> None:
+    call("schema")
+    call("limits")
+    call("append", thread_id="studio", messages=rows(SAID, metadata={"mood": "calm"}))
+    call("append", thread_id="studio", messages=[])
+    call("append", thread_id="studio", messages=rows([AIMessage("I will. It is noted.", id="m7")]))
+    call("append", thread_id="garden", messages=rows([HumanMessage("Nothing yet.", id="g0")]), agent_id="gardener")
+    columns = ["message_id", "role", "text", "characters", "tokens", "created_at", "updated_at", "metadata", "images",
+               "payload", "unreadable"]  # fmt: skip
+    assert len(call("read", thread_id="studio", columns=columns)["messages"]) == len(SAID)
+    call("read", thread_id="studio", last=2)
+    call("read", thread_id="nowhere")
+    call("read", thread_id="studio", display=True)
+    first = call("conversations", limit=1)
+    assert call("conversations", limit=1, after=first["after"])["before"]
+    call("update", thread_id="garden", agent_id="gardener", title="Bulbs", metadata={"color": "green"})
+    assert call("count", thread_id="studio") == len(SAID)
+    assert len(call("turns", thread_id="studio", last=5)["turns"]) == 3
+    call("append", thread_id="broken", messages=rows([HumanMessage("Odd.", id="o0"), HumanMessage("Even.", id="o1")]))
+    assert call("set_aside", thread_id="broken", rows=[{"sequence": 0, "reason": "ValueError"}]) == [0]
+    assert len(call("unreadable")) == 1
+    call("coverage", thread_id="broken")
+
+
+def _branch(call: Caller) -> None:
+    state = {"token": "t1", "expected": None, "after": None, "ids": ["b0", "b1", "b2"], "whole": True}
+    said = [HumanMessage("One.", id="b0"), AIMessage("Two.", id="b1"), HumanMessage("Three.", id="b2")]
+    call("append", thread_id="graph", messages=rows(said, metadata={"via": "graph"}), branch=state)
+    left = {**state, "token": "t2", "expected": "t1", "ids": ["b0"]}
+    call("append", thread_id="graph", messages=[], branch=left)
+    assert call("coverage", thread_id="graph")["superseded"] == [[1, 2]]
+    moved = call("append", thread_id="graph", messages=rows(said), branch={**state, "expected": "t0", "after": "b0"})
+    assert moved["moved"]
+    strange = {"token": "t3", "ids": ["z0"], "strict": True}
+    new = rows([HumanMessage("Who?", id="z0")])
+    assert call("append", thread_id="graph", messages=new, branch=strange)["unfamiliar"]
+
+
+def _summarize(call: Caller) -> None:
+    assert call("due", messages=3, user_id=call.user_id)
+    call("opt_out", by="maya", topic="peanuts")
+    assert call("pending", thread_id="nowhere") is None
+    for until in (1, 5):
+        pending = call("pending", thread_id="studio", until=until)
+        assert pending["topics"] == ["peanuts"]
+        commit = {**_read(pending), "content": "The kiln shows E-47.", "tokens": 8, "model": "m", "quality": 0.5}
+        assert call("commit_summary", thread_id="studio", **commit)["committed"]
+    assert not call("commit_summary", thread_id="studio", **commit | {"content": "Late."})["committed"]
+    call("fail_summary", thread_id="broken", error="Timeout")
+    call("opt_in", by="maya", topic="peanuts")
+    (stands,) = call("unembedded_summaries", model="words")
+    named = {name: stands[name] for name in ("user_id", "conversation_id", "level", "number", "id")}
+    assert call("embed_summaries", model="words", vectors=[{**named, "embedding": VECTORS[0]}])
+    asked = {"query": "E-47", "vector": VECTORS[0], "model": "words"}
+    assert call("recall_summaries", **asked)[0]["similarity"] == 1
+    edit = {"action": "edit", "by": "maya", "number": 2, "text": "A thermocouple is needed.", "tokens": 6}
+    call("edit_summary", thread_id="studio", **edit)
+
+
+def _read(pending: Any) -> dict[str, Any]:
+    """What a commit says of what it was computed from."""
+    return {
+        "conversation_id": pending["conversation_id"],
+        "through": pending["through_sequence"],
+        "revision": pending["revision"],
+        "to": pending["messages"][-1]["sequence"],
+        "message_ids": [each["message_id"] for each in pending["messages"]],
+    }
+
+
+def _complete(call: Caller) -> None:
+    for until in (3, 7):
+        pending = call("pending", thread_id="studio", until=until, level=1)
+        commit = {**_read(pending), "content": "A kiln and a sister.", "tokens": 6, "level": 1}
+        assert call("commit_summary", thread_id="studio", **commit)["committed"]
+    parts = [each["id"] for each in call("summaries", thread_id="studio", level=1)]
+    above = {"conversation_id": pending["conversation_id"], "revision": pending["revision"], "level": 2, "parts": parts}
+    assert call("commit_parent", thread_id="studio", **above, content="About a kiln.", tokens=4)["committed"]
+    (whole,) = call("summaries", thread_id="studio", level=None)
+    facts = [{"text": "The budget is 40 euros.", "quote": "My budget is 40 euros", "message_ids": ["m2"]}]
+    about = {"id": whole["id"], "topics": ["kiln"], "key_facts": facts, "revision": pending["revision"]}
+    assert call("describe_summary", thread_id="studio", **about)["described"]
+    call("summaries", thread_id="studio", level=None)
+    call("summaries", thread_id="studio")
+    assert call("coverage", thread_id="studio")["levels"]
+    assert call("coverage", thread_id="nowhere") is None
+
+
+def _index(call: Caller) -> None:
+    assert call("index_due", user_id=call.user_id)
+    pending = call("pending_chunks", thread_id="studio", model="words")
+    made = [_chunk(place, each, VECTORS[place % 3]) for place, each in enumerate(pending["messages"])]
+    commit = {**_read(pending), "chunks": made, "model": "words"}
+    del commit["message_ids"]
+    assert call("commit_chunks", thread_id="studio", **commit)["committed"]
+    call("fail_index", thread_id="broken", error="Timeout")
+    assert call("pending_chunks", thread_id="nowhere") is None
+    assert len(call("pending_chunks", thread_id="studio", model="words")["before"]["near"]) == 2
+    ask = {"query": "thermocouple", "vectors": [{"names": [], "vector": VECTORS[0]}], "model": "words", "neighbors": 1,
+           "limit": 2}  # fmt: skip
+    found = call("recall", ask=ask, thread_id="studio")
+    assert any(each["before"] for each in found["chunks"])
+    assert any(each["after"] for each in found["chunks"])
+    (first, *_) = call("chunks", thread_id="studio")["chunks"]
+    call("rate_chunk", chunk_id=first["id"], importance=0.9, by="maya")
+    again = {name: first[name] for name in ("id", "place", "part")} | {"embedding": VECTORS[1]}
+    call("reembed", thread_id="studio", model="other", embeddings=[again])
+    call("append", thread_id="studio", messages=rows([AIMessage("That is the K thermocouple.", id="m1")]))
+    (stale,) = call("pending_chunks", thread_id="studio", model="words")["stale"]
+    assert stale["messages"]
+
+
+def _chunk(place: int, message: Any, vector: list[float]) -> dict[str, Any]:
+    data = message["payload"]["data"]
+    said = data["content"] if isinstance(data["content"], str) else data["content"][0]["text"]
+    return {
+        "place": place, "part": 1, "id": str(uuid.uuid4()),
+        "from_sequence": message["sequence"], "to_sequence": message["sequence"], "message_ids": [message["message_id"]],
+        "stretch": 0, "type": "fact", "role": "user", "speaker": "Maya", "said_at": message["created_at"],
+        "content": said or "look up", "tokens": 9, "importance": 0.8, "cohesion": None, "has_time": False,
+        "has_number": True, "embedding": vector,
+    }  # fmt: skip
+
+
+def _keep_a_board(call: Caller) -> None:
+    assert call("pending_board", thread_id="nowhere") is None
+    assert call("board", thread_id="nowhere") is None
+    pending = call("pending_board", thread_id="studio", messages=4)
+    action = "00000000-0000-4000-8000-00000000a000"
+    items = [
+        {"kind": "fact", "text": "The budget is 40 euros.", "state": "current", "quote": "My budget is 40 euros",
+         "sequence": 2},
+        {"id": action, "kind": "action", "text": "Replace the thermocouple.", "state": "open", "sequence": 1},
+    ]  # fmt: skip
+    commit = {"summary": "A kiln shows E-47.", "context_notes": "", "tokens": 6, "quality": 0.7}
+    assert call("commit_board", thread_id="studio", **_read(pending), **commit, items=items)["added"] == 2
+    assert not call("commit_board", thread_id="studio", **_read(pending), **commit | {"summary": "Late."})["committed"]
+    pending = call("pending_board", thread_id="studio")
+    closed = [{"id": action, "state": "done", "sequence": 7}]
+    assert call("commit_board", thread_id="studio", **_read(pending), **commit, closed=closed)["changed"] == 1
+    fact = next(each for each in call("board", thread_id="studio")["items"] if each["kind"] == "fact")
+    edit = {"thread_id": "studio", "by": "maya"}
+    added = call("edit_board", **edit, action="add", kind="question", text="Which kiln?", state="open")
+    call("edit_board", **edit, action="add", kind="question", text="Which kiln?", state="open")
+    call("edit_board", **edit, action="pin", item_id=added["item_id"])
+    call("edit_board", **edit, action="summary", text="E-47, to be repaired.")
+    call("board", thread_id="studio", history=True)
+    call("edit_board", **edit, action="delete", item_id=fact["id"])
+    call("edit_board", **edit, action="regenerate")
+    assert call("pending_board", thread_id="studio")["hidden"]
+
+
+def _context(call: Caller) -> None:
+    ask = {"query": "thermocouple", "scope": "conversation"}
+    pending = call("pending", thread_id="studio", until=3)
+    call("commit_summary", thread_id="studio", **_read(pending), content="The kiln shows E-47.", tokens=8)
+    call("append", thread_id="studio", messages=rows([SystemMessage("Be brief.", id="m8")]))
+    asked = call("context", thread_id="studio", characters=60, messages=1, recall=ask, board=10)
+    assert asked["asked"]["sequence"] == 6
+    assert asked["recalled"]["chunks"]
+    assert asked["board"]["items"]
+    assert asked["segments"]
+    assert call("context", thread_id="nowhere") is None
+    assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == {
+        "recalled": call("recall", ask=ask)
+    }
+
+
+def _control(call: Caller) -> None:
+    call("opt_out", by="maya", thread_id="garden", agent_id="gardener")
+    assert call("pending_chunks", thread_id="garden", agent_id="gardener")["opted_out"]
+    call("opt_out", by="maya", topic="taxes")
+    assert len(call("opt_outs")) == 2
+    call("opt_in", by="maya", thread_id="garden", agent_id="gardener")
+    assert len(call("control_changes")) > 3
+
+
+def _use_the_store(call: Caller) -> None:
+    item = {"namespace": ["maya", "kilns"], "key": "k1"}
+    found = {"field": "$", "vector": VECTORS[0]}
+    put = {"op": "put", **item, "value": {"kind": "gas"}, "index": None, "ttl": 5, "model": "words", "vectors": [found]}
+    call("store", ops=[put, {**put, "key": "k2", "ttl": None, "vectors": None}])
+    ops = [
+        {"op": "get", **item, "refresh": True},
+        {"op": "search", "prefix": ["maya"], "query": "gas", "vector": VECTORS[0], "model": "words", "limit": 5,
+         "filter": {"fields": {"kind": {"all": [["$eq", "gas"]]}}}},
+        {"op": "list", "conditions": [{"type": "prefix", "path": ["*", "kilns"]}], "depth": 1},
+        {"op": "delete", **item, "key": "k3"},
+    ]  # fmt: skip
+    got, searched, listed, gone = call("store", ops=ops)
+    assert got["key"] == "k1"
+    assert len(searched) == 2
+    assert (listed, gone) == ([["maya"]], None)
+    call.connection.execute("update memory.store_items set expires_at = now() - interval '1 s' where key = 'k1'")
+    assert call("store_sweep", limit=1) == {"items": 1, "after": call.user_id}
+    page = call("store_reindex", model="words", dimensions=3, limit=1)
+    vectors = [{**page["items"][0], "vectors": [found]}]
+    assert call("store_reindex", model="words", dimensions=3, items=vectors, after=page["after"])["indexed"] == 1
+
+
+def _move_to_long_term(call: Caller) -> None:
+    call("append", thread_id="market", messages=rows([HumanMessage("I sell cups on Sundays.", id="k0")]))
+    pending = call("pending_chunks", thread_id="market")
+    commit = {**_read(pending), "chunks": [{**_chunk(0, pending["messages"][0], VECTORS[2]), "embedding": None}]}
+    del commit["message_ids"]
+    call("commit_chunks", thread_id="market", **commit)
+    item = call(
+        "edit_board", thread_id="studio", action="add", by="maya", kind="fact", text="It is gas.", state="current"
+    )
+    facts = call("important", min_importance=0.1, target="store")["facts"]
+    assert item["item_id"] in [each["source_id"] for each in facts]
+    moving = [
+        {**each, "text_id": each["source_id"], "memory_id": each["source_id"], "repeats": False} for each in facts
+    ]
+    assert len(call("promote", target="store", facts=moving)) == len(facts)
+    assert len(call("promote", target="store", facts=moving, moved=True)) == len(facts)
+    assert call("withdrawn", target="store", thread_id="market")["memories"]
+
+
+def _work(call: Caller) -> None:
+    call("request", thread_id="studio", priority=1)
+    call("request", thread_id="nowhere")
+    call("status", thread_id="studio")
+    first, second = call("worker_claim", worker="w1", limit=2, settle_seconds=0)
+    lease = {name: first[name] for name in ("user_id", "conversation_id", "token")}
+    assert call("worker_heartbeat", leases=[lease]) == [first["token"]]
+    drafted = {**lease, "position": first["position"], "digest": "d", "answer": "A kiln."}
+    assert call("worker_keep_draft", **drafted)["kept"]
+    call("status", state="running")
+    call("worker_release", leases=[{name: second[name] for name in lease}])
+    ended = {**lease, "position": first["position"]}
+    failed = {"error": "Timeout", "failed": {"summary": "Timeout"}}
+    assert call("worker_finish", **ended, **failed, retry_seconds=0)["outcome"] == "retry"
+    assert call("worker_finish", **ended)["outcome"] == "lost"
+    call("status")
+    again = next(each for each in call("worker_claim", worker="w2", limit=9, settle_seconds=0) if each["drafts"])
+    assert again["conversation_id"] == first["conversation_id"]
+    served = {name: again[name] for name in ("user_id", "conversation_id", "token", "position")}
+    assert call("worker_finish", **served, served=True)["outcome"] == "done"
+    call("worker_queue")
+
+
+def _give_up(call: Caller) -> None:
+    call("append", thread_id="studio", messages=rows([HumanMessage("And now?", id="m9")]))
+    (claimed,) = call("worker_claim", worker="w1", limit=9, settle_seconds=0)
+    ended = {name: claimed[name] for name in ("user_id", "conversation_id", "token", "position")}
+    assert call("worker_finish", **ended, error="Timeout", max_attempts=1)["outcome"] == "dead"
+    call("worker_queue")
+    assert call("worker_revive")["revived"] == 1
+    assert call("worker_chore", name="sweep", every_seconds=60)["mine"]
+    call("worker_rederive")
+    page = call("worker_rederive", limit=1, after_user="", after="00000000-0000-0000-0000-000000000000")
+    assert page["after"]
+    assert call("worker_idle", seconds=0)
+    assert call("worker_archive", thread_id="market", next_sequence=1)["archived"]
+    call("status")
+
+
+def _roll_out(call: Caller) -> None:
+    assert call("rollout", agent_id="nobody") is None
+    call("worker_set_rollout", stage="25", by="ops", share=0.5)
+    call("rollout")
+    call("worker_rollouts")
+    old = {"stage": "25", "old_messages": 9, "old_tokens": 90, "old_characters": 400, "old_ms": 1.5, "only_old": 1}
+    new = {"new_messages": 5, "new_tokens": 50, "new_characters": 200, "new_ms": 2.5, "shared": 4, "only_new": 1,
+           "omitted": 0}  # fmt: skip
+    call("compare", thread_id="studio", comparison=old | new, only_old=["m0"], through=5)
+    call("compare", thread_id="studio", comparison=old | {"error": "Timeout"})
+    assert not call("compare", thread_id="nowhere", comparison=old)["recorded"]
+    call("comparisons", thread_id="studio")
+    call("comparison_report", user_id=call.user_id)
+
+
+def _forget(call: Caller) -> None:
+    assert call("forget_message", thread_id="studio", message_id="m0")["messages"] == 1
+    retried = call("append", thread_id="studio", messages=rows([HumanMessage("My kiln shows E-47.", id="m0")]))
+    assert retried["sequences"] == [None], "what was forgotten is not brought back"
+    assert call("forget_expired", retention={"messages": 1}, limit=1)["after"]
+    call("forget_expired", retention={"messages": 1})
+    call("forget", everything=True)

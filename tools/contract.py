@@ -1,0 +1,381 @@
+"""Write the pages on the SQL functions from their comments; `--check` only says which are not as they would be written.
+
+The comment of each function `public.memory_*` in `sql/functions` is its contract: what it does, each argument, each key
+of the document that it returns, each SQLSTATE that it raises. A line of two spaces goes on with the line before it:
+
+```
+langchain-supabase-memory: What it does, in a sentence or a few.
+
+p_user_id: what it is, its unit, what null means.
+p_rows: a list of objects.
+- sequence: integer. What this key of each of them is.
+Returns: object or null. When it is null.
+- messages: object[]. What it holds.
+- messages[].sequence: integer. What this key of each of them is.
+Errors:
+- PT400: when that is raised.
+```
+
+A type is one of `TYPES`; `(integer or null)[]` is a list with holes, `object[] as memory_board.items` has the keys that
+are described there, and what is described without keys is not looked into. `tests/sql/test_contract.py` compares all of
+it with what the database answers. It reads files alone and needs no server.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+PREFIX = "langchain-supabase-memory: "
+TYPES = ("text", "uuid", "timestamp", "integer", "number", "boolean", "object", "json")
+INDEX = "sql-functions.md"
+LIST = "## All functions\n"
+"""After this heading the index is written."""
+
+PAGES = {
+    "messages": (
+        "Storing messages",
+        "Store messages, and note those that cannot be read.",
+        "append set_aside unreadable",
+    ),
+    "reading": ("Reading", "Read messages and turns.", "read count turns"),
+    "conversations": ("Conversations", "List conversations, and set their titles.", "conversations update"),
+    "retention": (
+        "Retention and erasure",
+        "Delete conversations, messages, and what retention does not keep.",
+        "forget forget_message forget_expired",
+    ),
+    "context": ("Context", "Read what the next prompt is made of.", "context"),
+    "summaries": (
+        "Summaries",
+        "Read summaries, say what they cover, and change them.",
+        "summaries coverage edit_summary",
+    ),
+    "summarizing": (
+        "Summarizing",
+        "For who writes summaries: what is due, what to summarize, and what came of it.",
+        "due pending commit_summary fail_summary",
+    ),
+    "complete-summaries": (
+        "Complete summaries",
+        "For who writes summaries of summaries, level by level, and what they are about.",
+        "commit_parent describe_summary",
+    ),
+    "boards": ("Boards", "Read the board of a conversation, and change it as a person.", "board edit_board"),
+    "revising": (
+        "Revising boards",
+        "For who writes boards: what to read into one, and what came of it.",
+        "pending_board commit_board",
+    ),
+    "recall": ("Recall", "Find what was said, in messages and in summaries.", "recall recall_summaries"),
+    "chunks": ("Chunks", "List what recall finds, and say how much it matters.", "chunks rate_chunk"),
+    "indexing": (
+        "Indexing",
+        "For who makes chunks: what is due, what to index, and what came of it.",
+        "index_due pending_chunks commit_chunks fail_index",
+    ),
+    "vectors": (
+        "Vectors",
+        "For who embeds: give vectors to chunks and to summaries that lack them.",
+        "reembed unembedded_summaries embed_summaries",
+    ),
+    "store": ("The store", "Items of long-term memory by namespace and key.", "store store_sweep store_reindex"),
+    "long-term": (
+        "Long-term memory",
+        "Move what is important from conversations to a long-term memory, and take back what was forgotten.",
+        "important promote withdrawn",
+    ),
+    "controls": (
+        "Controls",
+        "Say what is not to be remembered, and see who changed what.",
+        "opt_out opt_in opt_outs control_changes",
+    ),
+    "work": ("Work", "Ask for a summary now, and see how far everything is.", "request status"),
+    "workers": (
+        "Workers",
+        "For workers with a server's key: take due work, keep it, end it.",
+        "worker_claim worker_heartbeat worker_keep_draft worker_finish worker_release",
+    ),
+    "operating": (
+        "Operating",
+        "For workers and operators with a server's key: look after the queue, and archive what is idle.",
+        "worker_queue worker_revive worker_rederive worker_chore worker_idle worker_archive",
+    ),
+    "rollout": (
+        "Rollout",
+        "Which context an agent's users receive, and what the old and the new one come to.",
+        "rollout worker_set_rollout worker_rollouts compare comparisons comparison_report",
+    ),
+    "database": ("The database", "What is installed, and what one call may bring.", "schema limits"),
+}
+"""Of each page below `docs/sql`: its title, what it is for, and its functions without `memory_`."""
+
+_TYPE = (
+    rf"(?:{'|'.join(TYPES)}|\((?:{'|'.join(TYPES)}) or null\))(?:\[\])*(?: as memory_\w+(?:\.[\w.\[\]]*\w(?:\[\])*)?)?"
+    r"(?: or null)?"
+)
+_ARGUMENT = re.compile(r"(p_\w+): (.+)")
+_FIELD = re.compile(rf"- ([\w.\[\]]+): ({_TYPE})\. (.+)")
+_RETURNS = re.compile(rf"Returns: ({_TYPE})\.(?: (.+))?")
+_ERROR = re.compile(r"- ([0-9A-Z]{5}): (.+)")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A key of a document.
+
+    Attributes:
+        path: Where it is, such as `messages[].sequence`.
+        type: Its type.
+        meaning: What it is.
+    """
+
+    path: str
+    type: str
+    meaning: str
+
+
+@dataclass
+class Argument:
+    """An argument, as its function's comment describes it.
+
+    Attributes:
+        name: Its name.
+        meaning: What it is.
+        fields: The keys of the document that it is, if they are described.
+    """
+
+    name: str
+    meaning: str
+    fields: list[Field] = field(default_factory=list)
+
+
+@dataclass
+class Contract:
+    """What a function's comment says.
+
+    Attributes:
+        name: The function.
+        summary: What it does.
+        arguments: Its arguments, in their order.
+        returns: The type of its document.
+        returned: What the document is, beside its type and keys.
+        keys: The keys of the document.
+        errors: When each SQLSTATE is raised.
+    """
+
+    name: str
+    summary: str
+    arguments: list[Argument] = field(default_factory=list)
+    returns: str = ""
+    returned: str = ""
+    keys: list[Field] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a signature; without a default it is required."""
+
+    name: str
+    type: str
+    default: str | None
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function as its SQL file defines it."""
+
+    parameters: list[Parameter]
+    returns: str
+    contract: Contract
+
+
+class FormError(ValueError):
+    """A comment has not the form.
+
+    Args:
+        name: The function.
+        line: What cannot be read.
+    """
+
+    def __init__(self, name: str, line: str) -> None:
+        super().__init__(f"The comment on {name} has a line out of form: {line}")
+
+
+def parse(name: str, comment: str) -> Contract:
+    """A function's contract.
+
+    Args:
+        name: The function.
+        comment: Its comment.
+
+    Raises:
+        FormError: A line is not in the form, or a part is missing.
+    """
+    head, _, rest = comment.replace("\n  ", " ").partition("\n\n")
+    if not re.fullmatch(rf"{PREFIX}[A-Z][^\n]*\.", head):
+        raise FormError(name, head)
+    made = Contract(name, head.removeprefix(PREFIX))
+    part = ""
+    for line in rest.split("\n"):
+        if found := _RETURNS.fullmatch(line):
+            made.returns, made.returned, part = found[1], found[2] or "", "returns"
+        elif line in ("Errors:", "Errors: none.") and part == "returns":
+            part = line
+        elif not line.endswith("."):
+            raise FormError(name, line)
+        elif (found := _ARGUMENT.fullmatch(line)) and part in ("", "arguments"):
+            made.arguments.append(Argument(found[1], found[2]))
+            part = "arguments"
+        elif (found := _ERROR.fullmatch(line)) and part == "Errors:" and found[1] not in made.errors:
+            made.errors[found[1]] = found[2]
+        elif (found := _FIELD.fullmatch(line)) and part in ("arguments", "returns"):
+            fields = made.keys if part == "returns" else made.arguments[-1].fields
+            if found[1] in [each.path for each in fields]:
+                raise FormError(name, line)
+            fields.append(Field(found[1], found[2], found[3]))
+        else:
+            raise FormError(name, line)
+    if (part == "Errors:" and not made.errors) or not part.startswith("Errors"):
+        raise FormError(name, "Errors")
+    return made
+
+
+def functions(source: str) -> dict[str, Function]:
+    """The public functions of an SQL file.
+
+    Args:
+        source: What the file says.
+
+    Raises:
+        FormError: A comment is missing, or not in the form.
+    """
+    made = {}
+    for found in re.finditer(r"create function public\.(memory_\w+)\((.*?)\)\s*returns (\w+)", source, re.DOTALL):
+        name, inside, returns = found.groups()
+        said = re.search(rf"comment on function public\.{name} is\s+'((?:[^']|'')*)';", source)
+        if said is None:
+            raise FormError(name, "it is missing")
+        made[name] = Function([*_parameters(inside)], returns, parse(name, said[1].replace("''", "'")))
+    return made
+
+
+def _parameters(inside: str) -> Iterator[Parameter]:
+    """The parameters between the parentheses of a function's head."""
+    for each in re.split(r",(?=\s*p_)", re.sub(r"--[^\n]*", "", inside)):
+        if each.strip():
+            name, kind, *default = re.split(r"\s+", each.strip(), maxsplit=2)
+            yield Parameter(name, kind, default[0].removeprefix("default ").strip() if default else None)
+
+
+def every() -> dict[str, Function]:
+    """All public functions, by name."""
+    files = sorted((ROOT / "sql" / "functions").glob("*.sql"))
+    return {name: each for file in files for name, each in functions(file.read_text(encoding="utf-8")).items()}
+
+
+def pages(found: dict[str, Function], index: str) -> dict[str, str]:
+    """What each page is to say, by its path below `docs`.
+
+    Args:
+        found: The functions.
+        index: What the page with the list of all says now: the part before the list is kept.
+    """
+    placed = {f"memory_{name}": page for page, (_, _, names) in PAGES.items() for name in names.split()}
+    if strays := sorted(placed.keys() ^ found.keys()):
+        raise SystemExit(f"In PAGES of tools/contract.py and not in sql/functions, or the other way: {strays}")
+    made = {}
+    listed = [index.partition(LIST)[0] + LIST, "\n| function | what it does | page |\n| --- | --- | --- |\n"]
+    for page, (title, purpose, names) in PAGES.items():
+        note = "From the comments in `sql/functions`, by `tools/contract.py`. How to call them: [SQL functions]"
+        parts = [f"# {title}\n\n{purpose}\n\n{note}(../{INDEX}).\n"]
+        for name in (f"memory_{each}" for each in names.split()):
+            parts.append(_section(found[name]))
+            first = re.split(r"(?<=\.) ", found[name].contract.summary)[0]
+            listed.append(f"| [`{name}`](sql/{page}.md#{name}) | {_marked(first)} | [{title}](sql/{page}.md) |\n")
+        made[f"sql/{page}.md"] = "\n".join(parts)
+    return {INDEX: "".join(listed), **made}
+
+
+def _section(function: Function) -> str:
+    """What a page says of a function."""
+    said = function.contract
+    shown = [
+        f"{each.name} {each.type}" + (f" = {each.default}" if each.default else "") for each in function.parameters
+    ]
+    head = [f"{said.name}({shown[0]}," if len(shown) > 1 else f"{said.name}({''.join(shown)})"]
+    head += (
+        [f"{each}," for each in shown[1:-1]] + [f"{each})" for each in shown[1:][-1:]] + [f"returns {function.returns}"]
+    )
+    # Broken between parameters, and not within one.
+    signature = [
+        line.replace("~", " ") for line in _wrapped(" ".join(each.replace(" ", "~") for each in head), "", "  ")
+    ]
+    lines = [f"## {said.name}", "", *_wrapped(_marked(said.summary)), "", "```text", *signature, "```", ""]
+    for each in said.arguments:
+        lines.append(_item("", f"`{each.name}`: {_marked(each.meaning)}"))
+        lines += [_key("  ", key) for key in each.fields]
+    lines += [""] if said.arguments else []
+    lines += _wrapped(f"**Returns** {_marked(said.returns)}. {_marked(said.returned)}".strip())
+    lines += [""] if said.keys else []
+    lines += [_key("", key) for key in said.keys]
+    lines += ["", "**Errors**" + ("" if said.errors else ": none.")]
+    lines += [""] if said.errors else []
+    lines += [_item("", f"`{code}`: {_marked(when)}") for code, when in said.errors.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(indent: str, key: Field) -> str:
+    return _item(indent, f"`{key.path}` ({_marked(key.type)}): {_marked(key.meaning)}")
+
+
+def _item(indent: str, text: str) -> str:
+    return "\n".join(_wrapped(text, f"{indent}- ", f"{indent}  "))
+
+
+def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
+    return wrap(text, 118, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+
+
+def _marked(text: str) -> str:
+    """Prose with what is code in it marked as such."""
+    code = r"\{(?:[^{}]|\{[^{}]*\})*\}|\bp_\w+|\bmemory_[\w.\[\]]*\w(?:\[\])*|\$\w+|(?<= )\*(?= )"
+    return re.sub(code, lambda found: f"`{found[0]}`", text)
+
+
+def main() -> int:
+    """Write the pages, or say which are not as they would be written."""
+    docs = ROOT / "docs"
+    made = pages(every(), (docs / INDEX).read_text(encoding="utf-8"))
+    strays = {path.relative_to(docs).as_posix() for path in (docs / "sql").glob("*.md")} - made.keys()
+    stale = sorted(strays | {name for name, text in made.items() if not _is(docs / name, text)})
+    if "--check" in sys.argv:
+        if stale:
+            sys.stderr.write(
+                f"Not as tools/contract.py writes them: {', '.join(stale)}. Run python tools/contract.py.\n"
+            )
+        return int(bool(stale))
+    (docs / "sql").mkdir(exist_ok=True)
+    for name in stale:
+        if name in strays:
+            (docs / name).unlink()
+        else:
+            (docs / name).write_text(made[name], encoding="utf-8")
+    return 0
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
