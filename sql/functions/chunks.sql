@@ -779,13 +779,16 @@ begin
   -- A page ends where it is long or large enough.
   return (
     select json_build_object(
-             'chunks', coalesce(json_agg(to_json(t) order by t.place, t.part)
+             'chunks', coalesce(json_agg(to_json(t.shown) order by t.place, t.part)
                                 filter (where t.number <= v_limit and t.before < v_bytes), '[]'),
              'more', coalesce(bool_or(t.number > v_limit or t.before >= v_bytes), false))
     from (
-      select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.stretch,
-             k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
-             p_thread_id as thread_id, p_agent_id as agent_id, row_number() over w as number,
+      select k.place, k.part, (
+               select r from (
+                 select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids,
+                        k.stretch, k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
+                        p_thread_id as thread_id, p_agent_id as agent_id) r) as shown,
+             row_number() over w as number,
              sum(octet_length(k.content)) over w - octet_length(k.content) as before
       from memory.working_memory_chunks k
       where k.user_id = v_user and k.conversation_id = v_id and (k.place, k.part) > (p_place, p_part) and not k.stale
@@ -828,8 +831,6 @@ Returns: object.
 - chunks[].expires_at: timestamp or null. When it ceases to be found; null: with its messages.
 - chunks[].thread_id: text. The thread.
 - chunks[].agent_id: text. Its agent.
-- chunks[].number: integer. Its number on this page, from 1.
-- chunks[].before: integer. The bytes of content before it on this page.
 - more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
@@ -870,7 +871,7 @@ begin
   insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
   select v_user, v_id, i.place, i.part, p_model, json_array_length(i.embedding),
          i.embedding::text::{{vector_schema}}.halfvec
-  from json_to_recordset(p_embeddings) as i (id uuid, place bigint, part integer, content text, embedding json)
+  from json_to_recordset(p_embeddings) as i (id uuid, place bigint, part integer, embedding json)
   join memory.working_memory_chunks k
     on k.user_id = v_user and k.conversation_id = v_id and k.place = i.place and k.part = i.part and k.id = i.id
    and not k.stale
