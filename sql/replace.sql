@@ -22,15 +22,19 @@ begin
   end loop;
   for v_trigger in
     select t.tgname, t.tgrelid::regclass as relation
-    from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
     where not t.tgisinternal and t.tgparentid = 0 and p.pronamespace = 'memory_private'::regnamespace
+      and c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)
   loop
     execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
   end loop;
   if v_is_same then
     return;
   end if;
-  -- What a table's own definition calls belongs to the table's file, and stays.
+  -- What a table's own definition calls belongs to the table's file, and stays. So does what a trigger of yours calls,
+  -- such as one on auth.users: its function is replaced where it stands, below.
   for v_function in
     select p.oid::regprocedure from pg_catalog.pg_proc p
     where p.pronamespace = 'memory_private'::regnamespace
@@ -39,6 +43,7 @@ begin
         where d.refclassid = 'pg_catalog.pg_proc'::regclass and d.refobjid = p.oid and d.deptype in ('n', 'a')
           and d.classid in ('pg_catalog.pg_attrdef'::regclass, 'pg_catalog.pg_constraint'::regclass,
                             'pg_catalog.pg_class'::regclass))
+      and not exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid)
   loop
     execute format('drop function %s', v_function);
   end loop;

@@ -54,7 +54,7 @@ create function public.memory_append(
   p_agent_id  text default 'default',
   p_replace   boolean default true, -- whether a message that is there with other content is replaced
   p_retention json    default null, -- what is kept, see memory_private.retain
-  p_branch    json    default null  -- what a graph's state holds, see memory_private.follow
+  p_branch    json    default null  -- what a graph's state holds, as a graph's middleware passes it
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- How its queries are held to their indexes: sql/README.md.
@@ -62,7 +62,10 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user       text := memory_private.owner(p_user_id);
-  v_count      integer := json_array_length(p_messages);
+  v_count      integer;
+  v_ids        text[];
+  v_is_whole   boolean;
+  v_is_again   boolean;
   v_id         uuid;
   v_first      bigint;
   v_base       bigint;
@@ -90,31 +93,51 @@ begin
       return v_place || '{"conversation_id": null, "sequences": null, "appended": 0, "updated": []}';
     end if;
   end if;
+  if json_typeof(p_messages) is distinct from 'array' then
+    raise exception 'messages are a list' using errcode = 'PT400', hint = 'pass [{"role": "user", "content": "Hello"}]';
+  end if;
+  v_count := json_array_length(p_messages);
   if v_count = 0 then
     if p_branch is not null then
       select c.id, c.next_sequence into v_id, v_first from memory.conversations c
        where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
       perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
     end if;
-    return jsonb_build_object('conversation_id', null, 'sequences', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
+    return jsonb_build_object(
+      'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
   end if;
   perform memory_private.admit(p_messages, true);
+
+  -- Python sends messages that are whole; what another client leaves out is filled in.
+  for v_try in 1..2 loop
+    begin
+      select sum(i.characters), sum(i.tokens), array_agg(i.id),
+             bool_and(num_nulls(i.id, i.text, i.characters, i.tokens, i.payload) = 0
+                      and coalesce(i.role in ('user', 'assistant', 'system', 'tool'), false))
+        into v_characters, v_tokens, v_ids, v_is_whole
+        from json_to_recordset(p_messages)
+             as i (id text, role text, text text, characters integer, tokens integer, payload text); -- not parsed once more
+    exception when data_exception then
+      v_is_whole := false;
+    end;
+    exit when v_is_whole;
+    p_messages := memory_private.fill(p_messages);
+    perform memory_private.admit(p_messages, true);
+  end loop;
 
   -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
   for v_try in 1..2 loop
     update memory.conversations c
        set next_sequence = c.next_sequence + v_count,
            message_count = c.message_count + v_count,
-           total_characters = c.total_characters + a.characters,
-           total_tokens = c.total_tokens + a.tokens,
+           total_characters = c.total_characters + v_characters,
+           total_tokens = c.total_tokens + v_tokens,
            archived_at = null,
            updated_at = v_now
-      from (select sum(i.characters) as characters, sum(i.tokens) as tokens
-            from json_to_recordset(p_messages) as i (characters integer, tokens integer)) a
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.total_characters - a.characters, a.characters, a.tokens, c.has_gone, c.has_superseded,
+    returning c.id, c.next_sequence - v_count, c.total_characters - v_characters, c.has_gone, c.has_superseded,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_base, v_characters, v_tokens, v_has_gone, v_aside, v_touched;
+      into v_id, v_first, v_base, v_has_gone, v_aside, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -129,14 +152,14 @@ begin
     v_gone := array(
       select g.message_id from memory.gone_messages g
       where g.user_id = v_user and g.conversation_id = v_id
-        and g.message_id = any (array(select i.id from json_to_recordset(p_messages) as i (id text))));
+        and g.message_id = any (v_ids));
   end if;
 
   -- What is said again by hand has a new place.
   if v_aside and p_branch is null then
     delete from memory.superseded_messages s
      where s.user_id = v_user and s.conversation_id = v_id
-       and s.message_id = any (array(select i.id from json_to_recordset(p_messages) as i (id text)));
+       and s.message_id = any (v_ids);
   end if;
 
   -- After the lock, so that this statement sees what an earlier try of the same batch committed. The arbiter names its
@@ -171,6 +194,7 @@ begin
     return jsonb_build_object(
       'conversation_id', v_id,
       'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
+      'message_ids', to_jsonb(v_ids),
       'appended', v_count,
       'updated', '[]'::jsonb);
   end if;
@@ -188,8 +212,9 @@ begin
             where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= v_row.id
             order by m.message_id limit 1) t
      where t.message_id = v_row.id;
+    v_is_again := coalesce(v_stored.sequence = any (v_sequences), false); -- its id was in this call before
     v_sequences := v_sequences || v_stored.sequence;
-    continue when v_stored.sequence >= v_first;
+    continue when v_stored.sequence >= v_first and not v_is_again;
     v_characters := v_characters - v_row.characters;
     v_tokens := v_tokens - v_row.tokens;
     continue when v_stored.sequence is null or not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
@@ -231,6 +256,7 @@ begin
   return jsonb_build_object(
     'conversation_id', v_id,
     'sequences', to_jsonb(v_sequences),
+    'message_ids', to_jsonb(v_ids),
     'appended', v_fresh,
     'updated', to_jsonb(v_updated));
 end
@@ -242,15 +268,28 @@ comment on function public.memory_append is
 
 p_thread_id: the thread of the conversation.
 p_messages: the messages, a list of objects. An empty list stores nothing.
-- id: text. Names the message within the conversation, 1 to 512 bytes.
-- role: text. user, assistant, system or tool.
-- text: text. What is searched and shown as its words; empty where it has none.
-- characters: integer. How many characters it counts in a budget; at least those of its text.
-- tokens: integer. About how many tokens it has; at least a fifth of the characters of its text.
+- role: text or null. user, assistant, system or tool; null: as type says.
+- content: json or null. What it says: a text, or a list of texts and blocks. Not beside data or payload.
+- name: text or null. Who speaks.
+- tool_calls: object[] or null. The calls of an assistant, as LangChain or OpenAI has them.
+- tool_call_id: text or null. Of a tool: the call that it answers. Needed there.
+- status: text or null. Of a tool: success or error; null: success.
+- artifact: json or null. Of a tool: what is kept beside its content.
+- usage_metadata: object or null. Of an assistant: as LangChain has it.
+- response_metadata: object or null. The same.
+- additional_kwargs: object or null. The same.
+- type: text or null. In place of role: human, ai, system or tool.
+- data: object or null. With type: the message as LangChain''s toDict() gives it.
+- id: text or null. Names the message within the conversation, 1 to 512 bytes; null: one is drawn.
+- text: text or null. What is searched and shown as its words; null: taken from the content.
+- characters: integer or null. How many characters it counts in a budget; at least those of its text; null: counted.
+- tokens: integer or null. About how many tokens it has; at least a fifth of the characters of its text; null:
+  estimated.
 - created_at: timestamp or null. When it was said; null: now.
 - metadata: object or null. What is kept beside it. Of a message that is replaced, null keeps what is there.
-- images: json[] or null. Its images, as blocks of content.
-- payload: object. The whole message, {"type": text, "data": object}; it comes back as it was, in its order of keys.
+- images: json[] or null. Its media, as references; null: taken from the content.
+- payload: object or null. The whole message, {"type": text, "data": object}; it comes back as it was, in its order of
+  keys; null: made of what is said here.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced. What was made from the old one is taken
@@ -274,13 +313,15 @@ Returns: object.
 - conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
 - sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
   for one that was forgotten or has expired. Null as a whole if the branch is elsewhere and nothing was stored.
+- message_ids: text[]. The id of each message in the order in which they were passed. Not with moved or unfamiliar.
 - appended: integer. How many are new.
 - updated: text[]. The ids of those that were replaced.
 - moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
 - unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
   is stored.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; or a message has an unknown
+  key, a value of another type, or says too little. The text names its position and the key.
 - PT413: p_messages or p_branch is larger than call_bytes, the list longer than call_items, or a message larger than
   message_bytes (see memory_limits).
 - 23514: the id, payload, metadata or images of a message cannot be read, or its characters or tokens cannot be

@@ -120,9 +120,9 @@ async def test_a_batch_is_stored_whole_or_not_at_all(door: Door, user_id: str) -
             },
             {
                 "id": "b",
-                "role": "nobody",
+                "role": "user",
                 "text": "secret",
-                "characters": 6,
+                "characters": 0,
                 "tokens": 0,
                 "payload": {"type": "human", "data": {}},
             },

@@ -4,7 +4,7 @@ do $$
 declare
   r text;
 begin
-  foreach r in array array['anon', 'authenticated', 'service_role', 'authenticator'] loop
+  foreach r in array array['anon', 'authenticated', 'service_role', 'authenticator', 'supabase_auth_admin'] loop
     if not exists (select from pg_roles where rolname = r) then
       execute format('create role %I', r);
     end if;
@@ -15,6 +15,7 @@ alter role anon nologin noinherit;
 alter role authenticated nologin noinherit;
 alter role service_role nologin noinherit bypassrls;
 alter role authenticator login noinherit password 'authenticator';
+alter role supabase_auth_admin login noinherit createrole;
 grant anon, authenticated, service_role to authenticator;
 grant anon, authenticated, service_role to postgres;
 alter role anon set statement_timeout = '3s';
@@ -27,6 +28,13 @@ grant usage on schema public to anon, authenticated, service_role;
 grant all on schema public to postgres;
 create schema if not exists auth;
 grant usage on schema auth to anon, authenticated, service_role, postgres;
+
+-- The users of Supabase Auth are its own; postgres may put triggers on them.
+grant all on schema auth to supabase_auth_admin;
+create table if not exists auth.users (id uuid primary key, email text, deleted_at timestamptz);
+alter table auth.users owner to supabase_auth_admin;
+alter table auth.users enable row level security;
+grant select, insert, update, delete, references, trigger on auth.users to postgres;
 
 create or replace function auth.uid() returns uuid language sql stable as $$
   select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''),

@@ -216,7 +216,8 @@ def test_each_error_has_a_class(name: str) -> None:
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("append", {"thread_id": "t", "messages": [{"id": "m", "role": "user", "text": "", "characters": 0, "tokens": 0}]}, "23514"),
+    ("append", {"thread_id": "t", "messages": [{"role": "user", "contents": "Hello"}]}, "PT400"),
+    ("append", {"thread_id": "t", "messages": [{"role": "user", "content": "Hello", "characters": 1}]}, "23514"),
     ("commit_board", {"thread_id": "t", "conversation_id": str(uuid.UUID(int=0)), "through": -1, "revision": 0, "to": 0,
                       "message_ids": ["m"] * 10_001, "summary": "", "context_notes": ""}, "PT413"),
     ("compare", {"thread_id": "t", "comparison": {"stage": "on", "old_messages": 1, "old_tokens": 1, "old_characters": 1,
