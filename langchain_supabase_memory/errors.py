@@ -369,7 +369,8 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         _Meaning(
             ConfigurationError,
             "What answers at this address is not Postgres.",
-            "Check host and port (5432, or 6543 of a pooler); for the project's url use SupabaseMemory.from_url.",
+            "Check host and port (5432, or 6543 of a pooler); for the project's url use SupabaseMemory.from_url, or "
+            "--url on the command line.",
         ),
     ),
     (
@@ -421,6 +422,22 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
     (
         re.compile("too many (clients|connections)|connection slots|[Mm]ax client"),
         _Meaning(UnavailableError, "The database is out of connections.", _FULL),
+    ),
+    (
+        re.compile("invalid [\\w ]*value|invalid port"),
+        _Meaning(
+            ConfigurationError,
+            "The connection string has a parameter with a value that Postgres does not take.",
+            "Look at the port, and at what stands behind the question mark, such as sslmode=require.",
+        ),
+    ),
+    (
+        re.compile("on socket .*(refused|No such file)"),
+        _Meaning(
+            UnavailableError,
+            "Postgres could not be reached: the connection string names no host, and nothing listens on this machine.",
+            "Name the host: postgresql://user:password@host:5432/postgres. The call is safe to repeat.",
+        ),
     ),
     (
         re.compile("[Cc]onnection refused|No such file"),

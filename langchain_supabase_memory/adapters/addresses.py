@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -12,8 +14,13 @@ from langchain_supabase_memory.errors import ConfigurationError, MissingDependen
 _URL: Final = "https://<project ref>.supabase.co"
 _CONN_STRING: Final = "postgresql://user:password@host:5432/postgres"
 _SETTINGS: Final = "Copy it from the project's API settings."
+_DIRECTLY: Final = "SupabaseMemory.from_conn_string(conn_string), or --database-url on the command line"
+_OVER_HTTP: Final = "SupabaseMemory.from_url(url, key), or --url and --key on the command line"
 _POSTGRES: Final = re.compile(r"(postgres|postgresql)://", re.IGNORECASE)
 _POSTGRES_PORTS: Final = frozenset({5432, 6543, 54322})
+_PORTS: Final = range(1, 65_536)
+_SERVICE: Final = re.compile(r"/(auth|functions|graphql|realtime|rest|storage)/v1\b")
+_HOSTED: Final = (".supabase.co", ".supabase.in", ".supabase.red")
 _PLACEHOLDER: Final = re.compile(r"\[(YOUR[ _-])?PASSWORD\]|<PASSWORD>|YOUR[_-]PASSWORD", re.IGNORECASE)
 
 
@@ -29,7 +36,7 @@ def data_api(url: object, key: object, rest_path: object) -> str:
         ConfigurationError: One of them is none.
     """
     if isinstance(url, str) and isinstance(key, str) and key.startswith(("http://", "https://")):
-        raise ConfigurationError("The url and the key are swapped.", hint="Pass the url first: from_url(url, key).")
+        raise ConfigurationError("The url and the key are swapped.", hint=f"Pass the url first: {_OVER_HTTP}.")
     checked = _url(url)
     if not isinstance(key, str) or not key or not key.isascii() or any(c.isspace() for c in key):
         what = "missing" if key is None or key == "" else f"no key but {_no_key(key)}"
@@ -37,11 +44,30 @@ def data_api(url: object, key: object, rest_path: object) -> str:
     if not isinstance(rest_path, str) or (rest_path and not rest_path.startswith("/")):
         raise wrong("rest_path", "a path that begins with / or is empty", rest_path, 'Leave it out: "/rest/v1".')
     path = rest_path.rstrip("/")
-    if path and checked.endswith(path):
+    service = _SERVICE.search(checked)
+    if (path and checked.endswith(path)) or (service and rest_path):
+        behind = path if service is None else service[0]
         raise ConfigurationError(
-            f"The project's url ends with {path}, which is added to it.", hint=f"Pass the url without {path}."
+            f"The project's url ends with {behind}, and what belongs there is added to it.",
+            hint=f"Pass the url without {behind}.",
         )
     return checked + path
+
+
+def is_publishable(key: str) -> bool:
+    """Whether a key of a project is for everybody: the publishable one, or the older `anon`.
+
+    Args:
+        key: The key.
+    """
+    if key.count(".") != 2:
+        return key.startswith("sb_publishable_")
+    body = key.split(".")[1]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except ValueError:
+        return False
+    return isinstance(claims, dict) and claims.get("role") == "anon"
 
 
 def _url(url: object) -> str:
@@ -49,22 +75,35 @@ def _url(url: object) -> str:
         raise wrong("url", "the project's url", url, "For a client of yours use SupabaseMemory.from_client(client).")
     if not isinstance(url, str):
         raise wrong("url", "the project's url", url, f"Pass {_URL!r}, from the project's API settings.")
-    given = url.strip().rstrip("/")
+    given = url.strip()
     if _POSTGRES.match(given):
-        raise ConfigurationError(
-            "The project's url is a connection string.", hint="Use SupabaseMemory.from_conn_string(conn_string)."
-        )
+        raise ConfigurationError("The project's url is a connection string of Postgres.", hint=f"Use {_DIRECTLY}.")
     if not given.startswith(("http://", "https://")):
         raise ConfigurationError(
             "The project's url must begin with https://.", hint=f"Pass {_URL!r}, from the project's API settings."
         )
+    given = given.rstrip("/")
+    if any(character.isspace() or not character.isprintable() for character in given):
+        raise ConfigurationError("The project's url has a space, or a sign that is not seen, in it.", hint=_SETTINGS)
     try:
         parts = urlsplit(given)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
     except ValueError:
-        host, port = None, None
+        host = None
     if not host:
         raise ConfigurationError("The project's url names no host.", hint=f"Pass {_URL!r}.")
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port is not None and port not in _PORTS:
+        raise ConfigurationError(
+            "The port in the project's url is no number from 1 to 65535.", hint=f"Leave the port out: {_URL!r}."
+        )
+    if parts.username or parts.password:
+        raise ConfigurationError(
+            "The project's url has a user or a password in it.", hint=f"Pass {_URL!r}, and the key by itself."
+        )
     if host in ("supabase.com", "app.supabase.com", "www.supabase.com"):
         raise ConfigurationError(
             "The project's url is a page of Supabase's dashboard.",
@@ -73,8 +112,10 @@ def _url(url: object) -> str:
     if port in _POSTGRES_PORTS:
         raise ConfigurationError(
             f"The project's url names port {port}, where Postgres listens.",
-            hint="Leave the port out (54321 on a local Supabase), or use SupabaseMemory.from_conn_string(conn_string).",
+            hint=f"Leave the port out (54321 on a local Supabase), or use {_DIRECTLY}.",
         )
+    if parts.query or parts.fragment or (parts.path and host.endswith(_HOSTED) and not _SERVICE.match(parts.path)):
+        raise ConfigurationError("The project's url has something behind the host.", hint=f"Pass {_URL!r} alone.")
     return given
 
 
@@ -102,30 +143,46 @@ def postgres(conn_string: object) -> dict[str, Any]:
         raise wrong("conn_string", "a connection string", conn_string, hint)
     given = conn_string.strip()
     if given.lower().startswith(("http://", "https://")):
-        raise ConfigurationError(
-            "The connection string is a url.", hint="Use SupabaseMemory.from_url(url, key) for the Data API."
-        )
+        raise ConfigurationError("The connection string is a url of the web.", hint=f"Use {_OVER_HTTP}.")
     if not given:
         raise ConfigurationError("The connection string is empty.", hint=f"Pass {_CONN_STRING!r}.")
     if re.match(r"postgres(ql)?\+\w+://", given):
         raise ConfigurationError(
             "The connection string is one of SQLAlchemy.", hint="Begin it with postgresql://, without the driver."
         )
+    if not _POSTGRES.match(given) and "=" not in given.partition("://")[0]:
+        raise ConfigurationError("The connection string does not begin with postgresql://.", hint=_LOOKS)
     try:
         parts = conninfo_to_dict(given)
-    except psycopg.Error:
-        raise ConfigurationError("The connection string cannot be parsed.", hint=_ENCODE) from None
+    except psycopg.Error as error:
+        raise _unparsed(str(error)) from None
     if _PLACEHOLDER.search(str(parts.get("password") or "")):
         raise ConfigurationError(
             "The connection string still has the placeholder of a password.",
             hint="Put the database's password in its place; Supabase's dashboard can reset it.",
         )
     host, port, name = (str(parts.get(part) or "") for part in ("host", "port", "dbname"))
-    if "@" in host or "@" in name or not all(each.isdecimal() for each in port.split(",") if each):
+    if "@" in host or "@" in name:
         raise ConfigurationError("The password in the connection string has signs that are not encoded.", hint=_ENCODE)
+    if not all(each.isdecimal() and int(each) in _PORTS for each in port.split(",") if each):
+        raise ConfigurationError("The port in the connection string is no number from 1 to 65535.", hint=_LOOKS)
     return parts
 
 
+def _unparsed(words: str) -> ConfigurationError:
+    """The error for what libpq cannot take apart; none of its words is kept, for they repeat what was passed."""
+    if "query parameter" in words or "connection option" in words:
+        return ConfigurationError(
+            "The connection string has a parameter that Postgres does not know.",
+            hint="Look at what stands behind the question mark, such as sslmode=require.",
+        )
+    if "IPv6" in words:
+        return ConfigurationError("The connection string names no usable host.", hint=_LOOKS)
+    return ConfigurationError("The connection string cannot be parsed.", hint=_ENCODE)
+
+
+_LOOKS: Final = f"It looks like {_CONN_STRING}."
 _ENCODE: Final = (
-    f"It looks like {_CONN_STRING}; percent-encode special characters of the password: %40 for @, %2F for /, %25 for %."
+    f"It looks like {_CONN_STRING}, without spaces; percent-encode special characters of the password: %40 for @, "
+    "%2F for /, %25 for %."
 )

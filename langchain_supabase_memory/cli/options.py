@@ -1,14 +1,16 @@
-"""What several commands share: the options that name a database, the memory that they open, errors as plain text."""
+"""What several commands share on the command line: where the database is, options that cannot apply, plain errors."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from langchain_supabase_memory.adapters.addresses import is_publishable
+from langchain_supabase_memory.cli.look import working
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.invisible import spelled_lines
 
@@ -17,39 +19,154 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
-DATABASE_URL = "SUPABASE_DB_URL"
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DATABASE_URL: Final = "SUPABASE_DB_URL"
 """The environment variable that holds a connection string."""
 
-_DOORS = (("database_url",), ("embedded",), ("url", "key"))
+_DOORS: Final = (("database_url",), ("embedded",), ("url", "key"))
 """The parameters that name a database, by the way to it."""
 
 
-def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show our own errors as one clear text, not as a traceback."""
+def plainly(function: Callable[P, T]) -> Callable[P, T]:
+    """Show our own errors as one clear text, not as a traceback. The group does so for every command."""
 
-    @wraps(command)
-    def run(*arguments: Any, **named: Any) -> Any:
+    @wraps(function)
+    def run(*arguments: P.args, **named: P.kwargs) -> T:
         try:
-            return command(*arguments, **named)
+            return function(*arguments, **named)
         except SupabaseMemoryError as error:
             raise click.ClickException(spelled_lines(str(error))) from None
 
     return run
 
 
-database_url_option = click.option(
-    "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
+@dataclass(frozen=True, repr=False)  # it may hold a password
+class Address:
+    """Where the database is, as the command line and the environment say.
+
+    Attributes:
+        database_url: A connection string.
+        embedded: The folder of an embedded database.
+        url: The url of a project.
+        key: Its key.
+    """
+
+    database_url: str | None = None
+    embedded: str | None = None
+    url: str | None = None
+    key: str | None = None
+
+    def opened(self, *, needs_server: bool = True, **settings: Any) -> SupabaseMemory:
+        """The memory there, without a call to it. It is a look: where there is no database none is made.
+
+        What stands on the command line goes before the environment, and there the direct connection before the Data
+        API.
+
+        Args:
+            needs_server: Whether everybody's conversations are concerned, for which a publishable key is not enough.
+            settings: As for `SupabaseMemory`.
+
+        Raises:
+            UsageError: Two databases are named.
+            ConfigurationError: None is, or half of one, or something is wrong with the address.
+        """
+        from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+        is_direct = self.database_url or typed("database_url", "embedded")
+        over_http = typed("url", "key") or (not is_direct and (self.url or self.key))
+        if not over_http:
+            return SupabaseMemory.from_conn_string(self.conn_string(), **settings)
+        _refuse_two()
+        if not (self.url and self.key):
+            missing, option = ("key", "--key sb_secret_…") if self.url else ("url", "--url https://….supabase.co")
+            raise ConfigurationError(
+                f"The project's {missing} is missing.",
+                hint=f"Pass {option} or set SUPABASE_{missing.upper()}; or name a database directly, by "
+                "--database-url.",
+            )
+        if needs_server and is_publishable(self.key):
+            raise ConfigurationError(
+                "The project's key is the publishable one, which is everybody's.",
+                hint="Pass the secret key, --key sb_secret_…, from the project's API settings, or set SUPABASE_KEY.",
+            )
+        return SupabaseMemory.from_url(self.url, self.key, **settings)
+
+    def conn_string(self, *, create: bool = False) -> str:
+        """Its connection string; an embedded server is started.
+
+        Args:
+            create: Whether an embedded database is made where there is none.
+
+        Raises:
+            UsageError: Two databases are named.
+            ConfigurationError: None is, or the embedded server cannot be started.
+        """
+        _refuse_two()
+        if self.embedded is not None:
+            from langchain_supabase_memory.adapters.transports.embedded import start
+
+            with working("Starting the embedded Postgres …"):
+                return start(self.embedded, create=create)
+        if not self.database_url:
+            ways = [f"--database-url postgresql://… (or set {DATABASE_URL})", "--embedded FOLDER"]
+            if "url" in click.get_current_context().params:
+                ways.insert(1, "--url and --key of the Data API (or set SUPABASE_URL and SUPABASE_KEY)")
+            raise ConfigurationError("No database is named.", hint=f"Pass {', or '.join(ways)}.")
+        return self.database_url
+
+
+_DIRECTLY: Final = (
+    click.option(
+        "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
+    ),
+    click.option(
+        "--embedded",
+        metavar="FOLDER",
+        type=click.Path(),
+        help="The folder of an embedded database instead.",
+    ),
 )
-embedded_option = click.option(
-    "--embedded", type=click.Path(path_type=Path, file_okay=False), help="The folder of an embedded database instead."
+_OVER_HTTP: Final = (
+    click.option(
+        "--url",
+        envvar="SUPABASE_URL",
+        help=f"The project's url, for the Data API; by default $SUPABASE_URL, unless ${DATABASE_URL} is set. "
+        "What is typed goes before what is in the environment.",
+    ),
+    click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY."),
 )
-url_option = click.option(
-    "--url",
-    envvar="SUPABASE_URL",
-    help=f"The project's url, for the Data API; by default $SUPABASE_URL, unless ${DATABASE_URL} is set. "
-    "What is typed goes before what is in the environment.",
+
+
+def addressed(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command the options that name a database, by any way, and pass them to it as `address`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, database_url: str | None, embedded: str | None, url: str | None, key: str | None, **named: Any
+    ) -> T:
+        return command(*arguments, address=Address(database_url, embedded, url, key), **named)
+
+    return _with(run, *_DIRECTLY, *_OVER_HTTP)
+
+
+def addressed_directly(command: Callable[..., T]) -> Callable[..., T]:
+    """The same without the Data API, over which nothing can be set up."""
+
+    @wraps(command)
+    def run(*arguments: Any, database_url: str | None, embedded: str | None, **named: Any) -> T:
+        return command(*arguments, address=Address(database_url, embedded), **named)
+
+    return _with(run, *_DIRECTLY)
+
+
+vector_index_option: Final = click.option(
+    "--vector-index",
+    type=int,
+    metavar="WIDTH",
+    help="With an index over vectors of this width, such as 1536, for owners of more than 10,000 chunks.",
 )
-key_option = click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY.")
 
 
 def typed(*names: str) -> list[str]:
@@ -73,51 +190,11 @@ def refuse(names: Sequence[str], why: str) -> None:
         raise click.UsageError(f"{_options(given)} cannot apply. {why}", click.get_current_context())
 
 
-def opened(
-    database_url: str | None, embedded: Path | None, url: str | None, key: str | None, **settings: Any
-) -> SupabaseMemory:
-    """The memory that the options name; its settings as for `SupabaseMemory`.
-
-    What stands on the command line goes before the environment, and there the direct connection before the Data API.
-
-    Raises:
-        UsageError: They name two.
-        ConfigurationError: They name none, or half of one.
-    """
-    from langchain_supabase_memory.memory.memory import SupabaseMemory
-
-    is_direct = database_url or typed("database_url", "embedded")
-    over_http = typed("url", "key") or (not is_direct and (url or key))
-    if not over_http:
-        return SupabaseMemory.from_conn_string(conn_string(database_url, embedded), **settings)
-    _refuse_two()
-    if not (url and key):
-        missing, option = ("key", "--key sb_secret_…") if url else ("url", "--url https://….supabase.co")
-        raise ConfigurationError(
-            f"The project's {missing} is missing.",
-            hint=f"Pass {option} or set SUPABASE_{missing.upper()}; or name a database directly, by --database-url.",
-        )
-    return SupabaseMemory.from_url(url, key, **settings)
-
-
-def conn_string(database_url: str | None, embedded: Path | None) -> str:
-    """The connection string that the options name.
-
-    Raises:
-        UsageError: They name two databases.
-        ConfigurationError: They name none.
-    """
-    _refuse_two()
-    if embedded is not None:
-        from langchain_supabase_memory.adapters.transports.embedded import start
-
-        return start(embedded)
-    if not database_url:
-        ways = [f"--database-url postgresql://… (or set {DATABASE_URL})", "--embedded FOLDER"]
-        if "url" in click.get_current_context().params:
-            ways.insert(1, "--url and --key of the Data API (or set SUPABASE_URL and SUPABASE_KEY)")
-        raise ConfigurationError("No database is named.", hint=f"Pass {', or '.join(ways)}.")
-    return database_url
+def _with(command: Callable[..., T], *options: Callable[[Any], Any]) -> Callable[..., T]:
+    """A command with options, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def _refuse_two() -> None:

@@ -777,7 +777,7 @@ class SupabaseMemory(Doors):
             dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
 
         Returns:
-            What went: the conversations that lost messages, how many messages, and how many chunks.
+            What went: the conversations that lost messages, how many messages, summaries and chunks.
         """
         return self.run(
             self._flows.forget_expired(

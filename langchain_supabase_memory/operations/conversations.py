@@ -24,7 +24,7 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
@@ -273,6 +273,7 @@ def forget_expired(
     agent_id: str | None = None,
     thread_id: str | None = None,
     dry_run: bool = False,
+    report: Callable[[Receipt], None] | None = None,
 ) -> Flow[Receipt]:
     """Remove what retention does not keep, and chunks that have expired, in every conversation that the caller may see.
 
@@ -282,11 +283,12 @@ def forget_expired(
         agent_id: Only those with this agent; `None` means all.
         thread_id: Only this thread; `None` means all.
         dry_run: Only say what would go.
+        report: Told after each transaction what has gone so far.
 
     Returns:
-        What went: the conversations that lost messages, how many messages, and how many chunks.
+        What went: the conversations that lost messages, how many messages, summaries and chunks.
     """
-    conversations = messages = chunks = 0
+    gone = Receipt(dry_run=dry_run)
     after: Mapping[str, str] = {}
     whose = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
     for name, value in whose.items():
@@ -296,12 +298,13 @@ def forget_expired(
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
         answer = yield from call("memory_forget_expired", {**arguments, **place})
-        conversations += answer["conversations"]
-        messages += answer["messages"]
-        chunks += answer["chunks"]
+        counted = ("conversations", "messages", "segments", "chunks")
+        gone = dataclasses.replace(gone, **{name: getattr(gone, name) + answer[name] for name in counted})
+        if report is not None:
+            report(gone)
         after = answer["after"]
         if after is None:
-            return Receipt(conversations, messages, chunks=chunks, dry_run=dry_run)
+            return gone
 
 
 def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:

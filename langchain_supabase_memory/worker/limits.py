@@ -75,11 +75,18 @@ class Limits:
 
 
 class LimitedModel:
-    """A summary model behind limits; what a memory asks of one."""
+    """A summary model behind limits; what a memory asks of one.
 
-    def __init__(self, model: SummaryModel, limits: Limits) -> None:
+    Args:
+        model: The model.
+        limits: Its limits.
+        asked: Called whenever the model is.
+    """
+
+    def __init__(self, model: SummaryModel, limits: Limits, asked: Callable[[], None]) -> None:
         self._model = model
         self._limits = limits
+        self._asked = asked
         self.name = model.name
 
     def answer(self, ask: Ask) -> BaseMessage:
@@ -88,7 +95,12 @@ class LimitedModel:
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
         """Ask within the limits."""
-        answer: BaseMessage = await self._limits.through(lambda: self._model.aanswer(ask))
+
+        async def call() -> BaseMessage:
+            self._asked()
+            return await self._model.aanswer(ask)
+
+        answer: BaseMessage = await self._limits.through(call)
         return answer
 
 

@@ -57,6 +57,7 @@ class Tally:
         boards: How many boards were revised.
         chunks: How many chunks were stored.
         promoted: How many facts moved to long-term memory.
+        model_calls: How often the model was asked, whatever came of it.
     """
 
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Tally:
     boards: int = 0
     chunks: int = 0
     promoted: int = 0
+    model_calls: int = 0
 
     @property
     def pieces(self) -> int:
@@ -296,8 +298,11 @@ class Worker:
         if given.model is None:
             return memory, None
         limits = Limits(policy.model_concurrency or policy.concurrency, policy.model_calls_per_minute)
-        memory.model = cast("SummaryModel", LimitedModel(given.model, limits))
+        memory.model = cast("SummaryModel", LimitedModel(given.model, limits, self._asked))
         return memory, memory.model
+
+    def _asked(self) -> None:
+        self.tally.model_calls += 1
 
     async def _take(self, wake: Wake, *, drain: bool) -> None:
         """Take work as long as there is a free hand for it."""

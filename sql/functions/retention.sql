@@ -316,8 +316,10 @@ declare
   v_c             record;
   v_conversations bigint := 0;
   v_messages      bigint := 0;
+  v_segments      bigint := 0;
   v_chunks        bigint := 0;
   v_gone          bigint;
+  v_old           bigint; -- summaries that have expired
   v_had           bigint;
   v_left          bigint;
   v_seen          integer := 0;
@@ -337,12 +339,20 @@ begin
       select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       perform memory_private.expire_chunks(v_c.user_id, v_c.id);
       perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
-      v_gone := case when p_retention is null then 0
-                     else memory_private.retain(v_c.user_id, v_c.id, p_retention) end;
+      v_gone := 0;
+      v_old := 0;
+      if p_retention is not null then
+        if (memory_private.outlived(v_c.user_id, v_c.id, p_retention)).summaries then
+          select count(*) into v_old from memory.conversation_summaries s
+           where s.user_id = v_c.user_id and s.conversation_id = v_c.id;
+        end if;
+        v_gone := memory_private.retain(v_c.user_id, v_c.id, p_retention);
+      end if;
       select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
       v_conversations := v_conversations + (v_gone > 0)::integer;
       v_messages := v_messages + v_gone;
+      v_segments := v_segments + v_old;
       if p_dry_run then
         raise exception 'only counted' using errcode = 'PTDRY';
       end if;
@@ -356,7 +366,7 @@ begin
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
   end loop;
   return jsonb_build_object(
-    'conversations', v_conversations, 'messages', v_messages, 'chunks', v_chunks,
+    'conversations', v_conversations, 'messages', v_messages, 'segments', v_segments, 'chunks', v_chunks,
     'after', case when v_seen = greatest(1, least(p_limit, 1000)) then v_after end);
 end
 $function$;
@@ -375,6 +385,7 @@ p_dry_run: only say what would go.
 Returns: object.
 - conversations: integer. How many conversations lost messages.
 - messages: integer. How many messages went.
+- segments: integer. How many summaries went: those of conversations whose newest was too old.
 - chunks: integer. How many chunks went.
 - after: object or null. Where the next page goes on; null: there is none.
 - after.user: text. Pass it as p_after_user.

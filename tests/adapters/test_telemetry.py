@@ -46,7 +46,7 @@ from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, Task
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call, Flow, call, embed
 from langchain_supabase_memory.memory import watch
@@ -517,7 +517,7 @@ def test_the_words_of_alerts_and_of_pieces_are_those_that_there_are() -> None:
 
 def test_the_option_is_one_of_all_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr("langchain_supabase_memory.cli.commands.configure", told.append)
+    monkeypatch.setattr("langchain_supabase_memory.cli.application.configure", told.append)
     assert CliRunner().invoke(commands, ["--log-format", "json", "sql"]).exit_code == 0
     assert CliRunner().invoke(commands, ["sql"]).exit_code == 0
     assert CliRunner().invoke(commands, ["--log-format", "xml", "sql"]).exit_code == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -17,7 +16,6 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
@@ -25,38 +23,23 @@ from rich.console import Console
 
 from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.cli.commands import _models, commands
+from langchain_supabase_memory.cli import models
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.cli.demo import seen, transcript
 from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
 from langchain_supabase_memory.cli.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.worker import WorkerPolicy
+from tests.cli.running import PROGRAM, refused, run, surroundings
 from tests.services.postgres import Cluster
-
-NOWHERE = {"SUPABASE_DB_URL": "", "SUPABASE_URL": "", "SUPABASE_KEY": ""}
-"""What the environment says of a database: nothing."""
-
-
-def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    result = CliRunner().invoke(commands, arguments, env={**NOWHERE, **(environment or {})})
-    return result.exit_code, result.output
-
-
-def refused(*arguments: str, environment: dict[str, str] | None = None) -> str:
-    """What the command line says to something that it does not do; it is no traceback."""
-    code, output = run(*arguments, environment=environment)
-    assert code in (1, 2), output
-    assert "Traceback" not in output
-    return " ".join(output.split())
 
 
 @contextmanager
 def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A command in a process of its own, in a folder that Python does not look into by itself."""
-    program = [sys.executable, "-P", "-c", "from langchain_supabase_memory.cli import main; main()", *arguments]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SUPABASE"))}
-    with subprocess.Popen(program, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    program = [*PROGRAM, *arguments]
+    with subprocess.Popen(program, cwd=folder, env=surroundings(), stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
@@ -75,6 +58,30 @@ def heard(process: subprocess.Popen[str], pattern: str) -> tuple[str, re.Match[s
     raise AssertionError(f"never said: {pattern}\n{''.join(before)}")
 
 
+def test_help_imports_no_command_and_no_library() -> None:
+    helped = [["--help"], *([name, "--help"] for name in sorted(commands.commands))]
+    for arguments in helped:
+        program = (
+            "import sys\nfrom langchain_supabase_memory.cli.ending import run\n"
+            f"status = run({arguments!r})\nsys.stderr.write(' '.join(sys.modules))\nsys.exit(status)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Usage: supabase-memory" in done.stdout) == (0, True), done.stderr
+        loaded = set(done.stderr.split())
+        heavy = {"langchain", "langchain_core", "langgraph", "langchain_openai", "openai", "supabase", "psycopg"}
+        assert not heavy & loaded, arguments
+        home = "langchain_supabase_memory.cli.commands."
+        called = {name.removeprefix(home) for name in loaded if name.startswith(home)}
+        assert called == set(arguments[:-1]), "one command is imported, and none for the list"
+
+
+def test_the_list_of_commands_says_what_their_docstrings_say() -> None:
+    for name, place in commands.commands.places.items():
+        assert commands.commands[name].name == name
+        assert (commands.commands[name].help or "").startswith(place.help)
+    assert "Did you mean 'migrate'?" in refused("mgrate")
+
+
 def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
     conn_string = cluster.conn_string(cluster.create_database())
     code, output = run("check", "--database-url", conn_string)
@@ -87,8 +94,8 @@ def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
 
 
 def test_no_database_named_says_what_to_pass() -> None:
-    for command in ("migrate", "check", "cleanup", "worker", "status", "retry"):
-        said = refused(command)
+    for command in ("migrate", "check", "cleanup --yes", "worker", "status", "retry"):
+        said = refused(*command.split())
         assert "No database is named. Pass --database-url" in said
         assert "SUPABASE_DB_URL" in said
         assert ("--url and --key" in said) == (command != "migrate")
@@ -152,10 +159,10 @@ def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
         conversation.append([HumanMessage("new")])
         conversation.index(chunking=ChunkPolicy(max_age=timedelta(microseconds=1)))
         # Without limits only chunks that have expired go.
-        code, output = run("cleanup", "--database-url", conn_string)
-        assert (code, output) == (0, "0 messages of 0 conversations and 2 chunks removed.\n")
-        code, output = run("cleanup", "--database-url", conn_string, "--max-age", "24")
-        assert (code, output) == (0, "1 messages of 1 conversations and 0 chunks removed.\n")
+        code, output = run("cleanup", "--database-url", conn_string, "--yes")
+        assert (code, output) == (0, "2 chunks removed, of all users.\n")
+        code, output = run("cleanup", "--database-url", conn_string, "--max-age", "24", "--yes")
+        assert (code, output) == (0, "1 message of 1 conversation removed, of all users.\n")
         assert [each.text for each in conversation.read(columns=["text"])] == ["new"]
 
 
@@ -253,10 +260,10 @@ def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) ->
 
 def test_a_key_brings_the_real_models_and_no_key_the_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    chat, _, embedder = _models("gpt-5.5")
+    chat, _, embedder = models.of_an_agent("gpt-5.5")
     assert (type(chat), embedder) == (OfflineQuotingModel, None)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    chat, _, embedder = _models("gpt-5.5")
+    chat, _, embedder = models.of_an_agent("gpt-5.5")
     assert type(chat).__name__ == "ChatOpenAI"
     assert getattr(embedder, "model", None) == "text-embedding-3-small"
 
@@ -374,61 +381,6 @@ def test_a_worker_of_an_application(
         status = conversation.status()
         assert status is not None
         assert status.indexed_through == 3
-
-
-LONG = "thread-" + "0123456789abcdef" * 6
-
-
-def test_ids_are_shown_whole_and_a_cut_is_said(conn_string: str, user_id: str) -> None:
-    door, mine = ("--database-url", conn_string), ("--user", user_id)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        for thread_id in (LONG, ":smile: [red]"):
-            memory.conversation(thread_id).append([HumanMessage("Hello")])
-    for columns in ("20", "200"):
-        code, output = run("status", *door, *mine, environment={"COLUMNS": columns})
-        assert code == 0
-        (line,) = [line for line in output.splitlines() if LONG in line]
-        assert line.split()[:3] == [user_id, "default", LONG]
-        assert ":smile: [red]" in output
-        assert len(max(output.splitlines(), key=len)) < 300
-        assert "more than" not in output
-    output = run("status", *door, *mine, "--limit", "1")[1]
-    assert "There are more than these 1. --limit shows more; --user, --thread and --state narrow it." in output
-    assert output.count(user_id) == 1
-    for limit, more in (("1", True), ("2", False)):
-        found = json.loads(run("status", *door, *mine, "--limit", limit, "--json")[1])
-        assert (len(found["conversations"]), found["more"]) == (int(limit), more)
-    assert "--limit" in refused("status", *door, "--limit", "0")
-
-
-@pytest.mark.parametrize("columns", [40, 100])
-def test_on_a_terminal_ids_are_folded(conn_string: str, user_id: str, columns: int) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        memory.conversation(LONG).append([HumanMessage("Hello")])
-    program = "from langchain_supabase_memory.cli import main; main()"
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
-    command = [sys.executable, "-c", program, "status", "--database-url", conn_string, "--user", user_id]
-    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
-        os.close(theirs)
-        shown = b""
-        while part := _part(ours):
-            shown += part
-    os.close(ours)
-    assert process.returncode == 0
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
-    assert max(map(len, lines)) <= max(columns, 80), "a narrow terminal breaks the lines itself"
-    heading = next(line for line in lines if "thread" in line)
-    start, end = heading.index("thread"), heading.index("state")
-    rows = lines[lines.index(heading) + 1 :]
-    assert "".join(line[start:end].strip() for line in rows) == LONG
-
-
-def _part(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # what Linux says at the end
-        return b""
 
 
 def test_options_that_cannot_apply_are_refused(

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.telemetry.logs import PlainFormatter
-from langchain_supabase_memory.cli import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.language.messages import fence, invisible
 
 # Unicode 16, DerivedCoreProperties.txt: Default_Ignorable_Code_Point, written down a second time.
@@ -157,11 +157,11 @@ def test_the_command_line_prints_nothing_unseen(conn_string: str, user_id: str) 
         pack = memory.conversation(NASTY).context()
     runner = CliRunner()
     door = ["--database-url", conn_string, "--user", user_id]
-    table = runner.invoke(commands.commands, ["status", *door]).output
+    table = runner.invoke(commands, ["status", *door]).output
     assert SPELLED in table
-    as_json = runner.invoke(commands.commands, ["status", *door, "--json"]).output
+    as_json = runner.invoke(commands, ["status", *door, "--json"]).output
     assert json.loads(as_json)["conversations"][0]["key"]["thread_id"] == NASTY
-    refused = runner.invoke(commands.commands, ["worker", "--app", f"a\u202eb{NASTY[-1]}:c"]).output
+    refused = runner.invoke(commands, ["worker", "--app", f"a\u202eb{NASTY[-1]}:c"]).output
     assert r"a\u202eb" in refused
     console = Console(file=io.StringIO(), width=200)
     console.print(pack)

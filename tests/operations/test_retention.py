@@ -401,7 +401,7 @@ def test_when_its_summaries_go_what_is_kept_is_summarized_anew(direct: SupabaseM
         " where user_id = %s",
         [direct.user_id],
     )
-    assert direct.forget_expired(retention=Retention(max_messages=40)) == Receipt(1, 20)
+    assert direct.forget_expired(retention=Retention(max_messages=40)) == Receipt(1, 20, segments=5)
     conversation = direct.conversation("t")
     assert conversation.summaries() == []
     result = conversation.summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))

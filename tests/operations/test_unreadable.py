@@ -15,7 +15,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.transports.answers import unreadable
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError, from_status
 from langchain_supabase_memory.operations import summaries, work
 from langchain_supabase_memory.operations.recall import indexing

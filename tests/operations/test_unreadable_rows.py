@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg import sql
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore, Worker
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages import content

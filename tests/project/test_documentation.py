@@ -24,7 +24,7 @@ from click.testing import CliRunner
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.services.postgres import Cluster
 

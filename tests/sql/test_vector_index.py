@@ -16,7 +16,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.settings import RecallWeights
 from tests.embedders import ScriptedEmbedder

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
-from langchain_supabase_memory.cli.commands import commands
+from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,27 +36,48 @@ def write(
         The files written, in the order they are applied.
 
     Raises:
-        ConfigurationError: As for `script.parts`.
+        ConfigurationError: As for `script.parts`; or the folder cannot be written to, and then nothing is written.
     """
     # Each file is a migration of its own, so the lock and what it is for are one.
     lock, vector, ledger, *others = script.parts(vector_schema, vector_index=vector_index)
     wanted = [replace(vector, sql=lock.sql + vector.sql), replace(ledger, sql=lock.sql + ledger.sql), *others]
-    folder.mkdir(parents=True, exist_ok=True)
-    present = [path.name for path in folder.glob("*.sql")]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        present = [path.name for path in folder.glob("*.sql")]
+        return _written(_new(folder, wanted, present, now or datetime.now(UTC)))
+    except OSError as error:
+        raise ConfigurationError(
+            f"The folder {folder} cannot be written to: {error.strerror or type(error).__name__}.",
+            hint="Name a folder that you may write to, such as supabase/migrations. Nothing was written.",
+        ) from None
+
+
+def _new(folder: Path, wanted: list[script.Part], present: list[str], first: datetime) -> dict[Path, str]:
+    """The files that are missing, and what they say."""
     # `db push` applies files in the order of their names and refuses one older than the newest applied.
     stamps = [name.split("_", 1)[0] for name in present if name[:14].isdigit()]
-    first = now or datetime.now(UTC)
     if stamps and max(stamps)[:14] >= first.strftime("%Y%m%d%H%M%S"):
         first = datetime.strptime(max(stamps)[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(seconds=1)
-    written: list[Path] = []
+    new: dict[Path, str] = {}
     for part in wanted:
         suffix = f"_langchain_supabase_memory_{part.name}"
         if part.name in ("vector", "ledger", "functions_and_access"):
             suffix += f"_{part.checksum[:8]}"
-        if any(name.endswith(suffix + ".sql") for name in present):
-            continue
-        stamp = first + timedelta(seconds=len(written))
-        path = folder / f"{stamp:%Y%m%d%H%M%S}{suffix}.sql"
-        path.write_text(part.sql, encoding="utf-8")
-        written.append(path)
-    return written
+        if not any(name.endswith(suffix + ".sql") for name in present):
+            new[folder / f"{first + timedelta(seconds=len(new)):%Y%m%d%H%M%S}{suffix}.sql"] = part.sql
+    return new
+
+
+def _written(new: dict[Path, str]) -> list[Path]:
+    """Write all of these files, or none: half of a file would be taken for the whole one the next time."""
+    made: list[Path] = []
+    try:
+        for path, text in new.items():
+            made.append(path)
+            path.write_text(text, encoding="utf-8")
+    except BaseException:
+        for path in made:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
+    return made

@@ -74,7 +74,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_fail_index": _object("retry_at"),
     "memory_fail_summary": _object("retry_at"),
     "memory_forget": _object("conversations messages segments chunks items"),
-    "memory_forget_expired": _object("conversations messages chunks after"),
+    "memory_forget_expired": _object("conversations messages segments chunks after"),
     "memory_forget_message": _object("conversations messages segments chunks"),
     "memory_important": _object("user_id facts"),
     "memory_index_due": _ARRAY,

@@ -17,6 +17,7 @@ from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
 from langchain_supabase_memory.checks import number
+from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import (
     InvalidInputError,
     MissingDependencyError,
@@ -231,12 +232,12 @@ class _Pools:
                 self._opened = self._finalizer = None
 
     async def _open_async(self) -> _AsyncPool:
-        conn_string, settings = await asyncio.to_thread(self._settings)
+        conn_string, settings = await in_thread(self._settings)
         return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
 
     async def alone(self) -> psycopg.AsyncConnection[Any]:
         """A connection outside of the pools, for who holds it for long."""
-        conn_string, settings = await asyncio.to_thread(self._settings)
+        conn_string, settings = await in_thread(self._settings)
         return await psycopg.AsyncConnection.connect(conn_string, **settings["kwargs"])
 
     def _settings(self) -> tuple[str, dict[str, Any]]:

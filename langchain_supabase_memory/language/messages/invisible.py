@@ -65,16 +65,26 @@ def seen(text: str) -> str:
     feeds; control characters and blanks that pass for letters become spaces. What shapes visible text stays: joiners
     within emoji, and between letters of scripts that need them, a sign after an emoji that says how it is drawn.
     """
-    if _PLAIN.fullmatch(text):
-        return text
-    text = text.replace("\r\n", "\n")
+    return text if _PLAIN.fullmatch(text) else _shaped(text.replace("\r\n", "\n"), _SEEN)
+
+
+def legible(text: str) -> str:
+    r"""A text of several lines for a person at a terminal: what shapes visible text stays, as for `seen`.
+
+    What else is not seen is written as its code, such as `\u202e`, so that it is neither obeyed nor overlooked.
+    """
+    return text if _PLAIN.fullmatch(text) else _shaped(text.replace("\r\n", "\n"), _LEGIBLE)
+
+
+def _shaped(text: str, table: _Seen) -> str:
+    """The text by a table, but for what shapes what is seen."""
     made: list[str] = []
     start = 0
     for found in _SHAPING.finditer(text):
         if len(found[0]) > 1 or _shapes(text, found.start()):
-            made += [text[start : found.start()].translate(_SEEN), found[0]]
+            made += [text[start : found.start()].translate(table), found[0]]
             start = found.end()
-    return "".join([*made, text[start:].translate(_SEEN)])
+    return "".join([*made, text[start:].translate(table)])
 
 
 def spelled(text: str) -> str:
@@ -141,5 +151,13 @@ class _Spelled(_Seen):
         return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
+class _Legible(_Spelled):
+    """The same for a text of several lines, with tabs."""
+
+    def _of(self, character: str) -> int | str:
+        return ord(character) if character in "\t\n" else super()._of(character)
+
+
 _SEEN: Final = _Seen()
 _SPELLED: Final = _Spelled()
+_LEGIBLE: Final = _Legible()

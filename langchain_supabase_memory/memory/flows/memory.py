@@ -192,7 +192,7 @@ class MemoryFlows:
             dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
 
         Returns:
-            What went: the conversations that lost messages, how many messages, and how many chunks.
+            What went: the conversations that lost messages, how many messages, summaries and chunks.
         """
         removed = conversations.forget_expired(
             retention or self._memory.settings.retention,

@@ -1,4 +1,4 @@
-"""The command that lists stored messages that cannot be read."""
+"""`supabase-memory unreadable`."""
 
 from __future__ import annotations
 
@@ -8,42 +8,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.options import (
-    database_url_option,
-    embedded_option,
-    key_option,
-    opened,
-    plainly,
-    url_option,
-)
+from langchain_supabase_memory.cli import look
+from langchain_supabase_memory.cli.options import addressed
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from langchain_supabase_memory.cli.options import Address
 
 
 @click.command()
-@database_url_option
-@embedded_option
-@url_option
-@key_option
+@addressed
 @click.option("--user", "user_id", help="Only this user's messages.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most messages.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@plainly
-def unreadable(
-    database_url: str | None,
-    embedded: Path | None,
-    url: str | None,
-    key: str | None,
-    user_id: str | None,
-    limit: int,
-    as_json: bool,
-) -> None:
+def unreadable(address: Address, user_id: str | None, limit: int, as_json: bool) -> None:
     """List stored messages that cannot be read: where they are and why, without their content.
 
     Each is left out of packs until its payload is written anew, or the message is forgotten.
     """
-    with opened(database_url, embedded, url, key) as memory:
+    with address.opened() as memory, look.working("Asking the database …"):
         rows = memory.work.unreadable(user_id=user_id, limit=limit + 1)
     rows, is_cut = rows[:limit], len(rows) > limit
     if as_json:
@@ -51,7 +33,8 @@ def unreadable(
         click.echo(json.dumps({"messages": [asdict(row) for row in rows], "more": is_cut}))
         return
     for row in rows:
-        where = f"user {row.user_id!r}, agent {row.agent_id!r}, thread {row.thread_id!r}"
+        user, agent, thread = (look.isolated(repr(each)) for each in (row.user_id, row.agent_id, row.thread_id))
+        where = f"user {user}, agent {agent}, thread {thread}"
         click.echo(f"message {row.sequence} of {where}: {row.reason}")
     if is_cut:
         click.echo(f"There are more than these {limit}. --limit shows more; --user narrows it.")

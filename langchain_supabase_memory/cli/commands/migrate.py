@@ -1,0 +1,26 @@
+"""`supabase-memory migrate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from langchain_supabase_memory.cli.look import working
+from langchain_supabase_memory.cli.options import addressed_directly, vector_index_option
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.cli.options import Address
+
+
+@click.command()
+@addressed_directly
+@vector_index_option
+def migrate(address: Address, vector_index: int | None) -> None:
+    """Set a database up, or bring it to this release. Safe to repeat."""
+    from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
+
+    conn_string = address.conn_string(create=True)
+    with working("Setting the database up …"):
+        installed = apply(conn_string, vector_index=vector_index)
+    click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")

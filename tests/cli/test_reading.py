@@ -1,0 +1,389 @@
+"""`show`, `search` and `conversations`: what was said, as a person reads it, whatever was said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from rich.cells import cell_len
+
+from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
+from langchain_supabase_memory.cli import reading
+from langchain_supabase_memory.cli.finding import Words
+from langchain_supabase_memory.language.messages.invisible import is_unseen, legible
+from tests.cli.running import PROGRAM, Terminal, piped, refused, run, surroundings
+
+DAY = datetime(2026, 10, 5, 12, tzinfo=UTC)
+FAMILY = "👨‍👩‍👧"
+HOSTILE = "\x1b[2J\x1b]0;gone\x07 pay\u202eload \u200b\ttab \u2028 \udcff"
+
+
+def told(said: str) -> str:
+    """What is shown, without its line breaks."""
+    return " ".join(said.split())
+
+
+@pytest.fixture
+def door(conn_string: str) -> tuple[str, str]:
+    return "--database-url", conn_string
+
+
+@pytest.fixture
+def studio(conn_string: str, user_id: str, door: tuple[str, str]) -> tuple[str, ...]:
+    """The arguments that name a conversation of 25 turns over three days, a tool in each."""
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        conversation = memory.conversation("my studio")
+        for number in range(25):
+            call = {"name": "find_part", "args": {"number": number}, "id": "c"}
+            conversation.append(
+                [
+                    HumanMessage(f"Question {number}: my kiln shows E-{number}.", name="Maya"),
+                    AIMessage("", tool_calls=[call]),
+                    ToolMessage(f"shelf {number}", tool_call_id="c", name="find_part"),
+                    AIMessage(f"Answer {number}\n```python\nprint({number})\n```"),
+                ],
+                created_at=DAY + timedelta(days=number // 10),
+            )
+    return ("my studio", *door, "--user", user_id)
+
+
+def test_the_newest_turns_are_shown_under_their_dates(studio: tuple[str, ...], user_id: str) -> None:
+    code, said = run("show", *studio, environment={"TZ": "UTC"})
+    assert code == 0
+    assert said.startswith("Question 0: my kiln shows E-0.\n")
+    assert f"my studio, of the user {user_id} with the agent default" in said
+    assert "100 messages; " in said
+    assert "There are earlier messages: --last 20 or --all shows them." in said
+    assert [number for number in range(25) if f"\n  Question {number}:" in said] == list(range(15, 25))
+    assert said.count("── ") == 2
+    assert said.index("── Tuesday, 2026-10-06") < said.index("Question 15:") < said.index("── Wednesday, 2026-10-07")
+    assert "User Maya  12:00  [96]\n  Question 24: my kiln shows E-24.\n" in said
+    assert "Assistant  12:00  [97]\n  [calls find_part]\n" in said
+    assert "  Answer 24\n  ```python\n  print(24)\n  ```\n" in said
+    assert "shelf" not in said
+    assert "10 answers of tools left out; --tools shows them." in said
+
+
+def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
+    def numbers(*options: str) -> tuple[list[int], str]:
+        code, said = run("show", *studio, *options)
+        assert code == 0, said
+        return [int(line.rpartition("[")[2][:-1]) for line in said.splitlines() if line.endswith("]") and "  [" in line
+                and not line.startswith(" ")], said  # fmt: skip
+
+    assert numbers("--last", "1", "--tools")[0] == [96, 97, 98, 99]
+    said = numbers("--last", "1", "--tools")[1]
+    assert '[calls find_part({"number": 24})]' in said
+    assert "Tool find_part" in said
+    assert "shelf 24" in said
+    assert numbers("--last", "0") == ([], said := numbers("--last", "0")[1])
+    assert "earlier messages: --all shows them" in said
+    assert numbers("--last", "25", "--tools")[0] == list(range(100))
+    assert numbers("--last", "1000", "--tools")[0] == list(range(100))
+    everything, said = numbers("--all", "--tools")
+    assert everything == list(range(100))
+    assert "earlier" not in said
+    beside, said = numbers("--around", "50", "--tools")
+    assert beside == list(range(45, 56))
+    assert "earlier messages" in said
+    assert "later messages" in said
+    assert numbers("--around", "0", "--tools")[0] == list(range(6))
+    assert numbers("--around", "99", "--tools")[0] == list(range(94, 100))
+    assert "has no message 100. Its newest is 99." in refused("show", *studio, "--around", "100")
+    assert "--around cannot apply" in refused("show", *studio, "--all", "--around", "3")
+    assert "--last cannot apply" in refused("show", *studio, "--around", "3", "--last", "3")
+    assert "--tools cannot apply" in refused("show", *studio, "--json", "--tools")
+    assert "Invalid value for '--last'" in refused("show", *studio, "--last", "-1")
+
+
+def test_a_long_conversation_is_read_by_pages(
+    conn_string: str, user_id: str, door: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE", 7)
+    monkeypatch.setattr(reading, "_ROLES", 7)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        conversation = memory.conversation("t")
+        conversation.append([HumanMessage(f"said {number}.", id=f"{number}") for number in range(60)])
+        for gone in (*range(10), 33, 34, 59):
+            conversation.forget_message(str(gone))
+        kept = [number for number in range(60) if number not in (*range(10), 33, 34, 59)]
+        assert reading.whole(conversation).last == 58
+        for window, expected in (
+            (reading.whole(conversation), kept),
+            (reading.newest(conversation, 20), kept[-20:]),
+            (reading.newest(conversation, 500), kept),
+            (reading.newest(conversation, 500, 9), kept[-9:]),
+            (reading.newest(conversation, 47), kept),
+            (reading.around(conversation, 33, 3), [30, 31, 32, 35, 36, 37]),
+            (reading.around(conversation, 3, 2), [10, 11]),
+            (reading.NOTHING, []),
+        ):
+            pages = list(reading.pages(conversation, window, ("text",)))
+            assert [each.sequence for page in pages for each in page] == expected
+            assert max(map(len, pages), default=0) <= 7
+        assert reading.newest(conversation, 46).is_cut
+        assert not reading.newest(conversation, 47).is_cut
+        assert [each.sequence for each in reading.backwards(conversation, ("role",))] == kept[::-1]
+    for message in kept:
+        assert f"said {message}." in run("show", "t", *door, "--user", user_id, "--all")[1]
+
+
+def test_where_nobody_says_how_many_a_long_turn_is_cut(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("go"), *(AIMessage(f"step {number}.") for number in range(300))])
+    said = run("show", "t", *door, "--user", user_id)[1]
+    assert said.count("Assistant  ") == 200
+    assert "There are earlier messages" in said
+    assert run("show", "t", *door, "--user", user_id, "--last", "1")[1].count("Assistant  ") == 300
+
+
+def test_a_conversation_that_is_not_there_says_what_to_do(
+    conn_string: str, user_id: str, door: tuple[str, str]
+) -> None:
+    mine = (*door, "--user", user_id)
+    for command in (("show", "no such"), ("search", "kiln", "--thread", "no such")):
+        said = refused(*command, *mine)
+        assert f"The user {user_id} has no conversation no such." in said
+        assert "`supabase-memory conversations --user …` lists those that are there." in said
+    assert "thread_id must have 1 to 512 bytes" in refused("show", "", *mine)
+    assert "thread_id has a control character" in refused("show", "a\x1b[2J", *mine)
+    assert "Missing option '--user'" in refused("show", "t", *door)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for agent_id in ("billing", "sup port"):
+            memory.conversation("t", agent_id=agent_id).append([HumanMessage(f"To {agent_id}")])
+    assert "Several agents have a conversation t with this user. Pass --agent, one of " in refused("show", "t", *mine)
+    assert "To sup port" in run("show", "t", *mine, "--agent", "sup port")[1]
+    assert "has no conversation t with the agent default" in refused("show", "t", *mine, "--agent", "default")
+
+
+def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    blocks: list[str | dict[Any, Any]] = [
+        {"type": "text", "text": "Look at this"},
+        {"type": "image", "url": "https://example.com/kiln.png"},
+        {"type": "file", "base64": "aGVsbG8=", "mime_type": "application/pdf"},
+    ]
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage(blocks), AIMessage(""), SystemMessage("Be kind")])
+    said = run("show", "t", *door, "--user", user_id)[1]
+    assert "  Look at this\n  [image, https://example.com/kiln.png; application/pdf, 5 bytes]\n" in said
+    assert "  [says nothing]\n" in said
+    assert "System " in said
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_nothing_that_was_said_is_obeyed_by_a_terminal(
+    conn_string: str, user_id: str, door: tuple[str, str], columns: int
+) -> None:
+    thread_id = "שיחה  \u202e with blanks "
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        conversation = memory.conversation(thread_id)
+        conversation.append(
+            [
+                HumanMessage(f"{HOSTILE} and :smile: [bold]no[/bold] {FAMILY}", name="Assistant\x1b[31m"),
+                AIMessage("שלום עולם " * 20),
+                HumanMessage("x" * 300 + " 日本語" * 30),
+                AIMessage("", tool_calls=[{"name": "run\x1b[0m", "args": {"a": "\x9b1m"}, "id": "c"}]),
+                ToolMessage("\x1b[5mdone", tool_call_id="c"),
+            ]
+        )
+        conversation.update(title="\u202e" + "t" * 190)
+    arguments = ("show", thread_id, *door, "--user", user_id, "--tools")
+    with Terminal(*arguments, columns=columns) as terminal:
+        assert terminal.end() == 0
+        shown, raw = terminal.text, terminal.raw
+    assert max(map(cell_len, shown.replace("\r\n", "\n").splitlines())) <= columns
+    assert "\x1b[2J" not in raw
+    assert "\x1b]0" not in raw
+    allowed = "\r\u200d\u2068\u2069"  # line ends, what joins the family, what isolates
+    assert not [character for character in shown if is_unseen(character) and character not in allowed]
+    assert FAMILY in shown
+    assert ":smile: [bold]no[/bold]" in told(shown)
+    assert shown.count("\u2068") == shown.count("\u2069") > 0
+    plain = piped(*arguments).stdout
+    assert "User Assistant\\u001b[31m" in plain
+    assert r"\u001b[2J\u001b]0;gone\u0007 pay\u202eload \u200b" in plain
+    assert "x" * 300 + " 日本語" * 30 in plain, "in a pipe a line is whole"
+
+
+@given(st.text())
+def test_a_legible_text_holds_nothing_unseen_but_what_shapes(text: str) -> None:
+    made = legible(text)
+    left = {character for character in made if is_unseen(character)}
+    assert left <= set("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0000, 0xE0080)}
+    made.encode()
+    if not any(is_unseen(character) for character in text):
+        assert made == text
+
+
+def test_as_json_everything_is_there_in_ascii(studio: tuple[str, ...], user_id: str) -> None:
+    done = piped("show", *studio, "--json", "--last", "1", "--board")
+    assert done.stdout.isascii()
+    document = json.loads(done.stdout)
+    assert (document["earlier"], document["later"]) == (True, False)
+    assert document["conversation"]["user_id"] == user_id
+    assert document["board"]["items"] == []
+    question, call, result, answer = document["messages"]
+    assert (question["sequence"], question["role"], question["name"]) == (96, "user", "Maya")
+    assert question["said_at"] == "2026-10-07T12:00:00+00:00"
+    assert call["calls"] == [{"name": "find_part", "arguments": {"number": 24}}]
+    assert (result["role"], result["text"]) == ("tool", "shelf 24")
+    assert answer["text"].startswith("Answer 24\n```python")
+    assert len(json.loads(run("show", *studio, "--json", "--all")[1])["messages"]) == 100
+    assert json.loads(run("show", *studio, "--json", "--last", "0")[1])["messages"] == []
+
+
+def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    mine = ("show", "t", *door, "--user", user_id, "--board")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
+        conversation = memory.conversation("t")
+        conversation.append([HumanMessage("Hello")])
+        assert "The board is empty." in run(*mine)[1]
+        conversation.append([HumanMessage("My kiln is a Rohde. I must buy clay by Friday.")])
+        conversation.revise_board()
+        conversation.edit_board_summary("A potter\x1b[2J", by="ana")
+        item = conversation.add_board_item("fact", "Works in Cebu", by="ana")
+        conversation.pin_board_item(item, by="ana")
+        conversation.add_board_item("action", "Call the shop", by="ana")
+        conversation.add_board_item("action", "Sold", by="ana", state="done")
+        conversation.add_board_item("question", "Which cone?", by="ana")
+    code, said = run(*mine)
+    assert code == 0
+    assert "Note\n  A potter" in said
+    assert "\x1b" not in said
+    assert "Summary\n  " in said
+    assert "Facts\n  - Works in Cebu (pinned)\n" in said
+    assert "Open action items\n" in said
+    assert "  - Call the shop\n" in said
+    assert "Sold" not in said
+    assert "Pending questions\n  - Which cone?\n" in said
+
+
+def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:
+    thread, *mine = studio
+    code, said = run("search", "KILN", "e-24", *mine, "--thread", thread)
+    assert code == 0
+    assert "Nothing is indexed here yet" in said
+    assert "Said, the newest first" in said
+    assert "[96]\n  Question 24: my kiln shows E-24.\n" in said
+    assert "[92]" not in said, "every word has to be there"
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation(thread).index()
+    said = run("search", "which kiln shows E-7?", *mine, "--limit", "1")[1]
+    assert said.startswith("Recalled, the best first\n")
+    assert "[28]  my studio, with default\n  Question 7: my kiln shows E-7.\n" in said
+    assert "Said" not in said
+    said = run("search", "kiln", *mine, "--thread", thread, "--limit", "3")[1]
+    assert "There are more than these 3. --limit shows more." in said
+    assert "No message holds every one of these words." in run("search", "zebra", *mine, "--thread", thread)[1]
+    document = json.loads(run("search", "kiln", *mine, "--thread", thread, "--limit", "2", "--json")[1])
+    assert [each["sequence"] for each in document["found"]] == [96, 92]
+    assert document["more"]
+    assert len(document["recalled"]) == 2
+    assert "found" not in json.loads(run("search", "kiln", *mine, "--json")[1])
+    with Terminal("search", "kiln", *mine, "--thread", thread, columns=40) as terminal:
+        assert terminal.end() == 0
+        assert re_marked("kiln") in terminal.raw
+        assert max(map(cell_len, terminal.lines)) <= 40
+
+
+def re_marked(word: str) -> str:
+    """A word as it stands on a terminal where it was looked for."""
+    return f"\x1b[1;30;43m{word}\x1b[0m"
+
+
+@pytest.mark.parametrize("words", [[""], ["  "], ["\t", "\u2003"]])
+def test_no_words_are_refused(door: tuple[str, str], words: list[str]) -> None:
+    assert "There are no words to look for." in refused("search", *words, *door, "--user", "u")
+
+
+def test_no_words_at_all_are_refused(door: tuple[str, str]) -> None:
+    assert "Missing argument 'WORDS...'" in refused("search", *door, "--user", "u")
+
+
+def test_an_excerpt_shows_what_stands_around() -> None:
+    long = "clay " * 100 + "the kiln" + " sand" * 100
+    [found] = Words("Kiln").excerpts(long)
+    assert found.text.startswith("…clay clay")
+    assert found.text.endswith("sand sand…")
+    assert [found.text[start:end] for start, end in found.marks] == ["kiln"]
+    assert Words("kiln").excerpts("a kiln\n\n  here")[0].text == "a kiln here"
+    assert Words("kiln zebra").excerpts(long) == []
+    assert Words(".*").excerpts(long) == []
+    assert len(Words("clay").excerpts(long)) == 3
+    assert Words("cafe\u0301").excerpts("a CAFÉ")[0].marks == [(2, 6)]
+    assert Words("x").excerpts("\x1b[2Jx")[0].text == r"\u001b[2Jx"
+    whole = Words("kiln").excerpt("kiln " * 100, 12)
+    assert whole.text == "kiln kiln ki…"
+    assert whole.marks == [(0, 4), (5, 9), (10, 12)]
+
+
+@given(st.text(), st.text(min_size=1).filter(str.strip))
+def test_marks_lie_in_what_is_shown(text: str, query: str) -> None:
+    for each in [
+        *Words(query).excerpts(text),
+        *Words(query).excerpts(text + query + text),
+        Words(query).excerpt(text, 5),
+    ]:
+        assert "\n" not in each.text
+        assert all(0 <= start < end <= len(each.text) for start, end in each.marks)
+
+
+def test_conversations_are_listed(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    mine = ("conversations", *door, "--user", user_id)
+    assert run(*mine) == (0, "There is no such conversation.\n")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for number in range(3):
+            memory.conversation(f"trip {number}", agent_id=f"a{number % 2}").add_turn(
+                f"Where to, {number}?", "\x1b[2JCebu"
+            )
+        memory.conversation("trip 0", agent_id="a0").update(title="t" * 200)
+    done = piped(*mine)
+    heading, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert heading == ["thread", "agent", "messages", "last message", "title", "last words"]
+    assert [row[:3] for row in rows] == [["trip 2", "a0", "2"], ["trip 1", "a1", "2"], ["trip 0", "a0", "2"]]
+    assert [row[4] for row in rows] == ["Where to, 2?", "Where to, 1?", "t" * 200]
+    assert all(row[5].startswith("Assistant: ") and row[5].endswith("Cebu") for row in rows)
+    assert "\x1b" not in done.stdout
+    page = json.loads(run(*mine, "--json", "--limit", "2")[1])
+    assert [each["thread_id"] for each in page["conversations"]] == ["trip 2", "trip 1"]
+    rest = json.loads(run(*mine, "--json", "--after", page["after"])[1])
+    assert ([each["thread_id"] for each in rest["conversations"]], rest["after"]) == (["trip 0"], None)
+    assert f"--after {page['after']} shows them" in run(*mine, "--limit", "2")[1]
+    assert "trip 1" not in run(*mine, "--agent", "a0")[1]
+    assert run(*mine, "--state", "archived")[1] == "There is no such conversation.\n"
+    assert "The place of a page cannot be read" in refused(*mine, "--after", "nowhere")
+    with Terminal(*mine, columns=40) as terminal:
+        assert terminal.end() == 0
+        assert max(map(cell_len, terminal.lines)) <= 40
+        assert "…" in terminal.text
+
+
+def test_a_pipe_that_closes_is_no_traceback(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("said " * 20_000) for _ in range(20)])
+    for more in ([], ["--json"]):
+        command = [*PROGRAM, "show", "t", *door, "--user", user_id, "--all", *more]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings()) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(10)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 141
+
+
+def test_ctrl_c_in_the_middle_of_reading(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("said " * 20_000) for _ in range(20)])
+    with Terminal("show", "t", *door, "--user", user_id, "--all") as terminal:
+        terminal.until("said said")
+        terminal.type("\x03")
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.text
+        assert "Stopped by Ctrl-C." in terminal.text

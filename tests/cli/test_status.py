@@ -1,0 +1,169 @@
+"""`status`: a line for each conversation that a person reads at 80 columns, whole in a pipe, errors below."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import uuid
+
+import pytest
+from langchain_core.messages import HumanMessage
+from rich.cells import cell_len
+
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory.cli import look
+from tests.cli.running import Terminal, piped, refused, run
+
+LONG = "thread-" + "0123456789abcdef" * 6
+HEBREW = "שיחה ארוכה מאוד על התנור"
+HIDDEN = "a\u202eb\u2028c\u200bd"
+THREADS = [LONG, ":smile: [red]", HEBREW, HIDDEN, "會" * 60, "e\u0301" * 60, " two  blanks ", "-rf", "x" * 512]
+
+
+@pytest.fixture(scope="module")
+def owner(conn_string: str) -> str:
+    """A user with conversations of all kinds of names, two of which were given up."""
+
+    def fails(_: object) -> str:
+        raise RuntimeError("the secret canary")
+
+    owner = str(uuid.uuid4())
+    policy = SummaryPolicy(messages=4, keep_messages=1)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=owner, model=fails, policy=policy) as memory:
+        for thread_id in THREADS:
+            memory.conversation(thread_id).append([HumanMessage("Hello")])
+        for thread_id in (LONG, HEBREW):
+            memory.conversation(thread_id).append([HumanMessage(f"Hello {number}") for number in range(9)])
+        worker = Worker(memory, policy=WorkerPolicy(most_attempts=1, duties=("index", "summarize")))
+        asyncio.run(worker.drain())
+        memory.conversation("-rf").append([HumanMessage("Hello")])
+    return owner
+
+
+def shown(conn_string: str, owner: str, columns: int, *more: str, **environment: str) -> list[str]:
+    """The lines of the table and below, as they look in a terminal of so many columns."""
+    door = ("status", "--database-url", conn_string, "--user", owner)
+    with Terminal(*door, *more, columns=columns, environment=environment) as terminal:
+        assert terminal.end() == 0, terminal.text
+        lines = terminal.lines
+    start = next(place for place, line in enumerate(lines) if re.search(r"\bthread +state\b", line))
+    return lines[start:]
+
+
+@pytest.mark.parametrize("columns", [80, 60, 40])
+def test_each_conversation_is_a_line_that_fits(conn_string: str, owner: str, columns: int) -> None:
+    lines = shown(conn_string, owner, columns)
+    table = lines[: lines.index("")]
+    assert len(table) == 1 + len(THREADS)
+    assert max(map(cell_len, table)) <= columns
+    state = table[0].index("state")
+    for line in table[1:]:
+        before = next(place for place in range(len(line)) if cell_len(line[:place]) == state)
+        assert line[before:].split()[0] in look.STATES, "everything stands below its heading"
+    assert "agent" not in table[0], "the default of all says nothing"
+    found = "\n".join(table)
+    assert "thread-" in found if columns == 80 else "threa" in found
+    assert look.CUT in found
+    assert re.search(r"a.*\\u200bd", found), "what is unseen is spelled, and its code is not cut"
+    assert not {"\u202e", "\u2028", "\u200b"} & set(found)
+    assert f"\u2068{HEBREW[:4]}" in found, "what runs from the right turns nothing around"
+
+
+def test_errors_stand_below_each_with_its_conversation(conn_string: str, owner: str) -> None:
+    lines = shown(conn_string, owner, 80)
+    below = lines[lines.index("") + 1 :]
+    failed = [(of, error) for of, error in zip(below[::2], below[1::2], strict=True)]
+    assert sorted("thread-" in of for of, _ in failed) == [False, True]
+    for of, error in failed:
+        assert of.startswith(owner[:8])
+        assert error == "  summarize: RuntimeError, given up after 1 failure"
+    assert "canary" not in "".join(lines)
+    table = "".join(lines[: lines.index("")])
+    assert "RuntimeError" not in table
+
+
+def test_wide_shows_ids_as_a_whole(conn_string: str, owner: str) -> None:
+    with Terminal("status", "--database-url", conn_string, "--user", owner, "--wide", columns=40) as terminal:
+        assert terminal.end() == 0
+        for whole in (LONG, HEBREW, "會" * 60, "e\u0301" * 60, '" two  blanks "', "x" * 512, r"a\u202eb\u2028c\u200bd"):
+            assert whole in terminal.text
+        assert look.CUT not in terminal.text.split("Asking the database …")[-1]
+
+
+def test_states_have_colors_in_a_terminal_and_nowhere_else(conn_string: str, owner: str) -> None:
+    door = ("status", "--database-url", conn_string, "--user", owner)
+
+    def raw(**environment: str) -> str:
+        with Terminal(*door, environment=environment) as terminal:
+            assert terminal.end() == 0
+            return terminal.raw.split(" running, ")[1]
+
+    assert re.search(r"\x1b\[1;31mdead *\x1b\[0m", raw())
+    assert "\x1b" not in raw(NO_COLOR="1")
+    assert "\x1b" not in piped(*door).stdout
+    assert "\x1b" not in raw(TERM="dumb")
+
+
+def test_in_a_pipe_lines_and_ids_are_whole(conn_string: str, owner: str) -> None:
+    done = piped("status", "--database-url", conn_string, "--user", owner, env={"COLUMNS": "20"})
+    assert (done.returncode, done.stderr) == (0, "")
+    _, heading, *lines = done.stdout.splitlines()
+    names = heading.split("\t")
+    assert names == ["user", "agent", "thread", "state", "said", "summary", "index", "board", "saved", "error"]
+    rows = {row["thread"]: row for row in (dict(zip(names, line.split("\t"), strict=True)) for line in lines)}
+    assert rows.keys() == {*THREADS, r"a\u202eb\u2028c\u200bd"} - {HIDDEN}
+    assert {row["user"] for row in rows.values()} == {owner}
+    assert rows[LONG]["error"] == "summarize: RuntimeError, given up after 1 failure"
+    assert (rows[LONG]["said"], rows[LONG]["index"], rows[LONG]["summary"]) == ("10", "100%", "–")
+    assert (rows["-rf"]["said"], rows["-rf"]["index"], rows["-rf"]["state"]) == ("2", "50%", "due")
+
+
+def test_a_cut_is_said(conn_string: str, owner: str) -> None:
+    door, mine = ("status", "--database-url", conn_string), ("--user", owner)
+    assert "more than" not in run(*door, *mine)[1]
+    output = run(*door, *mine, "--limit", "1")[1]
+    assert "There are more than these 1. --limit shows more; --user, --thread and --state narrow it." in output
+    assert output.count(owner) == 1
+    for limit, more in ((1, True), (len(THREADS), False)):
+        found = json.loads(run(*door, *mine, "--limit", str(limit), "--json")[1])
+        assert (len(found["conversations"]), found["more"]) == (limit, more)
+    threads = {each["key"]["thread_id"] for each in found["conversations"]}
+    assert threads == set(THREADS), "in JSON ids are as they are"
+    assert "--limit" in refused(*door, "--limit", "0")
+
+
+def test_nobodys_status_is_no_table(conn_string: str) -> None:
+    for shown in (run("status", "--database-url", conn_string, "--user", "nobody at all")[1],):
+        assert len(shown.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("short", 5, "short"),
+        ("abcdefghij", 7, "abc…hij"),
+        ("abcdefghij", 6, "abc…ij"),
+        ("abcdefghij", 1, "…"),
+        ("會話會話會話", 8, "會話…話"),
+        ("e\u0301" * 9, 5, "e\u0301e\u0301…e\u0301e\u0301"),
+        ("", 5, ""),
+    ],
+)
+def test_the_middle_is_cut_and_no_letter(text: str, columns: int, shown: str) -> None:
+    assert look.shortened(text, columns) == shown
+    assert cell_len(shown) <= columns
+
+
+def test_a_code_is_not_cut() -> None:
+    for columns in range(1, 30):
+        cut = look.shown_id("\u202e" * 9, columns)
+        assert re.fullmatch(r"(\\u202e)*…?(\\u202e)*", cut)
+        assert cell_len(cut) <= columns
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (1e6, "11 days")]
+)
+def test_a_duration_is_said_in_its_unit(seconds: float, said: str) -> None:
+    assert look.duration(seconds) == said
