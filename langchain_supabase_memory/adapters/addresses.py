@@ -44,12 +44,15 @@ def data_api(url: object, key: object, rest_path: object) -> str:
     if not isinstance(rest_path, str) or (rest_path and not rest_path.startswith("/")):
         raise wrong("rest_path", "a path that begins with / or is empty", rest_path, 'Leave it out: "/rest/v1".')
     path = rest_path.rstrip("/")
-    service = _SERVICE.search(checked)
-    if (path and checked.endswith(path)) or (service and rest_path):
-        behind = path if service is None else service[0]
+    if path and checked.endswith(path):
         raise ConfigurationError(
-            f"The project's url ends with {behind}, and what belongs there is added to it.",
-            hint=f"Pass the url without {behind}.",
+            f"The project's url ends with {path}, which is added to it.", hint=f"Pass the url without {path}."
+        )
+    service = _SERVICE.search(checked)
+    if path and service:
+        raise ConfigurationError(
+            f"The project's url ends with {service[0]}, where one of its services is.",
+            hint=f"Pass the url without {service[0]}.",
         )
     return checked + path
 
