@@ -14,11 +14,18 @@ from rich.cells import cell_len
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.cli import look
 from tests.cli.running import Terminal, piped, refused, run
+from tests.services.postgres import Cluster
 
 LONG = "thread-" + "0123456789abcdef" * 6
 HEBREW = "שיחה ארוכה מאוד על התנור"
 HIDDEN = "a\u202eb\u2028c\u200bd"
 THREADS = [LONG, ":smile: [red]", HEBREW, HIDDEN, "會" * 60, "e\u0301" * 60, " two  blanks ", "-rf", "x" * 512]
+
+
+@pytest.fixture(scope="module")
+def conn_string(cluster: Cluster) -> str:
+    """A database of this file's own: what others have left due would be done here."""
+    return cluster.conn_string(cluster.migrated_database())
 
 
 @pytest.fixture(scope="module")
