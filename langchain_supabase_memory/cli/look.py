@@ -31,6 +31,7 @@ CUT: Final = "…"
 """What stands for the middle of an id."""
 
 _ISOLATED: Final = "\u2068{}\u2069"
+_MARKS: Final = dict.fromkeys(map(ord, "\u2068\u2069"))
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
 _UNIT: Final = re.compile(r"\\u[0-9a-f]{4}|\\U[0-9a-f]{8}|.", re.DOTALL)
 
@@ -76,6 +77,11 @@ def moves() -> bool:
     """Whether the standard error stream is a terminal on which a line can be drawn anew."""
     shown = console(stderr=True)
     return sys.stderr.isatty() and not shown.is_dumb_terminal and not shown.legacy_windows
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return cell_len(text.translate(_MARKS))  # which an older rich takes for letters
 
 
 def shortened(text: str, columns: int) -> str:

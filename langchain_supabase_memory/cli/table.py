@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from langchain_supabase_memory.cli import look
@@ -49,7 +48,7 @@ def show(rows: Sequence[ConversationStatus], console: Console, *, wide: bool) ->
         wide: Whether ids are whole, and the terminal may break the lines.
     """
     cells = [{**{name: look.shown_id(each) for name, each in _ids(row).items()}, **_counts(row)} for row in rows]
-    needed = {name: max(cell_len(name), *(cell_len(each[name]) for each in cells)) for name in cells[0]}
+    needed = {name: max(look.width(name), *(look.width(each[name]) for each in cells)) for name in cells[0]}
     if all(row.key.agent_id == DEFAULT_AGENT_ID for row in rows):
         del needed["agent"]  # it says nothing
     widths = needed if wide else _widths(needed, console.width)
@@ -104,7 +103,7 @@ def _line(cells: Mapping[str, str], widths: Mapping[str, int], styles: Mapping[s
     """Cells below each other: ids and states from the left, numbers from the right."""
     line = Text()
     for name, width in widths.items():
-        pad = " " * (width - cell_len(cells[name]))
+        pad = " " * (width - look.width(cells[name]))
         text = cells[name] + pad if name in (*_IDS, "state") else pad + cells[name]
         line.append(" " * _GAP if line else "")
         line.append(text, styles.get(name, ""))

@@ -9,7 +9,6 @@ import uuid
 
 import pytest
 from langchain_core.messages import HumanMessage
-from rich.cells import cell_len
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.cli import look
@@ -63,10 +62,10 @@ def test_each_conversation_is_a_line_that_fits(conn_string: str, owner: str, col
     lines = shown(conn_string, owner, columns)
     table = lines[: lines.index("")]
     assert len(table) == 1 + len(THREADS)
-    assert max(map(cell_len, table)) <= columns
+    assert max(map(look.width, table)) <= columns
     state = table[0].index("state")
     for line in table[1:]:
-        before = next(place for place in range(len(line)) if cell_len(line[:place]) == state)
+        before = next(place for place in range(len(line)) if look.width(line[:place]) == state)
         assert line[before:].split()[0] in look.STATES, "everything stands below its heading"
     assert "agent" not in table[0], "the default of all says nothing"
     found = "\n".join(table)
@@ -159,14 +158,14 @@ def test_nobodys_status_is_no_table(conn_string: str) -> None:
 )
 def test_the_middle_is_cut_and_no_letter(text: str, columns: int, shown: str) -> None:
     assert look.shortened(text, columns) == shown
-    assert cell_len(shown) <= columns
+    assert look.width(shown) <= columns
 
 
 def test_a_code_is_not_cut() -> None:
     for columns in range(1, 30):
         cut = look.shown_id("\u202e" * 9, columns)
         assert re.fullmatch(r"(\\u202e)*…?(\\u202e)*", cut)
-        assert cell_len(cut) <= columns
+        assert look.width(cut) <= columns
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,16 @@ def test_ctrl_c_ends_a_command_that_waits(silent: int, command: str) -> None:
         assert "secret" not in terminal.text
 
 
+@pytest.mark.postgres
+def test_ctrl_c_ends_the_demo_and_the_process_beside_it(tmp_path: Path) -> None:
+    with Terminal("demo", "--path", str(tmp_path / "postgres")) as terminal:
+        terminal.until("stores the conversation")
+        terminal.type("\x03")
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.text
+        assert terminal.lines[-1].endswith("Stopped by Ctrl-C.")
+
+
 SLOW = """
 import asyncio, sys
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory

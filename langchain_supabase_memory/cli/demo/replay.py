@@ -46,7 +46,3 @@ def main(conn_string: str, path: str) -> None:
             )
             sys.stdout.write(f"{done}\n")
             sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])

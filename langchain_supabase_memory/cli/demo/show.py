@@ -44,6 +44,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.report import ContextReport
     from langchain_supabase_memory.worker import Tally
 
+_REPLAY = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+from {replay.__name__} import main
+main(*sys.argv[1:])
+"""
+"""The process that stores the conversation. Ctrl-C is for both, and one of them says so."""
+
 _SHOWN = 3
 """How many items of each kind of the board are shown."""
 
@@ -266,7 +274,7 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
         for number, limit in ((1, half), (2, len(said))):
             progress.update(task, description=f"Process {number} stores the conversation")
             with subprocess.Popen(
-                [sys.executable, "-m", replay.__name__, conn_string, str(path or "")], stdout=subprocess.PIPE, text=True
+                [sys.executable, "-c", _REPLAY, conn_string, str(path or "")], stdout=subprocess.PIPE, text=True
             ) as process:
                 assert process.stdout is not None
                 for line in process.stdout:
