@@ -28,7 +28,8 @@ _users = count()
 
 _LONG = (
     "project/test_blocking", "agents/test_langgraph_server", "worker/test_load", "project/test_notebooks",
-    "cli/test_cli", "worker/test_processes", "project/test_package", "sql/test_supabase_cli",
+    "cli/test_cli", "cli/test_reading", "cli/test_terminal", "cli/test_deleting", "cli/test_addresses",
+    "worker/test_processes", "project/test_package", "sql/test_supabase_cli",
     "sql/test_row_security", "language/test_redaction", "operations/test_summaries", "language/test_extractive",
     "operations/test_work", "agents/test_rollout", "operations/test_retention", "sql/test_vector_index",
     "worker/test_worker", "sql/test_bounded", "sql/test_bounded_chunks", "sql/test_vector_schema",
