@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,7 +52,7 @@ class History:
         current: The current turn: the user's message, and what followed it so far.
         superseded: Sequence and reason of stored messages that do not belong to this history.
         strange: Rows of which no message could be made, and that are not known as such yet.
-        read: The number, the role and the characters of each stored message that was read.
+        read: The number and the message of each stored one that was read.
     """
 
     entries: Sequence[Entry] = ()
@@ -61,7 +62,17 @@ class History:
     current: Sequence[Entry] = ()
     superseded: Mapping[int, str] = field(default_factory=dict)
     strange: Sequence[Mapping[str, Any]] = ()
-    read: Sequence[tuple[int, str, int]] = ()
+    read: Sequence[tuple[int, BaseMessage]] = ()
+
+    @cached_property
+    def cut(self) -> tuple[list[Block], list[tuple[int, str]], int]:
+        """Its blocks, what is left out of them and why, and the place at which the current turn begins.
+
+        Results at the beginning of what was read belong to calls that were not, and are in no block.
+        """
+        rest = self.entries if self.unread_from is None else list(dropwhile(_is_result, self.entries))
+        before = [*([] if self.asked is None or self.current else [self.asked]), *rest]
+        return *blocks([*before, *self.current]), len(before)
 
 
 @dataclass
@@ -104,15 +115,12 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     """
     read = _sequences([*history.entries, *history.current]) | history.superseded.keys()
     lowest = min(read, default=1 + (history.unread_from or 0))
-    # Results at the beginning of what was read belong to calls that were not.
-    rest = history.entries if history.unread_from is None else list(dropwhile(_is_result, history.entries))
-    before = [*([] if history.asked is None or history.current else [history.asked]), *rest]
-    made, left_out = blocks([*before, *history.current])
+    made, left_out, start = history.cut
 
     for segment in history.segments or (None,):
         after = -1 if segment is None else segment.to_sequence
         is_read = history.unread_from is None or after + 1 >= lowest
-        choice = _Choice(segment, _later(made, after, len(before)), len(before), meter, max_messages)
+        choice = _Choice(segment, _later(made, after, start), start, meter, max_messages)
         result = choice.whole() if is_read else None
         if result is not None:
             break
@@ -169,8 +177,7 @@ class _Choice:
     def newest(self) -> Fitted:
         """The newest blocks as far as they fit; what is never left out is there even if it does not."""
         for head in (self._head(note(len(self.later))), Head()):
-            counts = range(1, len(self.later) + 1)
-            count = bisect_left(counts, True, key=lambda each: not self._fits(self._made(head, self._shown(each))))
+            count = self._most(head)
             result = self._made(head, self._shown(count))
             if count < len(self.later):
                 self.why = BEYOND if self._made(head, self._shown(count + 1)).weight > self.meter.limit else TOO_MANY
@@ -186,6 +193,32 @@ class _Choice:
             if self._fits(result) and (count or not self._fixed):
                 return result
         return self._made(Head(), self._cut(0, 0) if self._fixed else [])
+
+    def _most(self, head: Head) -> int:
+        """How many of the newest blocks fit: looked for around the place that their own weights say."""
+
+        def fits(count: int) -> bool:
+            return self._fits(self._made(head, self._shown(count)))
+
+        if not self.meter.is_additive:
+            counts = range(1, len(self.later) + 1)
+            return bisect_left(counts, True, key=lambda each: not fits(each))
+        count = 0
+        room, messages = self.meter.limit - self.meter.framed(head, head.message(), []), self.max_messages
+        for block in reversed(self.later):
+            room -= self.meter.total([entry.message for entry in block.entries])
+            if messages is not None and block.place < self.start:
+                messages -= len(block.entries)
+            if room < 0 or (messages is not None and messages < 0):
+                break
+            count += 1
+        if fits(count):
+            while count < len(self.later) and fits(count + 1):
+                count += 1
+            return count
+        while count and not fits(count):
+            count -= 1
+        return count
 
     @property
     def _fixed(self) -> list[Block]:

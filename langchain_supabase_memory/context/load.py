@@ -436,10 +436,7 @@ def _history(
         current=[Entry(message, (stored[message.id],) if message.id in stored else ()) for message in current],
         superseded=superseded,
         strange=codec.strange(rows, messages),
-        read=[
-            (row["sequence"], content.role(message), content.characters(message))
-            for row, message in zip(rows, messages, strict=True)
-        ],
+        read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],
     )
 
 
@@ -479,9 +476,10 @@ def _due(
 def _is_any_left(document: Mapping[str, Any], history: History, policy: SummaryPolicy) -> bool:
     """Whether there is anything to summarize beside what the policy keeps; as `memory_pending` decides it."""
     through, unread = document["through_sequence"], document.get("unread_from")
-    read = [each for each in history.read if each[0] > through]
-    if not read or (unread is not None and unread > through):
-        return bool(read)
+    held = [each for each in history.read if each[0] > through]
+    if not held or (unread is not None and unread > through):
+        return bool(held)
+    read = [(sequence, content.role(message), content.characters(message)) for sequence, message in held]
     keep, messages = policy.keep_characters, policy.keep_messages
     segments = document.get("segments") or [{}]
     quality = segments[-1].get("quality")

@@ -39,6 +39,10 @@ class Meter(Protocol):
     def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
         """What a pack weighs in the heaviest of its forms: its head, that as a message, and the messages after it."""
 
+    @property
+    def is_additive(self) -> bool:
+        """Whether messages weigh together what they weigh one by one."""
+
     def room_in_characters(self, room: int) -> int:
         """About how many characters fit into a room."""
 
@@ -51,7 +55,7 @@ class CharacterMeter:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._weigh = _remembered(lambda message: len(content.line(message)) + 1 + len(content.unsaid(message)))
+        self._weigh = _remembered(content.weight)
 
     def weigh(self, message: BaseMessage) -> int:
         """See `Meter`."""
@@ -64,6 +68,8 @@ class CharacterMeter:
     def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
         """See `Meter`."""
         return self.total(messages) + max(head.weight(), 0 if opening is None else self._weigh(opening))
+
+    is_additive = True
 
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
@@ -106,6 +112,11 @@ class TokenMeter:
         """See `Meter`. A budget in tokens is on messages alone."""
         return self.total([*([] if opening is None else [opening]), *messages])
 
+    @property
+    def is_additive(self) -> bool:
+        """See `Meter`. A counter of the application may count as it likes."""
+        return self._counter is None or self._has_failed
+
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
         return room * 4
@@ -136,8 +147,9 @@ def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], 
     known: dict[int, tuple[BaseMessage, int]] = {}
 
     def weighed(message: BaseMessage) -> int:
-        if id(message) not in known:
-            known[id(message)] = message, weigh(message)
-        return known[id(message)][1]
+        found = known.get(id(message))
+        if found is None:
+            found = known[id(message)] = message, weigh(message)
+        return found[1]
 
     return weighed

@@ -33,6 +33,7 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.adapters.transports.answers import SHAPES, checked, parsed
+from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.adapters.transports.responses import LONGEST_RETRY_AFTER_SECONDS, retry_after_seconds
 from langchain_supabase_memory.errors import (
@@ -205,7 +206,8 @@ async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, colo
 @COLORS
 async def test_what_takes_too_long_says_so(through: Any, proxy: Proxy, color: str) -> None:
     memory = through(retry=NO_RETRY)
-    memory.transport.inner._clients._timeout = 0.1
+    clients = memory.transport.inner._clients
+    clients.endpoint = Endpoint(clients.address, "key", 0.1, 1)
     proxy.tells(Lie("slow", delay_seconds=0.3))
     with pytest.raises(UnavailableError, match=r"did not answer in time \(ReadTimeout\)"):
         await done(color, memory.conversation("t").count)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import PostgresTransport, SupabaseMemory
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, unconnected
@@ -78,6 +78,45 @@ async def test_it_is_used_asynchronously(cluster: Cluster, database: str, mode: 
         assert len((await memory.arecall("kiln")).chunks) == 1
         await memory.aclose()
         assert left_behind(pooler.conn_string) == []
+
+
+@pytest.mark.parametrize("forced", [False, True])
+async def test_statements_are_prepared_where_that_is_safe_and_given_up_where_it_is_not(
+    cluster: Cluster, database: str, user_id: str, forced: bool
+) -> None:
+    """A transaction pooler of two connections hands a statement to the one that does not know it."""
+    with Pooler(cluster, database, "transaction", 2) as pooler:
+        for address in (pooler.conn_string, cluster.conn_string(database)):
+            transport = PostgresTransport(address, pool_size=4, prepare=True if forced else None)
+            memory = SupabaseMemory(transport, user_id=f"{user_id} {address == pooler.conn_string}", model=None)
+            for number in range(8):
+                memory.conversation("t").append([HumanMessage(f"{number}")])
+                await memory.conversation("t").aappend([HumanMessage(f"{number} async")])
+            with ThreadPoolExecutor(4) as threads:
+                list(threads.map(memory.conversation("t").append, [[HumanMessage(f"{n} more")] for n in range(40)]))
+            assert memory.conversation("t").count() == 56
+            await memory.aclose()
+            assert transport._pools._prepares is (address != pooler.conn_string)
+        if not forced:
+            assert left_behind(pooler.conn_string) == []
+
+
+@pytest.mark.parametrize("change", ["deallocate all", "discard all"])
+def test_a_statement_that_the_server_has_dropped_costs_nothing(
+    cluster: Cluster, database: str, user_id: str, change: str
+) -> None:
+    transport = PostgresTransport(cluster.conn_string(database), pool_size=1)
+    with SupabaseMemory(transport, user_id=user_id, model=None) as memory:
+        conversation = memory.conversation("t")
+        for number in range(10):
+            conversation.append([HumanMessage(f"{number}")])
+        with transport._pools.synchronous().connection() as connection:
+            prepared = connection.execute("select count(*) from pg_prepared_statements").fetchone()
+            assert prepared is not None
+            assert prepared[0] > 0
+            connection.execute(change.encode())
+        conversation.append([HumanMessage("after")])
+        assert conversation.count() == 11
 
 
 def test_several_migrations_at_once_wait_for_one_another(cluster: Cluster, mode: Mode) -> None:

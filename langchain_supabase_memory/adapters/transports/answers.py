@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import UnavailableError
 
 
@@ -157,7 +158,7 @@ def parsed(text: bytes) -> Any:
         UnavailableError: There is none.
     """
     try:
-        return json.loads(text)
+        return documents.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError):
         kind = "nothing" if not text.strip() else "no JSON"
     except (RecursionError, ValueError):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked, unreadable
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
@@ -34,6 +34,8 @@ from langchain_supabase_memory.settings import checked as checked_settings
 try:
     import psycopg
     from psycopg import sql
+    from psycopg.adapt import AdaptersMap
+    from psycopg.types.json import set_json_loads
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
@@ -65,6 +67,8 @@ class PostgresTransport:
             on the connection. Only where none were given calls run as the role of the connection string, and the user
             is named with each: claims that name nobody, or a function that gives none, are an error.
         pool_size: The most connections of one pool.
+        prepare: Whether statements are prepared by the server, which spares it their parsing. By default where no
+            pooler stands between. Given up by itself, with the call repeated, where the server refuses.
         retry: How a call is repeated.
 
     Raises:
@@ -78,10 +82,11 @@ class PostgresTransport:
         *,
         claims: Claims | None = None,
         pool_size: int = POOL_SIZE,
+        prepare: bool | None = None,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
         checked_settings(False, retry=retry)
-        self._pools = _Pools(conn_string, pool_size)
+        self._pools = _Pools(conn_string, pool_size, prepare)
         self._claims = None if claims is None else Credential(claims, checked_claims)
         self._retry = retry
 
@@ -156,10 +161,13 @@ class PostgresTransport:
                 row = cursor.fetchone()
         except _FAILURES as error:
             failure = _translated(error)
-            if _is_lost(error):
+            is_mended = self._pools.stops_preparing(error)
+            if is_mended or _is_lost(error):
                 self._pools.discard(pool)
         else:
             return checked(call.function, _answer(row))
+        if is_mended:
+            return self._perform_once(call)
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
@@ -180,10 +188,13 @@ class PostgresTransport:
                 await pool.give_back(connection)
         except _FAILURES as error:
             failure = _translated(error)
-            if _is_lost(error):
+            is_mended = self._pools.stops_preparing(error)
+            if is_mended or _is_lost(error):
                 await self._pools.asynchronous.aclose(pool)
         else:
             return checked(call.function, _answer(row))
+        if is_mended:
+            return await self._aperform_once(call)
         raise failure
 
     def __repr__(self) -> str:
@@ -194,12 +205,13 @@ class PostgresTransport:
 class _Pools:
     """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
 
-    def __init__(self, conn_string: str | Callable[[], str], pool_size: int) -> None:
+    def __init__(self, conn_string: str | Callable[[], str], pool_size: int, prepare: bool | None) -> None:
         if not callable(conn_string):
             addresses.postgres(conn_string)
         number("pool_size", pool_size, whole=True, optional=False, example=POOL_SIZE)
         self._conn_string = conn_string
         self._pool_size = pool_size
+        self._prepares = prepare
         self._opened: ConnectionPool | None = None
         self._lock = threading.Lock()
         self._finalizer: Callable[[], object] | None = None
@@ -223,6 +235,17 @@ class _Pools:
         if pool is not None:
             self.discard(pool)
 
+    def stops_preparing(self, error: Exception) -> bool:
+        """Whether a call failed for a prepared statement, before anything of it was done: it can be repeated without.
+
+        A pooler may hand each call to another session of the server, or drop the statements of one, and an upgrade of
+        the schema may change what a statement returns.
+        """
+        is_about_it = self._prepares is True and getattr(error, "sqlstate", None) in _OF_PREPARED
+        if is_about_it:
+            self._prepares = False
+        return is_about_it
+
     def discard(self, pool: ConnectionPool) -> None:
         """Close a pool, so that the next call opens a fresh one; another thread may have done so already."""
         with self._lock:
@@ -244,14 +267,19 @@ class _Pools:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
         given = addresses.postgres(conn_string)
-        # No server-side prepared statements, so that a transaction pooler may sit between.
-        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS}
         for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
             if name not in given:
                 kwargs[name] = value
         try:
             # The pool itself would only say that it waited in vain.
-            psycopg.connect(conn_string, **kwargs).close()
+            with psycopg.connect(conn_string, **kwargs) as connection:
+                if self._prepares is None:
+                    # A pooler makes up the number of the server's process.
+                    row = connection.execute("select pg_backend_pid()").fetchone()
+                    self._prepares = row == (connection.info.backend_pid,)
+            if self._prepares:
+                kwargs["prepare_threshold"] = _PREPARED_AT
         except psycopg.Error as error:
             failure = _translated(error)
         else:
@@ -263,6 +291,24 @@ class _Pools:
                 "kwargs": kwargs,
             }
         raise failure
+
+
+_PREPARED_AT: Final = 5
+"""A connection prepares what it is sent so many times; psycopg's own default."""
+
+_OF_PREPARED: Final = frozenset({"26000", "42P05", "0A000", "08P01"})
+"""A statement is not there, is there already or returns something else now; or a pooler does not know the protocol."""
+
+
+class _Adapted:
+    """How our connections read values; those of the application are left as they are."""
+
+    connection = None
+    adapters = AdaptersMap(psycopg.adapters)
+
+
+_OURS: Final = _Adapted()
+set_json_loads(documents.loads, _OURS)
 
 
 class _AsyncPool:
@@ -313,10 +359,13 @@ def _sql(function: str, names: tuple[str, ...]) -> LiteralString:
 
 
 def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
-    values = [
-        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, (list, dict)) else value
-        for value in call.arguments.values()
-    ]
+    try:
+        values = [
+            documents.dumps(value).decode() if isinstance(value, (list, dict)) else value
+            for value in call.arguments.values()
+        ]
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInputError from None
     return _sql(call.function, tuple(call.arguments)), values
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.adapters.transports.answers import parsed
 from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
@@ -89,7 +89,7 @@ def retry_after_seconds(header: str | None) -> float | None:
 def _error(content: bytes) -> dict[str, Any]:
     """The error document of a server; nothing if there is none."""
     try:
-        found = json.loads(content)
+        found = documents.loads(content)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""The Data API door: the official client's `rpc`, with the caller's token on each request."""
+"""The Data API door: the official client's `rpc` or our own requests, with the caller's token on each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import socket
 import ssl
 import threading
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
-from postgrest import AsyncPostgrestClient, SyncPostgrestClient
 
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
+from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
 from langchain_supabase_memory.adapters.transports.responses import document
 from langchain_supabase_memory.checks import number, wrong
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
 """A user's access token (a JWT), or a function that gives the present one, asked before each request."""
 
-_AsyncDoor: TypeAlias = "tuple[AsyncClient | AsyncPostgrestClient, asyncio.Semaphore]"
+_AsyncDoor: TypeAlias = "tuple[AsyncClient | httpx.AsyncHTTPTransport, asyncio.Semaphore]"
 
 MAX_IN_FLIGHT: Final = 8
 """Requests at once per event loop, and per process for sync calls: the client slows down beyond (measured)."""
@@ -170,10 +169,8 @@ class SupabaseTransport:
     def _perform_once(self, call: Call) -> Any:
         token = None if self._token is None else self._token.now()
         with self._clients.slots:
-            request = self._clients.synchronous().rpc(call.function, dict(call.arguments)).request
-            _authorize(request, token)
             try:
-                response = request.send(httpx.Headers())
+                response = self._clients.send(call, token)
             except _FAILURES as error:
                 failure = _translated(error)
             else:
@@ -182,12 +179,10 @@ class SupabaseTransport:
 
     async def _aperform_once(self, call: Call) -> Any:
         token = None if self._token is None else await self._token.anow()
-        client, slots = await self._clients.asynchronous.get()
+        door, slots = await self._clients.asynchronous.get()
         async with slots:
-            request: Any = client.rpc(call.function, dict(call.arguments)).request
-            _authorize(request, token)
             try:
-                response = await request.send(httpx.Headers())
+                response = await self._clients.asend(door, call, token)
             except _FAILURES as error:
                 failure = _translated(error)
             else:
@@ -213,30 +208,41 @@ class _Clients:
     ) -> None:
         self.address = addresses.data_api(url, key, rest_path)
         number("timeout_seconds", timeout_seconds, optional=False, example=10)
-        self._headers = {"apikey": key, "Authorization": f"Bearer {key}"}
-        self._timeout = httpx.Timeout(timeout_seconds)
+        self.endpoint = Endpoint(self.address, key, timeout_seconds, MAX_IN_FLIGHT)
         self._given, self._async_given = client, async_client
         self._async_given_loop: asyncio.AbstractEventLoop | None = None
-        self._opened: SyncPostgrestClient | None = None
+        self._opened: httpx.HTTPTransport | None = None
         self._lock = threading.Lock()
         self.slots = threading.BoundedSemaphore(MAX_IN_FLIGHT)
         self.asynchronous = PerLoop(self._open_async, self._close_async)
 
-    def synchronous(self) -> Client | SyncPostgrestClient:
+    def send(self, call: Call, token: str | None) -> httpx.Response:
         if self._given is not None:
-            return self._given
-        with self._lock:
-            if self._opened is None:
-                session = httpx.Client(timeout=self._timeout, limits=_LIMITS)
-                self._opened = SyncPostgrestClient(
-                    self.address, headers=self._headers, http_client=session, retry_enabled=False
-                )
-            return self._opened
+            request = self._given.rpc(call.function, dict(call.arguments)).request
+            _authorize(request, token)
+            return request.send(httpx.Headers())
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self.endpoint.open()
+                opened = self._opened
+        return self.endpoint.perform(opened, call, token)
+
+    async def asend(
+        self, door: AsyncClient | httpx.AsyncHTTPTransport, call: Call, token: str | None
+    ) -> httpx.Response:
+        if isinstance(door, httpx.AsyncHTTPTransport):
+            return await self.endpoint.aperform(door, call, token)
+        request: Any = door.rpc(call.function, dict(call.arguments)).request
+        _authorize(request, token)
+        response: httpx.Response = await request.send(httpx.Headers())
+        return response
 
     def close(self) -> None:
         with self._lock:
             if self._opened is not None:
-                self._opened.aclose()
+                self._opened.close()
                 self._opened = None
 
     async def _open_async(self) -> _AsyncDoor:
@@ -247,23 +253,15 @@ class _Clients:
             self._async_given_loop = loop
             await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
             return given, slots
-        # A client reads the certificates that it trusts from files.
-        session = await in_thread(partial(httpx.AsyncClient, timeout=self._timeout, limits=_LIMITS))
-        return (
-            AsyncPostgrestClient(self.address, headers=self._headers, http_client=session, retry_enabled=False),
-            slots,
-        )
+        return await in_thread(self.endpoint.open_async), slots
 
     async def _close_async(self, door: _AsyncDoor) -> None:
-        if isinstance(door[0], AsyncPostgrestClient):  # one of ours
+        if isinstance(door[0], httpx.AsyncHTTPTransport):  # one of ours
             await door[0].aclose()
 
 
-_LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
-
-
-_FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError)
-"""What a request that gets no response raises; the last two are of arguments that are no JSON."""
+_FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, TypeError, ValueError, RecursionError)
+"""What a request that gets no response raises; the last three are of arguments that are no JSON."""
 
 
 def _authorize(request: Any, token: str | None) -> None:

@@ -107,6 +107,9 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
     made: list[Block] = []
     left_out: list[tuple[int, str]] = []
     for place, entry in enumerate(entries):
+        if _is_plain(entry.message):
+            made.append(Block([entry], place))
+            continue
         message = _filled(_whole(entry.message))
         if isinstance(message, ToolMessage):
             waiting = {call["id"] or "" for call in made[-1].unanswered} if made else set()
@@ -125,11 +128,25 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
         made.append(block)
     used: set[str] = set()
     for block in made[:-1]:
-        _answer(block)
-        _name_calls(block, used)
+        if content.tool_calls(block.entries[0].message):
+            _answer(block)
+            _name_calls(block, used)
     if made and not made[-1].unanswered:
         _name_calls(made[-1], used)
     return made, left_out
+
+
+def _is_plain(message: BaseMessage) -> bool:
+    """Whether a message stands as it is, as nearly every one: words of the user or the assistant, and no calls."""
+    body, kind = message.content, type(message)
+    if not isinstance(body, str) or not body or body.isspace():
+        return False
+    if kind is AIMessage:
+        return not content.tool_calls(message) and _RAW_CALLS.isdisjoint(message.additional_kwargs)
+    return kind is HumanMessage
+
+
+_RAW_CALLS: Final = frozenset({"function_call", "tool_calls"})
 
 
 def _with(entry: Entry, message: BaseMessage) -> Entry:
@@ -181,7 +198,7 @@ def _known(message: BaseMessage) -> BaseMessage:
         return message
     if isinstance(message, AIMessage):
         # Calls of the old interface, or that were taken out of the message, would be sent from there.
-        raw = {"function_call", "tool_calls"} & message.additional_kwargs.keys()
+        raw = _RAW_CALLS & message.additional_kwargs.keys()
         if not raw or content.tool_calls(message):
             return message
         kept = {key: value for key, value in message.additional_kwargs.items() if key not in raw}

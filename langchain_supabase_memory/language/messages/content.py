@@ -19,6 +19,7 @@ from langchain_supabase_memory.language.messages.rendering import (
     as_json,
     call_line,
     is_own_call,
+    plain,
     rendered,
     short_name,
 )
@@ -63,6 +64,9 @@ HIDDEN: Final = "[…]"
 
 def role(message: BaseMessage) -> Role:
     """Who speaks, in four words."""
+    known = _ROLES.get(type(message))
+    if known is not None:
+        return known
     if isinstance(message, ChatMessage):
         # A speaker of another name ("moderator") has no more authority than a user.
         return _CHAT_ROLES.get(message.role.lower(), "user")
@@ -163,7 +167,21 @@ def line(message: BaseMessage) -> str:
 
 def indented(text: str) -> str:
     """The text with every line but the first set in by two spaces, whatever character breaks the line."""
-    return "\n  ".join(text.splitlines())
+    return _INDENTED.join(text.splitlines())
+
+
+_INDENTED: Final = "\n  "
+
+
+def weight(message: BaseMessage) -> int:
+    """The characters that a message takes in a transcript: its `line`, the break after it, and what is `unsaid`."""
+    text = plain(message)
+    if text is None or tool_calls(message) or isinstance(message, (ToolMessage, FunctionMessage)):
+        return len(line(message)) + 1 + len(unsaid(message))
+    # The same, without making it.
+    lines = text.splitlines()
+    breaks = len(_INDENTED) * max(len(lines) - 1, 0)
+    return len(LABELS[role(message)]) + len(": ") + sum(map(len, lines)) + breaks + 1
 
 
 def without(message: BaseMessage, texts: Collection[str]) -> BaseMessage:

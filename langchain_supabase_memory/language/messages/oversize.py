@@ -6,9 +6,9 @@ the middle of the longest texts.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.language.messages.opaque import human
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LONG: Final = 256
 
 def size(value: Any) -> int:
     """The bytes of a value as JSON."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(documents.dumps(value))
 
 
 def fitted(data: dict[str, Any], most: int) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def fitted(data: dict[str, Any], most: int) -> dict[str, Any]:
     Returns:
         The data itself if it is small enough; else a copy in which what was too large is named, with its size.
     """
-    made: dict[str, Any] = json.loads(json.dumps(data))
+    made: dict[str, Any] = documents.loads(documents.dumps(data))
     left = size(made) - most
     if left <= 0:
         return data

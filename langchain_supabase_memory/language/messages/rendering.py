@@ -140,15 +140,29 @@ class Rendered:
     media: int = 0
 
 
+def plain(message: BaseMessage) -> str | None:
+    """The text of a message that holds nothing beside it but calls, as nearly every one; `None` for the others."""
+    content = message.content
+    if (
+        isinstance(content, str)
+        and _ASIDE.isdisjoint(message.additional_kwargs)
+        and _OF_RESPONSE.isdisjoint(message.response_metadata)
+        and (not isinstance(message, ToolMessage) or message.artifact is None)
+    ):
+        return content
+    return None
+
+
 def rendered(message: BaseMessage) -> Rendered:
     """What a message says, and what else it holds. Its time is linear in the message's size, and it never raises."""
+    text = plain(message)
+    if text is not None:
+        return Rendered(text)
     content = message.content
     beside, metadata = message.additional_kwargs, message.response_metadata
     aside = {key: beside[key] for key in _ASIDE & beside.keys()}
     aside |= {key: metadata[key] for key in _OF_RESPONSE & metadata.keys()}
     artifact = message.artifact if isinstance(message, ToolMessage) else None
-    if isinstance(content, str) and not aside and artifact is None:
-        return Rendered(content)  # nearly every message
     try:
         return _walked(message, content, aside, artifact)
     except Exception:  # whatever a foreign object does when it is looked at; as it is stored it does nothing

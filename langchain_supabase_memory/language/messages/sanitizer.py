@@ -7,7 +7,7 @@
 | a lone surrogate in a text | U+FFFD, since UTF-8 holds none; a pair of halves becomes its character | the same |
 | bool, int, finite float, None, list, dict with text keys | itself | itself |
 | NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": …, "value": …}` | its equal |
-| Decimal, UUID, datetime, date, time, timedelta | tagged the same way | an equal value |
+| Decimal, UUID, datetime, date, time, timedelta, an int beyond 64 bits | tagged the same way | an equal value |
 | a dict with other keys, or with the key `$python` | tagged, as pairs | an equal dict |
 | keys that U+FFFD makes alike | numbered: none is lost | a dict with these keys |
 | an Enum | its value | its value |
@@ -39,7 +39,9 @@ TAG: Final = "$python"
 """The key that marks a tagged value."""
 
 _DEEPEST: Final = 100
-# Postgres parses an integer of any size inside `json`, but a JSON reader elsewhere need not.
+# Postgres parses an integer of any size inside `json`; a reader of JSON need not.
+_LEAST_INT: Final = -(2**63)
+_MOST_INT: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -65,6 +67,7 @@ _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
     "uuid": UUID,
     "complex": complex,
     "float": float,
+    "int": int,
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,
@@ -109,11 +112,9 @@ def decode(value: Any) -> Any:
             return _DECODERS[kind](decode(value["value"]))
         except (ValueError, TypeError, ArithmeticError):
             return value
-    # Most items are no structures, or empty ones: not worth a call each.
-    return {
-        key: item if not isinstance(item, (dict, list)) else decode(item) if item else item.copy()
-        for key, item in value.items()
-    }
+    # Most items are no structures, or empty ones: not worth a call each, nor a copy of what holds them.
+    nested = {key: decode(item) for key, item in value.items() if item and isinstance(item, (dict, list))}
+    return {**value, **nested} if nested else value
 
 
 def _tagged(kind: str, value: Any) -> dict[str, Any]:
@@ -125,8 +126,10 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
     kind = type(value)
     if kind is str:
         return clean(value)
-    if value is None or kind is bool or kind is int:
+    if value is None or kind is bool:
         return value
+    if kind is int:
+        return value if _LEAST_INT <= value <= _MOST_INT else _tagged("int", str(value))
     if kind is float:
         return value if math.isfinite(value) else _tagged("float", repr(value))
     if (kind is dict or kind is list) and not value:
@@ -169,7 +172,7 @@ def _encode_structure(value: Any, parents: tuple[int, ...]) -> Any:
     if isinstance(value, str):
         return clean(str.__str__(value))
     if isinstance(value, int):
-        return int(value)
+        return _encode(int(value), parents)
     if isinstance(value, float):
         return _encode(float(value), parents)
     if isinstance(value, dict):

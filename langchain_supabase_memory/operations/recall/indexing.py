@@ -5,13 +5,13 @@ No connection and no lock is held while the embedder works; what it was computed
 
 from __future__ import annotations
 
-import json
 import uuid
 from datetime import datetime
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, call, compute, embed
 from langchain_supabase_memory.language import cues
@@ -281,7 +281,7 @@ def _before(row: Mapping[str, Any] | None) -> Before | None:
         completes=(row["type"] == "action" and row["is_group"]) or kinds.completes(near[-1]["content"]),
         units=count,
         tokens=tokens,
-        near=[(e["content"], e["embedding"] and json.loads(e["embedding"])) for e in near if e["content"]],
+        near=[(e["content"], e["embedding"] and documents.loads(e["embedding"])) for e in near if e["content"]],
         known=row["cohesion"],
     )
 
