@@ -50,10 +50,12 @@ with chunks as (
   from json_to_recordset(%(chunks)s) as i (
     place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, stretch bigint, type text, role text,
     said_at timestamptz, content text, characters integer, tokens integer, importance real, cohesion real)),
-lexemes as (
-  insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
-  select 'writer', %(id)s, l.lexeme, l.place, 1, 1
-  from unnest(%(lexemes)s::text[], %(lexeme_places)s::bigint[]) as l (lexeme, place))
+postings as (
+  insert into memory.chunk_postings (user_id, lexeme, conversation_id, first, postings)
+  select 'writer', l.lexeme, %(id)s, l.first, array_agg(((l.place - l.first) << 45) | 32769 order by l.place)
+  from (select l.lexeme, l.place, min(l.place) over (partition by l.lexeme) as first
+        from unnest(%(lexemes)s::text[], %(lexeme_places)s::bigint[]) as l (lexeme, place)) l
+  group by l.lexeme, l.first)
 {_INSERT_VECTORS}"""
 _COMMIT: Final = b"""
 select public.memory_commit_chunks(

@@ -45,6 +45,8 @@ _STOPS: Final = 20
 _CONSONANTS: Final = "bcdfghjklmnprstvz"
 _VOWELS: Final = "aou"
 _AT_ONCE: Final = 50
+_IN_A_ROW: Final = 16
+"""How long a posting list grows."""
 _HEADER: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _CHUNKS: Final = """
 copy memory.working_memory_chunks (
@@ -125,9 +127,9 @@ class Corpus:
                 with cursor.copy(_CHUNKS.encode()) as copy:
                     copy.write("".join(self._chunk(row) for row in _mixed(first, last)))
                 with cursor.copy(
-                    b"copy memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count) from stdin"
+                    b"copy memory.chunk_postings (user_id, conversation_id, lexeme, first, postings) from stdin"
                 ) as copy:
-                    copy.write("".join(line for row in range(first, last) for line in self._lexemes(row)))
+                    copy.write("".join(line for number in conversations for line in self._postings(number)))
         self.filled = until
 
     def embed(self, width: int, first: int, until: int) -> None:
@@ -218,13 +220,17 @@ class Corpus:
             f"\t{len(content) // 4}\t{_WORDS + len(_DATE)}\t{len({*words, *_DATE})}\t0.3\t0.6\n"
         )
 
-    def _lexemes(self, row: int) -> Iterator[str]:
-        conversation, place = divmod(row, LENGTH)
+    def _postings(self, conversation: int) -> Iterator[str]:
         start = f"{user_id(self.user(conversation))}\t{self._ids[conversation]}"
-        for each, times in Counter(self._words[row].tolist()).items():
-            yield f"{start}\t{word(each)}\t{place}\t1\t{times}\n"
-        for each_date in _DATE:
-            yield f"{start}\t{each_date}\t{place}\t1\t1\n"
+        lists: dict[str, list[tuple[int, int]]] = {each: [(place, 1) for place in range(LENGTH)] for each in _DATE}
+        for place, words in enumerate(self._words[conversation * LENGTH :][:LENGTH].tolist()):
+            for each, times in Counter(words).items():
+                lists.setdefault(word(each), []).append((place, times))
+        for lexeme, found in lists.items():
+            for row in range(0, len(found), _IN_A_ROW):
+                first = found[row][0]
+                listed = [(place - first) << 45 | 1 << 15 | times for place, times in found[row : row + _IN_A_ROW]]
+                yield f"{start}\t{lexeme}\t{first}\t{{{','.join(map(str, listed))}}}\n"
 
     def _slabs(self, first: int, until: int) -> Iterator[tuple[int, int]]:
         for start in range(first, until, _AT_ONCE * LENGTH):

@@ -64,7 +64,7 @@ _INDEXED: Final = 50_000
 """How many of the longer vectors are indexed."""
 
 _FORGET: Final = (
-    "truncate memory.chunk_lexemes, memory.working_memory_chunks, memory.chunk_embeddings",
+    "truncate memory.chunk_postings, memory.working_memory_chunks, memory.chunk_embeddings",
     f"delete from memory.conversations where starts_with(thread_id, 'recall-') or user_id = '{commit.WRITER}'",
 )
 _DOCUMENTS: Final = """
@@ -425,7 +425,7 @@ class _Bench:
 
     def _stored(self) -> Table:
         """What the tables and their indexes take."""
-        tables = ["working_memory_chunks", "chunk_lexemes", "chunk_embeddings"]
+        tables = ["working_memory_chunks", "chunk_postings", "chunk_embeddings"]
         with self.pool.connection() as connection:
             found = connection.execute(_SIZES, {"tables": tables}).fetchall()
             row = connection.execute("select count(*) from memory.chunk_embeddings").fetchone()

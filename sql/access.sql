@@ -6,7 +6,7 @@ declare
   v_owned  constant text[] := array[
     'conversations', 'conversation_messages', 'gone_messages', 'superseded_messages',
     'conversation_summaries', 'summary_embeddings',
-    'working_memory_chunks', 'chunk_lexemes', 'chunk_embeddings', 'chunk_ratings',
+    'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'control_changes', 'context_comparisons'];
@@ -102,7 +102,8 @@ begin
     memory_private.config(text), memory_private.lexemes(text, text), memory_private.language(text),
     memory_private.summary_words(text, text),
     memory_private.indexed(text, text, timestamptz),
-    memory_private.drop_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
+    memory_private.post(text, uuid, text[], bigint[], integer[], integer[]),
+    memory_private.unpost(text, text, uuid, bigint, bigint[]), memory_private.drop_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
     memory_private.unchunk(text, uuid, bigint, bigint, boolean), memory_private.unrate(text, uuid, bigint[]),
     memory_private.unindex(text, uuid, bigint),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
@@ -111,7 +112,10 @@ begin
     memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),
     memory_private.ranking(boolean), memory_private.rank_all(
       text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,
-      int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer),
+      int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer),
+    memory_private.rank_near(
+      text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,
+      int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer),
     memory_private.scope(text, text, uuid, text),
     memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),
     memory_private.unboard_items(text, uuid, bigint, text),

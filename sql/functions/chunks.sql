@@ -60,6 +60,75 @@ begin
 end
 $function$;
 
+-- Note the words of chunks, as lists of equal length. Where they follow on, the newest row of a word is filled up first,
+-- then new ones; a place between others goes to the row around it. How many rows. Called with the conversation's row locked.
+create or replace function memory_private.post(
+  p_user_id text, p_conversation_id uuid, p_lexemes text[], p_places bigint[], p_parts integer[], p_counts integer[]
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_rows bigint;
+begin
+  insert into memory.chunk_postings as l (user_id, lexeme, conversation_id, first, postings)
+  select p_user_id, t.lexeme, p_conversation_id, t.first,
+         array_agg(((t.place - t.first) << 45) | (t.part::bigint << 15) | t.count order by t.place, t.part)
+  from (select s.*, case when s.slot = 0 and s.open is not null then s.open else min(s.place) over (
+                           partition by s.lexeme, s.span, s.open, s.slot) end as first
+        from (select n.*, r.first as open, n.place >> 17 as span,
+                     case when n.place <= r.last then 0 else (coalesce(r.size, 0) + count(*) over (
+                       partition by n.lexeme, n.place >> 17, r.first order by n.place
+                       range between unbounded preceding and 1 preceding)) / 16 end as slot
+              from unnest(p_lexemes, p_places, p_parts, p_counts) as n (lexeme, place, part, count)
+              left join lateral (
+                select l.first, cardinality(l.postings) as size,
+                       l.first + (l.postings[cardinality(l.postings)] >> 45) as last
+                from memory.chunk_postings l
+                where l.user_id = p_user_id and l.lexeme = n.lexeme and l.conversation_id = p_conversation_id
+                  and l.first between (n.place >> 17) << 17 and n.place
+                order by l.first desc limit 1) r on true) s) t
+  group by t.lexeme, t.first
+  on conflict (user_id, lexeme, conversation_id, first) do update
+    set postings = array(select p from unnest(l.postings || excluded.postings) p order by p);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$function$;
+
+-- Take the postings of places out of one row, and the row when it is empty. How many went.
+create or replace function memory_private.unpost(
+  p_user_id text, p_lexeme text, p_conversation_id uuid, p_first bigint, p_places bigint[]
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_size integer;
+  v_left bigint[];
+begin
+  -- Compared as rows, only the primary key will do: between two equations a planner without statistics may choose wrongly.
+  select cardinality(l.postings), array(select p from unnest(l.postings) p where p_first + (p >> 45) <> all (p_places))
+    into v_size, v_left
+    from memory.chunk_postings l
+   where l.user_id = p_user_id
+     and (l.lexeme, l.conversation_id, l.first) >= (p_lexeme, p_conversation_id, p_first)
+     and (l.lexeme, l.conversation_id, l.first) <= (p_lexeme, p_conversation_id, p_first);
+  if v_left = '{}' then
+    delete from memory.chunk_postings l
+     where l.user_id = p_user_id
+       and (l.lexeme, l.conversation_id, l.first) >= (p_lexeme, p_conversation_id, p_first)
+       and (l.lexeme, l.conversation_id, l.first) <= (p_lexeme, p_conversation_id, p_first);
+  elsif cardinality(v_left) < v_size then
+    update memory.chunk_postings l set postings = v_left
+     where l.user_id = p_user_id
+       and (l.lexeme, l.conversation_id, l.first) >= (p_lexeme, p_conversation_id, p_first)
+       and (l.lexeme, l.conversation_id, l.first) <= (p_lexeme, p_conversation_id, p_first);
+  end if;
+  return coalesce(v_size - cardinality(v_left), 0);
+end
+$function$;
+
 -- Take chunks out: their words are not found by the chunk's key, so they go by name. Should a text be reduced to other
 -- words today than it was then, because the server or a dictionary was changed, all words are looked through.
 create or replace function memory_private.drop_chunks(p_user_id text, p_conversation_id uuid, p_places bigint[])
@@ -68,32 +137,43 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
+  v_places   bigint[] := array(select distinct p from unnest(p_places) p);
   v_language text;
   v_place    bigint;
-  v_word     text;
   v_words    bigint := 0; -- that were not found
   v_gone     bigint := 0;
   v_speakers text[]; -- who said what goes
   v_chunk    memory.working_memory_chunks;
+  v_row      record;
 begin
   select coalesce(c.language, 'simple') into v_language from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id;
+  for v_row in
+    select w.lexeme, r.first, array_agg(k.place) as places
+    from unnest(v_places) as p (place)
+    cross join lateral (
+      select k.place, k.content, k.speaker, k.said_at from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
+      order by k.place offset 0) k
+    cross join lateral memory_private.lexemes(
+      v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
+    cross join lateral (
+      select l.first from memory.chunk_postings l
+      where l.user_id = p_user_id and l.lexeme = w.lexeme and l.conversation_id = p_conversation_id
+        and l.first between (k.place >> 17) << 17 and k.place
+      order by l.first desc limit 1) r
+    group by w.lexeme, r.first
+  loop
+    v_words := v_words - memory_private.unpost(
+      p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_row.places);
+  end loop;
   -- Row by row, each looked up as in take_out.
-  foreach v_place in array array(select distinct p from unnest(p_places) p) loop
+  foreach v_place in array v_places loop
     for v_chunk in
       select k.* from memory.working_memory_chunks k
       where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between v_place and v_place
       order by k.place
     loop
-      for v_word in
-        select w.lexeme from memory_private.lexemes(
-          v_language, memory_private.indexed(v_chunk.content, v_chunk.speaker, v_chunk.said_at)) w
-      loop
-        delete from memory.chunk_lexemes l
-         where l.user_id = p_user_id and l.conversation_id = p_conversation_id and l.lexeme = v_word
-           and l.place = v_place and l.part = v_chunk.part;
-        v_words := v_words - found::integer;
-      end loop;
       delete from memory.working_memory_chunks k
        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place = v_place
          and k.part = v_chunk.part and k.to_sequence = v_chunk.to_sequence;
@@ -105,8 +185,13 @@ begin
      where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.place = v_place;
   end loop;
   if v_words > 0 then
-    delete from memory.chunk_lexemes l
-     where l.user_id = p_user_id and l.conversation_id = p_conversation_id and l.place = any (p_places);
+    for v_row in
+      select l.lexeme, l.first from memory.chunk_postings l
+      where l.user_id = p_user_id and l.conversation_id = p_conversation_id
+        and exists (select from unnest(l.postings) p where l.first + (p >> 45) = any (v_places))
+    loop
+      perform memory_private.unpost(p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_places);
+    end loop;
   end if;
   update memory.conversations c
      set chunk_count = c.chunk_count - v_gone,
@@ -447,6 +532,7 @@ declare
   v_language text;
   v_known    text;
   v_made     record;
+  v_rows     bigint;
   v_topics   text[];
   v_withheld boolean := false;
 begin
@@ -518,19 +604,21 @@ begin
         case when v_c.chunk_count > 40 then 'simple' end);
     end if;
     if v_language is not null then
-      delete from memory.chunk_lexemes l where l.user_id = v_user and l.conversation_id = v_c.id;
+      delete from memory.chunk_postings l where l.user_id = v_user and l.conversation_id = v_c.id;
       with words as materialized (
         select k.place, k.part, w.lexeme, least(w.count, 32767) as count
         from memory.working_memory_chunks k,
              memory_private.lexemes(v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
         where k.user_id = v_user and k.conversation_id = v_c.id and not k.stale),
-      worded as (
-        insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
-        select v_user, v_c.id, w.lexeme, w.place, w.part, w.count from words w)
-      update memory.working_memory_chunks k
-         set lexemes = n.lexemes, terms = n.terms
-        from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w group by w.place, w.part) n
-       where k.user_id = v_user and k.conversation_id = v_c.id and k.place = n.place and k.part = n.part;
+      counted as (
+        update memory.working_memory_chunks k
+           set lexemes = n.lexemes, terms = n.terms
+          from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
+                group by w.place, w.part) n
+         where k.user_id = v_user and k.conversation_id = v_c.id and k.place = n.place and k.part = n.part)
+      select memory_private.post(
+               v_user, v_c.id, array_agg(w.lexeme), array_agg(w.place), array_agg(w.part), array_agg(w.count))
+        into v_rows from words w;
       update memory.conversations c
          set language = v_language
        where c.user_id = v_user and c.id = v_c.id;
@@ -563,9 +651,6 @@ begin
     left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
                group by w.place, w.part) n on n.place = g.place and n.part = g.part
     returning stretch, speaker),
-  worded as (
-    insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
-    select v_user, v_c.id, w.lexeme, w.place, w.part, w.count from words w),
   embedded as (
     insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
     select v_user, v_c.id, g.place, g.part, p_model, json_array_length(g.embedding),
@@ -573,7 +658,10 @@ begin
     from given g where g.embedding is not null)
   select count(*) as chunks, array_agg(distinct made.stretch) as stretches, min(made.stretch) as first,
          array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
-         (select min(g.place) from given g where g.embedding is null) as unembedded
+         (select min(g.place) from given g where g.embedding is null) as unembedded,
+         (select memory_private.post(
+            v_user, v_c.id, array_agg(w.lexeme), array_agg(w.place), array_agg(w.part), array_agg(w.count))
+          from words w) as postings
     into v_made from made;
   -- What belongs together expires together.
   update memory.working_memory_chunks k

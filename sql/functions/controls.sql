@@ -174,7 +174,7 @@ as $function$
 begin
   update memory.promotions p set withdrawn = true
    where p.user_id = p_user_id and p.conversation_id = p_conversation_id;
-  delete from memory.chunk_lexemes l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
+  delete from memory.chunk_postings l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
   delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
   delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
   delete from memory.chunk_ratings r where r.user_id = p_user_id and r.conversation_id = p_conversation_id;

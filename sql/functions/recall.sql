@@ -23,12 +23,15 @@ declare
   v_vector     {{vector_schema}}.halfvec;
   v_width      integer;
   v_lexemes    text[];
+  v_languages  text[];
   v_chunks     bigint;
   v_candidates boolean;
   v_indexed    boolean;
   v_near_in    uuid[];
   v_near_at    bigint[];
-  v_by_meaning bigint;
+  v_wide       boolean;
+  v_near       integer;
+  v_statement  text;
   v_is_cut     boolean := false;
   -- What is ranked, the best first.
   v_conversation uuid[]; v_place bigint[]; v_part integer[]; v_id uuid[]; v_characters integer[]; v_hash text[];
@@ -58,13 +61,17 @@ begin
   v_ask.neighbors := greatest(0, least(coalesce(v_ask.neighbors, 0), 20));
   v_most := least(v_limit, v_ask.characters / 40) * 2 + 50; -- ranked, so that repeats may fall out
   v_joins := coalesce(v_ask.neighbors > 0 or v_ask.whole, false);
-  select coalesce(sum(c.chunk_count), 0) into v_chunks
+  select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
   -- Who of those who speak here is named in the question; their names say little about what is meant.
-  select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
-    from memory.conversations c, unnest(c.speakers) s, unnest(v_ask.names) n
-   where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+  v_speakers := '{}';
+  v_named := '{}';
+  if v_ask.names <> '{}' then
+    select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
+      from memory.conversations c, unnest(c.speakers) s, unnest(v_ask.names) n
+     where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+  end if;
   select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
     from json_array_elements(coalesce(v_ask.vectors, '[]')) e
    where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_named))
@@ -75,53 +82,58 @@ begin
   end if;
   v_lexemes := array(
     select distinct w.lexeme
-    from (select distinct coalesce(c.language, 'simple') as name from memory.conversations c
-          where c.user_id = p_user_id and c.id = any (p_conversations)) l,
+    from unnest(v_languages) as l (name),
          memory_private.lexemes(l.name, left(v_ask.query, 10000)) w
     limit 200);
 
   -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
   -- neighbors; by meaning through the index if there is one.
-  v_candidates := v_chunks > coalesce(v_ask.exact_below, 10000) and (v_vector is not null or v_lexemes <> '{}');
+  v_candidates := v_chunks > coalesce(v_ask.exact_below, 2000) and (v_vector is not null or v_lexemes <> '{}');
   v_indexed := v_candidates and to_regclass(format('memory.chunk_embeddings_hnsw_%s', v_width)) is not null;
   if v_indexed then
     -- In the body: in the function's header it would need a superuser. Before pgvector 0.8 an index gives its nearest once,
     -- of whoever they are: the more are asked for.
     if (select string_to_array(e.extversion, '.')::integer[] >= '{0,8}' from pg_catalog.pg_extension e
         where e.extname = 'vector') then
-      perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true);
+      perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
+              set_config('hnsw.ef_search', case when v_most <= 100 then '100' else '200' end, true);
     else
       perform set_config('hnsw.ef_search', '1000', true);
     end if;
   end if;
+  -- Of a user's words all are read where the scope has a good part of what the user has.
+  v_wide := cardinality(p_conversations) > 8 and (
+    select count(*) from (
+      select from memory.conversations c where c.user_id = p_user_id limit 4 * cardinality(p_conversations) + 1) c)
+    <= 4 * cardinality(p_conversations);
   loop
     -- Whole scopes are joined by hashing, whatever the planner takes their size for; a lateral look-up stays one.
     perform set_config('enable_nestloop', 'off', true), set_config('enable_sort', 'on', true);
-    if v_candidates then
-      execute memory_private.near(v_indexed, v_width) into v_near_in, v_near_at, v_by_meaning, v_is_cut
+    -- So many candidates by meaning, and as many by words.
+    v_near := least(greatest(v_most, case when v_indexed then 50 else 100 end), 200);
+    v_near_in := null;
+    v_near_at := null;
+    if v_candidates and v_vector is not null then
+      execute memory_private.near(v_indexed, v_width)
+        into v_near_in, v_near_at
         using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without;
-      if v_indexed and v_by_meaning < 200 then -- the index gave up, or there are no more: looked at one by one
-        v_indexed := false;
+              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_near;
+      if v_indexed and coalesce(cardinality(v_near_at), 0) < v_near then
+        v_indexed := false; -- the index gave up, or there are no more: looked at one by one
         continue;
       end if;
     end if;
-    if not v_candidates and coalesce(v_ask.fusion, '') <> 'rrf' then
-      select * into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
-        from memory_private.rank_all(
-          p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-          v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
-          coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
-          false, v_ask.min_similarity, v_most);
-    else
-      execute memory_private.ranking(v_candidates)
-        into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word
-        using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers, coalesce(v_ask.wants, '{}'),
-              coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'), coalesce(v_ask.weights, '{}'),
-              coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
-              v_near_in, v_near_at;
-    end if;
+    v_statement := 'select * from memory_private.' || case when v_candidates then 'rank_near' else 'rank_all' end
+      || '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,'
+      || ' $25)';
+    execute case when coalesce(v_ask.fusion, '') = 'rrf' then memory_private.ranking(v_candidates) else v_statement end
+      into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word, v_is_cut
+      using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
+            v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers,
+            coalesce(v_ask.wants, '{}'), coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'),
+            coalesce(v_ask.weights, '{}'), coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
+            v_wide, v_near_in, v_near_at, v_near;
+    v_is_cut := v_is_cut or v_near_at is not null and (cardinality(v_near_at) = v_near or v_chunks > 500);
     perform set_config('enable_nestloop', 'on', true), set_config('enable_sort', 'off', true);
 
     -- From the best on, as long as there is room. What no longer fits is passed over, and a repeat is not counted.
@@ -246,37 +258,16 @@ as $function$
          or not int8range(k.from_sequence, k.to_sequence, '[]') && $12) $sql$
 $function$;
 
--- The statement that finds candidates in a large scope: the best by words, and the nearest by meaning if p_width is
--- given. It also says how many came near by meaning, and whether there may be more than were taken. Here and below each
--- conversation is a look-up of its own: of `conversation_id = any ($2)` Postgres 15 and 16 make a filter, which reads all
--- that the user has.
+-- The statement that finds the nearest by meaning in a large scope. Here and below each conversation is a look-up of its
+-- own: of `conversation_id = any ($2)` Postgres 15 and 16 make a filter, which reads all that the user has.
 create or replace function memory_private.near(p_indexed boolean, p_width integer) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
-  with wordy as (
-    select h.conversation_id, h.place
-    from (select l.conversation_id, l.place, l.part
-          from (select l.conversation_id, l.place, l.part, l.count, count(*) over (partition by l.lexeme) as spread
-                from unnest($2) as s (id)
-                cross join unnest($3) as w (lexeme)
-                cross join lateral (
-                  select l.* from memory.chunk_lexemes l
-                  where l.user_id = $1 and l.conversation_id = s.id and l.lexeme = w.lexeme offset 0) l) l
-          group by l.conversation_id, l.place, l.part
-          -- In float8: a logarithm of a numeric takes as long as all the rest.
-          order by sum(ln(1 + ($6 - least(l.spread, $6) + 0.5)::float8 / (least(l.spread, $6) + 0.5)::float8)
-                       * l.count / (l.count + 0.9::float8)) desc, l.place desc
-          offset 0) h
-    cross join lateral ( -- something to return, that it is or that it lies near
-      select from memory.working_memory_chunks k
-      where k.user_id = $1 and k.conversation_id = h.conversation_id and k.place between h.place - 2 and h.place + 2
-        and $sql$ || memory_private.wanted() || $sql$ order by k.place limit 1) k
-    limit 200),
-  meant as ($sql$
-  || case when p_width is null then 'select null::uuid as conversation_id, null::bigint as place where false'
-     -- Through the index, what is not wanted is passed over while it is read.
-     when p_indexed then format($sql$
+  select array_agg(n.conversation_id), array_agg(n.place)
+  from ($sql$
+    -- Through the index, what is not wanted is passed over while it is read.
+    || case when p_indexed then format($sql$
     select e.conversation_id, e.place
     from memory.chunk_embeddings e
     cross join lateral (
@@ -286,7 +277,7 @@ as $function$
         and %1$s order by k.place offset 0) k
     where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
     order by e.embedding::{{vector_schema}}.halfvec(%2$s) operator({{vector_schema}}.<#>) $4::{{vector_schema}}.halfvec(%2$s)
-    limit 200$sql$, memory_private.wanted(), p_width)
+    limit $13$sql$, memory_private.wanted(), p_width)
      else format($sql$
     select h.conversation_id, h.place
     from (select e.conversation_id, e.place, e.part
@@ -296,19 +287,14 @@ as $function$
             where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
           order by e.embedding operator({{vector_schema}}.<#>) $4
           -- With no filter nearly all of them are wanted, and a heap is faster than a sort of all.
-          limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 1000 end) h
+          limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
     cross join lateral (
       select from memory.working_memory_chunks k
       where k.user_id = $1 and k.conversation_id = h.conversation_id
         and k.place between h.place and h.place and k.part = h.part
         and %1$s order by k.place offset 0) k
-    limit 200$sql$, memory_private.wanted(), p_width) end
-  || $sql$)
-  select array_agg(n.conversation_id), array_agg(n.place), (select count(*) from meant),
-         (select count(*) from wordy) = 200 or (select count(*) from meant) = 200$sql$
-      || case when p_width is not null and not p_indexed then $sql$
-           or $7 is null and $8 is null and $9 is null and $10 is null and $12 is null and $6 > 1000$sql$ else '' end || $sql$
-  from (select * from wordy union all select * from meant) n$sql$
+    limit $13$sql$, memory_private.wanted(), p_width) end
+  || $sql$) n$sql$
 $function$;
 
 -- The statement of what is ranked: everything in the scope; or, around candidates, what lies at most two places apart.
@@ -336,7 +322,8 @@ as $function$
                 from (select n.conversation_id, n.place,
                              case when n.place - lag(n.place) over (partition by n.conversation_id order by n.place) <= 5
                                   then 0 else 1 end as apart
-                      from unnest($22, $23) as n (conversation_id, place)) d) i
+                      from (select * from wordy union all select * from unnest($23, $24)) as n (conversation_id, place)
+                     ) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
       select c.*, -(e.embedding operator({{vector_schema}}.<#>) $4) as similarity
@@ -368,17 +355,61 @@ as $function$
            coalesce(($18 ->> 'recency')::float8, 0.02) as recency),
   dates as materialized (
     select d.* from json_to_recordset($16) as d (year integer, month integer, day integer, weekday integer)),
+  -- The posting lists of the words that are asked for: looked up in each conversation of a small scope, and read in one
+  -- go for a large one.
+  lists as materialized (
+    select l.*
+    from unnest($2) as s (id)
+    cross join unnest($3) as w (lexeme)
+    cross join lateral (
+      select l.conversation_id, l.lexeme, l.first, l.postings from memory.chunk_postings l
+      where l.user_id = $1
+        -- Compared as rows, only the primary key will do.
+        and (l.lexeme, l.conversation_id, l.first) >= (w.lexeme, s.id, -9007199254740991)
+        and (l.lexeme, l.conversation_id, l.first) <= (w.lexeme, s.id, 9007199254740991)
+      offset 0) l
+    where not $22
+    union all
+    select l.*
+    from unnest($3) as w (lexeme)
+    cross join lateral (
+      select l.conversation_id, l.lexeme, l.first, l.postings from memory.chunk_postings l
+      where l.user_id = $1 and l.lexeme = w.lexeme offset 0) l
+    where $22 and l.conversation_id in (select unnest($2))),
+  $sql$ || case when p_candidates then $sql$
+  -- The rarest words say most: what has only frequent ones is no candidate when there are enough of the others.
+  rare as materialized (
+    select r.*, r.before < 200 or r.before + r.count <= 1000 as used,
+           ln(1 + ($6 - least(r.count, $6) + 0.5)::float8 / (least(r.count, $6) + 0.5)::float8) as idf
+    from (select l.lexeme, l.count, sum(l.count) over (order by l.count, l.lexeme) - l.count as before
+          from (select l.lexeme, sum(cardinality(l.postings))::bigint as count from lists l group by l.lexeme) l) r),
+  wordy as materialized (
+    select h.conversation_id, h.place
+    from (select l.conversation_id, l.first + (p >> 45) as place, (p >> 15) & 1073741823 as part
+          from lists l
+          join rare r on r.lexeme = l.lexeme and r.used
+          cross join lateral unnest(l.postings) p
+          group by 1, 2, 3
+          -- In float8: a logarithm of a numeric takes as long as all the rest.
+          order by sum(r.idf * (p & 32767) / ((p & 32767) + 0.9::float8)) desc, 2 desc
+          -- As in near.
+          limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
+    cross join lateral ( -- something to return, that it is or that it lies near
+      select from memory.working_memory_chunks k
+      where k.user_id = $1 and k.conversation_id = h.conversation_id and k.place between h.place - 2 and h.place + 2
+        and $sql$ || memory_private.wanted() || $sql$ order by k.place limit 1) k
+    limit $25),
+  $sql$ else '' end || $sql$
   pool as materialized (
     select k.conversation_id, k.place, k.part, k.type, k.speaker, k.said_at, k.lexemes, k.importance, k.has_time,
            k.has_number, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
     from ($sql$ || memory_private.pool(p_candidates) || $sql$) k),
   hits as materialized (
-    select l.*
-    from $sql$ || case when p_candidates then '(select distinct unnest($22))' else 'unnest($2)' end || $sql$ as s (id)
-    cross join unnest($3) as w (lexeme)
-    cross join lateral (
-      select l.conversation_id, l.place, l.part, l.lexeme, l.count from memory.chunk_lexemes l
-      where l.user_id = $1 and l.conversation_id = s.id and l.lexeme = w.lexeme offset 0) l),
+    select l.conversation_id, l.first + (p >> 45) as place, ((p >> 15) & 1073741823)::integer as part, l.lexeme,
+           (p & 32767)::integer as count
+    from lists l
+    cross join lateral unnest(l.postings) p$sql$ || case when p_candidates then $sql$
+    where l.conversation_id in (select p.conversation_id from pool p)$sql$ else '' end || $sql$),
   -- A chunk's words are its own and, at a half and a quarter, those of what was said around it. Each step is
   -- materialized, so that the next is a join on equality.
   reached as materialized (
@@ -395,9 +426,12 @@ as $function$
     from reached r
     join pool p on p.conversation_id = r.conversation_id and p.place = r.place
     group by p.conversation_id, p.place, p.part, r.lexeme),
+  -- In how many chunks or near them a word stands: counted, or, of all that are no candidates, as if at random.
   spread as (
-    select t.lexeme, ln(1 + ($6 - least(count(*), $6) + 0.5)::float8 / (least(count(*), $6) + 0.5)::float8) as idf
-    from terms t group by t.lexeme),
+    select s.lexeme, ln(1 + ($6 - least(s.count, $6) + 0.5)::float8 / (least(s.count, $6) + 0.5)::float8) as idf
+    from ($sql$ || case when p_candidates
+      then 'select r.lexeme, $6 * (1 - power(1 - least(r.count, $6)::float8 / greatest($6, 1), 5)) as count from rare r'
+      else 'select t.lexeme, count(*) as count from terms t group by t.lexeme' end || $sql$) s),
   lengths as materialized (
     select p.*, avg(p.similarity) over near as around,
            (p.lexemes * 0.5 + sum(p.lexemes) over next * 0.25 + sum(p.lexemes) over near * 0.25)::float8 as length
@@ -452,7 +486,10 @@ as $function$
       and (p.similarity is not null or p.words > 0 or $4 is null and cardinality($3) = 0)
       and ($20 is null or coalesce(p.similarity, p.words_1) >= $20))
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
-         array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words)
+         array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words),
+         -- whether there may be more candidates
+         $sql$ || case when p_candidates
+           then '(select count(*) from wordy) = $25 or (select sum(r.count) from rare r) > 500' else 'false' end || $sql$
   from (select r.*, k.id, k.characters, k.hash
         from (select r.* from scored r order by r.score desc, r.said_at desc, r.place desc, r.part limit $21) r
         cross join lateral ( -- only of the best: content would make every step above slow
@@ -464,23 +501,27 @@ as $function$
   $sql$
 $function$;
 
--- The same over everything in a scope, planned once per connection: to plan it takes longer than to look through a
--- conversation.
+-- The same, planned once per connection: to plan it takes longer than to look through a conversation.
 do $do$
+declare
+  v_candidates boolean;
 begin
-  execute format($make$
-    create or replace function memory_private.rank_all(
-      p1 text, p2 uuid[], p3 text[], p4 {{vector_schema}}.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
-      p9 text[], p10 float8, p11 uuid, p12 int8multirange, p13 integer, p14 text[], p15 text[], p16 json, p17 text, p18 json,
-      p19 boolean, p20 float8, p21 integer
-    ) returns table (
-      conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
-      scores float8[], similarities float8[], worded float8[])
-    language plpgsql stable security invoker set search_path = ''
-    set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
-    set enable_sort = on
-    as %L $make$, '#variable_conflict use_column' || chr(10) || 'begin return query '
-      || replace(memory_private.ranking(false), '$19', 'false') || '; end');
+  foreach v_candidates in array array[false, true] loop
+    execute format($make$
+      create or replace function memory_private.%I(
+        p1 text, p2 uuid[], p3 text[], p4 {{vector_schema}}.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
+        p9 text[], p10 float8, p11 uuid, p12 int8multirange, p13 integer, p14 text[], p15 text[], p16 json, p17 text,
+        p18 json, p19 boolean, p20 float8, p21 integer, p22 boolean, p23 uuid[], p24 bigint[], p25 integer
+      ) returns table (
+        conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
+        scores float8[], similarities float8[], worded float8[], cut boolean)
+      language plpgsql stable security invoker set search_path = ''
+      set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
+      set enable_sort = on
+      as %L $make$, case when v_candidates then 'rank_near' else 'rank_all' end,
+      '#variable_conflict use_column' || chr(10) || 'begin return query '
+        || replace(memory_private.ranking(v_candidates), '$19', 'false') || '; end');
+  end loop;
 end
 $do$;
 
@@ -543,7 +584,7 @@ p_ask: what is asked, an object. Each key may be absent.
 - fusion: text or null. How words and meaning become one ranking: score, or rrf (by reciprocal ranks). Null: score.
 - weights: object or null. What each part of the score counts: words, meaning, around, speaker, date, kind,
   question, importance, recency.
-- exact_below: integer or null. Scopes of more chunks than this are not compared one by one; null: 10000.
+- exact_below: integer or null. Scopes of more chunks than this are not compared one by one; null: 2000.
 p_thread_id: only in this thread; null: in all.
 p_agent_id: only with this agent; null: with all.
 p_user_id: the owner; null: the subject of the caller''s token.

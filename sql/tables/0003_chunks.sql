@@ -54,24 +54,27 @@ comment on column memory.working_memory_chunks.place is
 comment on column memory.working_memory_chunks.stretch is
   'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
 comment on column memory.working_memory_chunks.lexemes is
-  'How many words it has for text search; terms: how many different ones, each a row of chunk_lexemes.';
+  'How many words it has for text search; terms: how many different ones, each a posting.';
 comment on column memory.working_memory_chunks.cohesion is
   'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
 comment on column memory.working_memory_chunks.stale is
   'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
 
--- The words of each chunk, as text search reduces them; how often each occurs.
-create table memory.chunk_lexemes (
-  user_id         text     not null,
-  conversation_id uuid     not null,
-  lexeme          text     not null check (octet_length(lexeme) <= 1000),
-  place           bigint   not null,
-  part            integer  not null,
-  count           smallint not null check (count > 0),
-  primary key (user_id, conversation_id, lexeme, place, part),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
-  check (place >= -9007199254740991 and place <= 9007199254740991)
-);
+-- The words of the chunks, as text search reduces them, as posting lists: of a word in a conversation each row has sixteen
+-- chunks or so, then a new one begins, so that no long list is written anew. A chunk's posting lies in the row with the
+-- highest first place that is not above its own, within the same 131,072 places. A posting is one number: how many places
+-- after the first in its upper bits, 30 bits of the part, 15 of how often the word occurs; so those of a row are in order.
+create table memory.chunk_postings (
+  user_id         text             not null,
+  lexeme          text collate "C" not null check (octet_length(lexeme) <= 1000),
+  conversation_id uuid             not null,
+  first           bigint           not null check (first between -9007199254740991 and 9007199254740991),
+  postings        bigint[]         not null check (array_ndims(postings) = 1 and array_position(postings, null) is null),
+  primary key (user_id, lexeme, conversation_id, first),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+) with (fillfactor = 85); -- lists grow in place (HOT)
+-- By it the words of a conversation go with it; equal entries share their key, so it is small.
+create index chunk_postings_conversation_idx on memory.chunk_postings (user_id, conversation_id);
 
 -- Of any width and any number of models, so that one model can take over from another while both are in use.
 create table memory.chunk_embeddings (

@@ -67,7 +67,10 @@ def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...
     """Words and vectors without a chunk, and chunks whose number of words is wrong."""
     return connection.execute(
         """
-        select 'lexeme', l.place, l.lexeme from memory.chunk_lexemes l where l.user_id = %(user)s and not exists (
+        with words as (
+          select l.user_id, l.conversation_id, l.lexeme, l.first + (p >> 45) as place, (p >> 15) & 1073741823 as part
+          from memory.chunk_postings l left join unnest(l.postings) p on true where l.user_id = %(user)s)
+        select 'lexeme', l.place, l.lexeme from words l where not exists (
           select from memory.working_memory_chunks k where k.user_id = l.user_id
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
@@ -76,7 +79,7 @@ def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
         select 'terms', k.place, k.content from memory.working_memory_chunks k where k.user_id = %(user)s
-          and k.terms <> (select count(*) from memory.chunk_lexemes l where k.user_id = l.user_id
+          and k.terms <> (select count(*) from words l where k.user_id = l.user_id
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
         select 'count', c.chunk_count, c.thread_id from memory.conversations c where c.user_id = %(user)s
@@ -238,7 +241,7 @@ def test_a_forgotten_message_leaves_no_word_behind(
     assert conversation.forget_message("m2") == Receipt(0, 1, 0, chunks=1)
     assert [each.message_ids for each in conversation.chunks()] == [["m0"], ["m3"]]
     left = connection.execute(
-        "select lexeme from memory.chunk_lexemes where user_id = %s and lexeme like any (array['%%canary%%', '%%4711%%'])",
+        "select lexeme from memory.chunk_postings where user_id = %s and lexeme like any (array['%%canary%%', '%%4711%%'])",
         [user_id],
     ).fetchall()
     assert left == []
@@ -258,9 +261,7 @@ def test_words_of_another_reduction_go_as_well(
     """A newer server may reduce a text otherwise than the one that indexed it."""
     memory.conversation("t").append([human("glazes and kilns", "m0"), human("others", "m1")])
     memory.conversation("t").index()
-    connection.execute(
-        "update memory.chunk_lexemes set lexeme = 'older-' || lexeme where user_id = %s and place = 0", [user_id]
-    )
+    connection.execute("update memory.chunk_postings set lexeme = 'older-' || lexeme where user_id = %s", [user_id])
     memory.conversation("t").forget_message("m0")
     assert orphans(connection, user_id) == []
 
@@ -420,9 +421,9 @@ def test_the_language_is_found_out_and_what_was_indexed_is_reduced_anew(
     assert orphans(connection, user_id) == []
     for number in range(4):
         conversation.forget_message(f"m{number}")
-    assert connection.execute("select count(*) from memory.chunk_lexemes where user_id = %s", [user_id]).fetchone() == (
-        0,
-    )
+    assert connection.execute(
+        "select count(*) from memory.chunk_postings where user_id = %s", [user_id]
+    ).fetchone() == (0,)
 
 
 def test_a_language_that_is_named_is_used_from_then_on(
@@ -660,7 +661,7 @@ def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.
     assert memory.forget_expired() == Receipt()
     rows = connection.execute(
         "select (select count(*) from memory.working_memory_chunks k where k.user_id = %(u)s),"
-        " (select count(*) from memory.chunk_lexemes k where k.user_id = %(u)s and k.lexeme like 'canar%%'),"
+        " (select count(*) from memory.chunk_postings k where k.user_id = %(u)s and k.lexeme like 'canar%%'),"
         " (select count(*) from memory.chunk_embeddings k where k.user_id = %(u)s)",
         {"u": user_id},
     ).fetchone()

@@ -118,7 +118,9 @@ def oracle(
     }
     hits = defaultdict(list)
     for conversation, lexeme, place, part, count in connection.execute(
-        "select conversation_id, lexeme, place, part, count from memory.chunk_lexemes where user_id = %s", [user_id]
+        "select conversation_id, lexeme, first + (p >> 45), (p >> 15) & 1073741823, p & 32767"
+        " from memory.chunk_postings, unnest(postings) p where user_id = %s",
+        [user_id],
     ):
         if lexeme in asked:
             hits[conversation].append((lexeme, place, part, count))

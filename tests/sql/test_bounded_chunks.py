@@ -13,7 +13,7 @@ from tests.services.postgres import Cluster
 from tests.sql.test_bounded import FILL as SHORT_ONES
 from tests.sql.test_bounded import NEVER, OTHERS, messages, most_touched
 
-TABLES = ("working_memory_chunks", "chunk_lexemes", "chunk_embeddings")
+TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 
 FILL = """
 with conversation as (
@@ -34,9 +34,12 @@ chunk as (
          case when n % 100 = 0 then 's' || n else 'Ana' end, '2026-03-02', 'number n' || n, length('number n' || n), 3, 4, 4, 0.5, now() + n * interval '1 second' + interval '7 days'
   from conversation, generate_series(0, size - 1) n),
 lexeme as (
-  insert into memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count)
-  select user_id, id, w, n, 1, 1
-  from conversation, generate_series(0, size - 1) n, unnest(array['number', 'n' || n, 'march', '2026']) w)
+  insert into memory.chunk_postings (user_id, lexeme, conversation_id, first, postings)
+  select user_id, w, id, min(n), array_agg(((n - n / 16 * 16)::bigint << 45) | 32769 order by n)
+  from conversation, generate_series(0, size - 1) n, unnest(array['number', 'march', '2026']) w
+  group by user_id, w, id, n / 16
+  union all
+  select user_id, 'n' || n, id, n, array[32769] from conversation, generate_series(0, size - 1) n)
 insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
 select user_id, id, n, 1, 'words', 3, '[1,0,0]' from conversation, generate_series(0, size - 1) n
 """
@@ -140,7 +143,7 @@ def test_recall_around_candidates_does_not_touch_everything(connection: psycopg.
 
 RANKED_BY = (
     "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,"
-    " int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, uuid[], bigint[]"
+    " int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer"
 )
 
 
@@ -155,13 +158,11 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
     if analyzed:
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name)) as connection:
-        function = "memory_private.recall" if candidates else "memory_private.rank_all"
+        function = "memory_private.rank_near" if candidates else "memory_private.rank_all"
         row = connection.execute("select proconfig from pg_proc where oid = %s::regproc", [function]).fetchone()
         assert row is not None
         for setting, _, value in (each.partition("=") for each in row[0]):
-            # `recall` turns this on around its statement, and there alone.
-            value = {"enable_nestloop": "off", "search_path": ""}.get(setting, value)
-            connection.execute("select set_config(%s, %s, true)", [setting, value])
+            connection.execute("select set_config(%s, %s, true)", [setting, value.strip('"')])
         row = connection.execute(
             "select memory_private.ranking(%s), c.id from memory.conversations c", [candidates]
         ).fetchone()
@@ -170,7 +171,7 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
         places = list(range(0, 3000, 2))
         around = [[str(conversation)] * len(places), places] if candidates else [[], []]
         given = ["u", [str(conversation)], ["number", "n7", "2026"], "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
-                 "[]", "UTC", "{}", False, None, 70, *around]  # fmt: skip
+                 "[]", "UTC", "{}", False, None, 70, False, *around, 200]  # fmt: skip
         connection.execute(f"prepare ranked ({RANKED_BY}) as {statement}".encode())
         arguments = ", ".join(["%s"] * len(given))
         explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"

@@ -254,7 +254,7 @@ OPENED = [
         ("create unique index new on memory.conversations (id)", "memory.new is unique among all owners"),
         (
             "create unique index on memory.conversations (id); alter table memory.conversations add unique (id);"
-            " alter table memory.chunk_lexemes add constraint strays foreign key (conversation_id)"
+            " alter table memory.chunk_postings add constraint strays foreign key (conversation_id)"
             " references memory.conversations (id)",
             "strays refers to a row of any owner",
         ),

@@ -18,7 +18,7 @@ from tests.embedders import WordEmbedder
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
-TABLES = ("working_memory_chunks", "chunk_lexemes", "chunk_embeddings")
+TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 
 
 async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
@@ -84,11 +84,11 @@ def attempt(connection: psycopg.Connection, statement: str, user: str, role: str
 
 
 COPIES = {
-    "working_memory_chunks": "id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at, content, characters,"
+    "working_memory_chunks": "place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at, content, characters,"
     " tokens, lexemes, terms, importance) select {user}, {conversation}, 7, 1, gen_random_uuid(), 0, 0, '{{m}}', 0, 'fact',"
     " 'user', now(), 'forged', 6, 2, 1, 0, 1",
-    "chunk_lexemes": "lexeme, count) select {user}, {conversation}, 7, 1, 'forged', 1",
-    "chunk_embeddings": "model, dimensions, embedding) select {user}, {conversation}, 7, 1, 'words', 1, '[1]'",
+    "chunk_postings": "lexeme, first, postings) select {user}, {conversation}, 'forged', 7, '{{32769}}'",
+    "chunk_embeddings": "place, part, model, dimensions, embedding) select {user}, {conversation}, 7, 1, 'words', 1, '[1]'",
 }
 
 
@@ -98,7 +98,7 @@ def test_by_sql(place: psycopg.Connection, table: str) -> None:
     assert row is not None
     statements = {
         "look": f"select * from memory.{table} where user_id = 'owner'",
-        "change": f"update memory.{table} set part = 9 where user_id = 'owner'",
+        "change": f"update memory.{table} set conversation_id = gen_random_uuid() where user_id = 'owner'",
         "take": f"update memory.{table} set user_id = 'stranger' where user_id = 'owner'",
         "delete": f"delete from memory.{table} where user_id = 'owner'",
     }
@@ -107,7 +107,7 @@ def test_by_sql(place: psycopg.Connection, table: str) -> None:
         assert attempt(place, statement, "owner", "anon") == "42501", name
     assert attempt(place, statements["look"], "owner") != "0 rows"
     assert attempt(place, f"truncate memory.{table} cascade", "owner") == "42501"
-    forged = f"insert into memory.{table} (user_id, conversation_id, place, part, " + COPIES[table]
+    forged = f"insert into memory.{table} (user_id, conversation_id, " + COPIES[table]
     conversation = f"'{row[0]}'::uuid"
     assert attempt(place, forged.format(user="'owner'", conversation=conversation), "stranger") == "42501"
     assert attempt(place, forged.format(user="'stranger'", conversation=conversation), "stranger") == "23503"

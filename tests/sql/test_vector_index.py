@@ -156,11 +156,14 @@ def test_the_statement_uses_the_index(filled: tuple[Cluster, str], role: str) ->
         connection.execute(f"set local role {role}".encode())
         connection.execute("set local plan_cache_mode = force_custom_plan")
         connection.execute("set local enable_nestloop = off")
-        types = "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid, int8multirange"
+        types = (
+            "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,"
+            " int8multirange, integer"
+        )
         connection.execute(f"prepare near ({types}) as {statement}".encode())
         given = (
             f"'giant', array['{conversation}']::uuid[], '{{}}', '{json.dumps(vector)}', 'drawn', 12000,"
-            " null, null, null, null, null, null"
+            " null, null, null, null, null, null, 100"
         )
         plan = "\n".join(
             row[0] for row in connection.execute(f"explain (costs off) execute near ({given})".encode()).fetchall()

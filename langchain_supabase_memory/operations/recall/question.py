@@ -25,7 +25,7 @@ Fusion = Literal["score", "rrf"]
 
 LIMIT: Final = 10
 MOST: Final = 1000
-EXACT_BELOW: Final = 10_000
+EXACT_BELOW: Final = 2000
 LONGEST: Final = 10_000
 
 
