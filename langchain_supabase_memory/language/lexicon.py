@@ -13,7 +13,9 @@ A file has a `name`, and tables of lists of words in lower case. To add a langua
 from __future__ import annotations
 
 import re
+import threading
 import tomllib
+from functools import cache, wraps
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar
@@ -21,7 +23,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, Typ
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from functools import _lru_cache_wrapper
     from importlib.resources.abc import Traversable
 
 Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
@@ -46,6 +49,20 @@ class _Joining(Protocol):
 
 
 K = TypeVar("K", bound=_Joining)
+T = TypeVar("T")
+
+
+def once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
+    """Keep what a function returns. Unlike `cache`: who calls it meanwhile, in another thread, waits for it."""
+    kept, lock = cache(function), threading.RLock()
+
+    @cache
+    @wraps(function)
+    def waiting() -> T:
+        with lock:
+            return kept()
+
+    return waiting
 
 
 def languages(subject: Subject) -> tuple[str, ...]:

@@ -231,9 +231,9 @@ def _elements(
 ) -> Iterator[tuple[int, str, Line]]:
     spoken, named = _spoken(message)
     shown = "\n".join(filter(None, [spoken, named]))
-    parts = list(_parts(shown, characters)) or [""]
+    parts = list(_parts(shown, characters)) or [("", 0)]
     left = len(spoken)
-    for place, part in enumerate(parts, 1):
+    for place, (part, length) in enumerate(parts, 1):
         attributes: dict[str, str | int] = {"number": sequence, "role": content.role(message)}
         if message.name:
             attributes["name"] = message.name
@@ -241,7 +241,7 @@ def _elements(
             attributes["at"] = said_at[:_TO_THE_MINUTE]
         if len(parts) > 1:
             attributes["part"] = f"{place} of {len(parts)}"
-        yield len(escaped(part)), element("message", part, **attributes), _line(sequence, message, part[:left], said_at)
+        yield length, element("message", part, **attributes), _line(sequence, message, part[:left], said_at)
         left = max(left - len(part), 0)
 
 
@@ -251,16 +251,18 @@ def _spoken(message: BaseMessage) -> tuple[str, str]:
     return (spoken, named) if spoken else (named, "")
 
 
-def _parts(text: str, characters: int) -> Iterator[str]:
-    """A text in parts that have no more than so many characters once they are escaped."""
+def _parts(text: str, characters: int) -> Iterator[tuple[str, int]]:
+    """A text in parts that have no more than so many characters once they are escaped: each with how many these are."""
     start = 0
     while start < len(text):
         part = text[start : start + characters]
-        while len(part) > 1 and (length := len(escaped(part))) > characters:
+        while (length := len(escaped(part))) > characters and len(part) > 1:
             part = part[: max(min(len(part) - 1, len(part) * characters // length), 1)]
         if start + len(part) < len(text):
             # After a word, unless it is longer than half a part: half of a number is another number.
             cut = max(part.rfind(" "), part.rfind("\n")) + 1
-            part = part[:cut] if cut > len(part) // 2 else part
-        yield part
+            if cut > len(part) // 2:
+                part = part[:cut]
+                length = len(escaped(part))
+        yield part, length
         start += len(part)

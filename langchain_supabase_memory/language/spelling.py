@@ -7,10 +7,17 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-WORD: Final = re.compile(r"[^\W\d_]+|\d+")
+LETTERS: Final = r"[^\W\d_]+"
+"""As a pattern: letters of any script."""
+
+WORD: Final = re.compile(rf"{LETTERS}|\d+")
 """A word or a figure of a text. An apostrophe or a hyphen stands between two words."""
 
-_MARKED: Final = re.compile(r"[^\W\d_][\u0300-\u036f]{1,4}")
+DIGIT: Final = re.compile(r"\d")
+"""A figure of any script."""
+
+_MARK: Final = re.compile(r"[\u0300-\u036f]")
+_MARKED: Final = re.compile(rf"[^\W\d_]{_MARK.pattern}{{1,4}}")
 _LONGEST: Final = 40  # of a word that is known
 
 
@@ -21,7 +28,7 @@ def compared(text: str) -> tuple[str, ...]:
 
 def composed(text: str) -> str:
     """The same text with its accents in its letters, so that they do not end a word."""
-    if text.isascii() or not _MARKED.search(text):
+    if text.isascii() or not _MARK.search(text):
         return text
     return _MARKED.sub(lambda match: unicodedata.normalize("NFC", match.group()), text)
 

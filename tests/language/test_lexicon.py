@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -10,7 +12,7 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language import lexicon
 from langchain_supabase_memory.language.cues.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.extractive.phrases import TABLES as PHRASES
-from langchain_supabase_memory.language.lexicon import Subject, joined, languages, load, several, singles
+from langchain_supabase_memory.language.lexicon import Subject, joined, languages, load, once, several, singles
 from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
 
 if TYPE_CHECKING:
@@ -75,3 +77,24 @@ def test_what_lists_know_is_joined_and_the_longest_comes_first() -> None:
     known = joined([(("a",), first), (("a", "b"), first), (("a", "b", "c"), second), (("a",), second)])
     assert singles(known) == {"a": first | second}
     assert several(known) == {("a", "b"): [(("c",), second), ((), first)]}
+
+
+def test_what_many_threads_ask_for_at_once_is_made_once() -> None:
+    made: list[int] = []
+    asked = threading.Barrier(8)
+
+    @once
+    def thing() -> object:
+        made.append(1)
+        threading.Event().wait(0.05)  # others come meanwhile
+        return object()
+
+    def ask() -> object:
+        asked.wait()
+        return thing()
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [each.result() for each in [pool.submit(ask) for _ in range(8)]]
+    assert made == [1]
+    assert len({*map(id, found)}) == 1
+    assert thing.cache_info().currsize == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -138,6 +140,25 @@ def test_an_extractive_summary_is_told_from_a_poor_one() -> None:
     assert quality(lines, "\n".join(texts)[:2000]).score < 0.3
     assert quality(lines, "\n".join(line.text for line in lines)[:2000]).score < 0.3
     assert quality(lines, "The user and the assistant talked about pottery, running and a trip.").score < 0.05
+
+
+RECORDED = [json.loads(each) for each in Path(__file__).with_name("quality_recorded.jsonl").read_text().splitlines()]
+"""Texts in several languages and none, with the counts of the first measure that was ever taken of them."""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_counts_are_those_that_were_recorded(order: int) -> None:
+    for case in RECORDED[::order]:
+        lines = [Line(at, role, None, text, said_at) for at, (role, text, said_at) in enumerate(case["lines"], 1)]
+        found = quality(lines, case["summary"], before=case["before"])
+        assert ([*found.kept.values()], [*found.present.values()]) == (case["kept"], case["present"]), case
+
+
+def test_a_text_is_read_anew_for_each_day_on_which_it_was_said() -> None:
+    text = "yesterday Ines slept, 2 days ago and last Monday she did not"
+    days = ("2026-11-20", None, "2024-03-01", "2026-11-20")
+    found = [quality(said(text, said_at=day), "on 19 November 2026").kept["dates"] for day in days]
+    assert found == [1, 0, 0, 1]
 
 
 TEXTS = st.one_of(

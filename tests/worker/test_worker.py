@@ -21,7 +21,9 @@ from langgraph.store.memory import InMemoryStore
 
 from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.errors import ConfigurationError, PermissionDeniedError, UnavailableError
+from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term.on_store import StoreLongTerm
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
@@ -825,6 +827,38 @@ async def test_two_workers_share_and_do_nothing_twice(place: Place, kept: Keep) 
     assert place.execute("select count(*), count(distinct conversation_id) from memory.conversation_summaries") == [
         (20, 20)
     ]
+
+
+class Claims:
+    """A transport that counts what its claims found."""
+
+    def __init__(self, inner: PostgresTransport) -> None:
+        self._inner = inner
+        self.found: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def aperform(self, call: Call) -> Any:
+        answer = await self._inner.aperform(call)
+        if call.function == "memory_worker_claim":
+            self.found.append(len(answer))
+        return answer
+
+
+async def test_workers_do_not_claim_in_vain_while_something_is_due(place: Place, kept: Keep) -> None:
+    place.say(*(f"t{number}" for number in range(60)))
+    policy = replace(FAST, poll_seconds=60.0)  # only what a worker knows makes it claim
+    claims = [Claims(PostgresTransport(place.address)) for _ in range(4)]
+    memories = [SupabaseMemory(each, model=Model(), policy=SUMMARIES, board_policy=BOARDS) for each in claims]
+    workers = [Worker(kept(memory), policy=policy) for memory in memories]
+    async with workers[0], workers[1], workers[2], workers[3]:
+        await until(lambda: place.queue == [])
+    found = [number for each in claims for number in each.found]
+    assert sum(found) == 60
+    assert all(sum(each.found) for each in claims)
+    # At the end each free hand of a worker may look once more, and what is finished meanwhile once again.
+    assert found.count(0) <= 2 * len(workers), [each.found for each in claims]
 
 
 async def test_who_is_overtaken_has_not_failed(place: Place, kept: Keep) -> None:

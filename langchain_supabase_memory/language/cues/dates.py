@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.sentences import begins_sentence
 from langchain_supabase_memory.language.spelling import WORD, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from langchain_supabase_memory.language.cues.words import Words
 
@@ -51,19 +51,24 @@ class NamedDate:
     weekday: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+Day: TypeAlias = date
+"""A day of reference: inside `Time`, `date` is another thing."""
+
+
+class Time(NamedTuple):
     """A time that a text says.
 
     Attributes:
         start: Where it begins in the text.
         end: Where it ends.
         date: The date it names, if it names one.
+        on: The same time as it is on a day of reference, if it is relative to one: "two days ago".
     """
 
     start: int
     end: int
     date: NamedDate | None = None
+    on: Callable[[Day], Time] | None = None
 
 
 def times(words: Words, today: date | None = None) -> Iterator[Time]:
@@ -74,27 +79,32 @@ def times(words: Words, today: date | None = None) -> Iterator[Time]:
         today: The day that relative words refer to; without one they name no date.
     """
     taken: set[int] = set()  # where figures begin that belong to a numeric date
-    for match in _NUMERIC.finditer(words.text):
+    for match in words.matching(_NUMERIC):
         found = _numeric(match)
         if found is not None:
             taken.update(match.start(group) for group in range(1, 9) if match.group(group) is not None)
             yield found
-    for match in _CLOCK.finditer(words.text):
+    for match in words.matching(_CLOCK):
         yield Time(match.start(), match.end())
-    reader = _Reader(words, today, taken)
+    reader = _Reader(words, taken)
     for at, entry in enumerate(words.entries):
         if entry.says_time and at > reader.last and (found := reader.read(at)):
-            yield found
+            yield found.on(today) if today is not None and found.on is not None else found
 
 
 def dates(words: Words, today: date) -> list[Time]:
     """The dates that a text names, in its order, with the parts of one date put together."""
+    return dates_of(times(words, today), words.text)
+
+
+def dates_of(found: Iterable[Time], text: str) -> list[Time]:
+    """The same of the times that were found in a text."""
     joined: list[Time] = []
-    for time in sorted((time for time in times(words, today) if time.date), key=lambda time: time.start):
+    for time in sorted((time for time in found if time.date), key=lambda time: time.start):
         one = joined[-1] if joined else None
-        if one and (counted := _counted(one, time, words.text)):
+        if one and (counted := _counted(one, time, text)):
             joined[-1] = Time(one.start, one.end, counted)
-        if one and (together := _together(one, time, words.text)):
+        if one and (together := _together(one, time, text)):
             joined[-1] = Time(one.start, time.end, together)
         else:
             joined.append(time)
@@ -181,6 +191,25 @@ def _exactly(day: date, days: int) -> NamedDate | None:
     return NamedDate(then.year, then.month, then.day)
 
 
+def _from(today: date, unit: str, count: int) -> NamedDate | None:
+    """The day, month or year so many units from a day. A week is no date."""
+    if abs(count) > _FARTHEST or unit not in ("day", "month", "year"):
+        return None
+    if unit == "day":
+        return _exactly(today, count)
+    months = today.year * 12 + today.month - 1 + count * (1 if unit == "month" else 12)
+    year = months // 12
+    if not date.min.year <= year <= date.max.year:
+        return None
+    return NamedDate(year, months % 12 + 1 if unit == "month" else None)
+
+
+def _of_year(today: date, month: int, direction: int) -> NamedDate:
+    """The last such month (-1), this year's (0) or the next one (1)."""
+    later = month > today.month if direction > 0 else month < today.month
+    return NamedDate(today.year + (0 if later or not direction else direction), month)
+
+
 class _Reader:
     """Reads one time after the other.
 
@@ -188,11 +217,10 @@ class _Reader:
         last: The last word of the time that was read last.
     """
 
-    __slots__ = ("_taken", "_today", "_words", "last")
+    __slots__ = ("_taken", "_words", "last")
 
-    def __init__(self, words: Words, today: date | None, taken: set[int]) -> None:
+    def __init__(self, words: Words, taken: set[int]) -> None:
         self._words = words
-        self._today = today
         self._taken = taken
         self.last = -1
 
@@ -205,7 +233,8 @@ class _Reader:
         if entry.day is not None:
             if entry.weak and begins_sentence(words.text, words.starts[at]):
                 return None
-            return self._said(at, at, _exactly(self._today, entry.day) if self._today else None)
+            days = entry.day
+            return self._counted(at, at, None, at, lambda today: _exactly(today, days))
         if entry.unit and (found := self._unit(at, entry.unit)):
             return found
         if entry.month and (found := self._month(at, entry.month)):
@@ -225,15 +254,27 @@ class _Reader:
         self.last = max(self.last, last)
         return Time(self._words.starts[first], self._words.ends[last], named)
 
+    def _counted(
+        self, first: int, last: int, named: NamedDate | None, begins: int, count: Callable[[date], NamedDate | None]
+    ) -> Time:
+        """A time that is another date on another day, from which on it begins with a word of its own."""
+        start, end = self._words.starts[begins], self._words.ends[last]
+        return self._said(first, last, named)._replace(on=lambda today: Time(start, end, count(today)))
+
     def _is(self, at: int, *kinds: str) -> bool:
         """Whether the word at a place can play one of these parts."""
         return not self._words.entry(at).kinds.isdisjoint(kinds)
 
     def _relative(self, at: int) -> int | None:
         """Whether a word is said to be the last one (-1), this one (0) or the next one (1)."""
-        before, after = self._words.near(at), self._words.near(at + 1)
+        words = self._words
+        before, after = words.entry(at - 1).kinds, words.entry(at + 1).kinds
+        if not before and not after:
+            return None
+        before = before if words.near(at) else frozenset()
+        after = after if words.near(at + 1) else frozenset()
         for direction, kind in ((-1, "last"), (1, "next"), (0, "this")):
-            if (before and self._is(at - 1, kind)) or (after and self._is(at + 1, f"{kind}_after")):
+            if kind in before or f"{kind}_after" in after:
                 return direction
         return None
 
@@ -266,7 +307,8 @@ class _Reader:
             return None
         first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
         last = at + 1 if words.near(at + 1) and self._is(at + 1, "last_after", "next_after", "this_after") else at
-        return self._said(first, last, self._from_now(unit, direction))
+        count = direction
+        return self._counted(first, last, None, first, lambda today: _from(today, unit, count))
 
     def _ago(self, at: int, unit: str) -> Time | None:
         """So many units before now."""
@@ -284,20 +326,10 @@ class _Reader:
             first, last = first - 1, at
         else:
             return None
-        return self._said(first, last, self._from_now(unit, -count) if count is not None else None)
-
-    def _from_now(self, unit: str, count: int) -> NamedDate | None:
-        """The day, month or year so many units from now. A week is no date."""
-        today = self._today
-        if today is None or abs(count) > _FARTHEST or unit not in ("day", "month", "year"):
-            return None
-        if unit == "day":
-            return _exactly(today, count)
-        months = today.year * 12 + today.month - 1 + count * (1 if unit == "month" else 12)
-        year = months // 12
-        if not date.min.year <= year <= date.max.year:
-            return None
-        return NamedDate(year, months % 12 + 1 if unit == "month" else None)
+        if count is None:
+            return self._said(first, last, None)
+        back = -count
+        return self._counted(first, last, None, first, lambda today: _from(today, unit, back))
 
     def _month(self, at: int, month: int) -> Time | None:
         """A month, with what is said of its day and its year."""
@@ -311,10 +343,11 @@ class _Reader:
             return None
         if day is not None and not _is_day(year, month, day):
             return self._said(first, last, None)
-        if year is None and day is None and self._today and (direction := self._relative(at)) is not None:
-            later = month > self._today.month if direction > 0 else month < self._today.month
-            year = self._today.year + (0 if later or not direction else direction)
-            first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
+        if year is None and day is None and (relative := self._relative(at)) is not None:
+            direction = relative
+            begins = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
+            named = NamedDate(None, month)
+            return self._counted(first, last, named, begins, lambda today: _of_year(today, month, direction))
         return self._said(first, last, NamedDate(year, month, day))
 
     def _is_month(self, at: int, day: int | None, year: int | None, first: int, last: int, *, suffixed: bool) -> bool:
@@ -389,6 +422,8 @@ class _Reader:
         last = at + 1 if words.near(at + 1) and self._is(at + 1, "last_after", "next_after") else at
         if words.near(at) and self._is(at - 1, "past"):
             direction = -1
-        if self._today and direction:
-            return self._said(first, last, _weekday(self._today, weekday, direction))
-        return self._said(at, last, NamedDate(weekday=weekday))
+        named = NamedDate(weekday=weekday)
+        if not direction:
+            return self._said(at, last, named)
+        toward = direction
+        return self._counted(at, last, named, first, lambda today: _weekday(today, weekday, toward))

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.lexicon import COUNTED, joined, languages, listed, load, several, singles
+from langchain_supabase_memory.language.lexicon import COUNTED, joined, languages, listed, load, once, several, singles
 from langchain_supabase_memory.language.spelling import compared
 
 if TYPE_CHECKING:
@@ -175,6 +174,7 @@ class Lexicon:
         times: Words that alone say a time.
         dated: Words that say a time with others.
         units: Of those, the units and parts of time, which do so only with one of `relative`.
+        telling: Words that may say a time or a number, and the first two of several that do together.
         relative: Words that relate a unit to now. Of several words that mean something together, the longest counts.
         numbers: Words that are a number.
         unnamed: Words that are no name, wherever they stand.
@@ -186,13 +186,14 @@ class Lexicon:
     times: frozenset[str]
     dated: frozenset[str]
     units: frozenset[str]
+    telling: frozenset[str | tuple[str, str]]
     relative: frozenset[str]
     numbers: frozenset[str]
     unnamed: frozenset[str]
     first: frozenset[str]
 
 
-@cache
+@once
 def lexicon() -> Lexicon:
     """The lexicon of all languages, read when it is first needed."""
     files = [load("cues", language, TABLES) for language in languages("cues")]
@@ -213,6 +214,11 @@ def lexicon() -> Lexicon:
         times=times,
         dated=frozenset(max(words, key=len) for words, _ in saying) - units - times,
         units=frozenset(units) - times,
+        telling=frozenset(
+            words[0] if len(words) == 1 else (words[0], words[1])
+            for words, entry in known.items()
+            if entry.says_time or entry.number is not None
+        ),
         relative=frozenset(max(words, key=len) for words, entry in known.items() if entry.kinds & _RELATIVE),
         numbers=numbers,
         unnamed=frozenset(dated | never | numbers),

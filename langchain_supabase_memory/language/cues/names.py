@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues.lexicon import lexicon
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 _APOSTROPHES: Final = "'\u2019"
-_CAPITAL: Final = re.compile(r"(?<!\w)[^\W\d_a-z]\w*(?:['\u2019\u2010\u2011-]\w+)*")
+_CAPITAL: Final = re.compile(r"[^\W\d_a-z](?<!\w.)\w*(?:['\u2019\u2010\u2011-]\w+)*")
 _WORD: Final = re.compile(r"\w+(?:['\u2019\u2010\u2011-]\w+)*")
 _MARK: Final = re.compile(r"(['\u2019\u2010\u2011-])")
 _QUOTED: Final = re.compile(r"\"[^\"\n]{1,100}\"|\u201c[^\u201d\n]{1,100}\u201d|\u00ab[^\u00bb\n]{1,100}\u00bb")
@@ -29,6 +30,11 @@ _NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _ACRONYM: Final = 5  # letters of the longest word that may be a name in capitals
 
 
+def has_capitals(text: str) -> bool:
+    """Whether a word has a capital and may be a name, wherever it stands."""
+    return any(_named(match.group())[0] for match in _CAPITAL.finditer(text))
+
+
 def capitalized(text: str, dated: Sequence[tuple[int, int]] = (), *, inside: bool = False) -> Iterator[str]:
     """The words with a capital that may be names, in order.
 
@@ -37,26 +43,32 @@ def capitalized(text: str, dated: Sequence[tuple[int, int]] = (), *, inside: boo
         dated: The places of dates in it, in order, whose words are no names.
         inside: Whether only words count that do not begin a sentence.
     """
-    known = lexicon()
     if text.isupper():
         return
     places = iter(dated)
     start, end = next(places, _NOWHERE)
     for match in _CAPITAL.finditer(text):
+        name, is_first = _named(match.group())
+        if not name:
+            continue
         at = match.start()
-        begins = begins_sentence(text, at)
-        if begins and inside:
-            continue
-        name, rest = _divided(match.group())
-        compared = key(name)
-        if compared in known.unnamed or (begins and compared in known.first and not rest):
-            continue
-        if not _is_name(name) or rest in _NEGATIONS:
+        if (inside or is_first) and begins_sentence(text, at):
             continue
         while end <= at:
             start, end = next(places, _NOWHERE)
         if at < start:
             yield name
+
+
+@lru_cache(maxsize=4096)
+def _named(word: str) -> tuple[str, bool]:
+    """The name in a word with a capital, or nothing; and whether it is none where it begins a sentence."""
+    known = lexicon()
+    name, rest = _divided(word)
+    compared = key(name)
+    if compared in known.unnamed or not _is_name(name) or rest in _NEGATIONS:
+        return "", False
+    return name, compared in known.first and not rest
 
 
 def _is_name(word: str) -> bool:

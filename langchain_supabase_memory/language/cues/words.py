@@ -2,52 +2,69 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues.lexicon import FIGURE, NOTHING, lexicon
 from langchain_supabase_memory.language.sentences import begins_sentence
-from langchain_supabase_memory.language.spelling import WORD, keys
+from langchain_supabase_memory.language.spelling import DIGIT, WORD, keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from langchain_supabase_memory.language.cues.lexicon import Entry, Lexicon
 
+_FIGURES: Final = re.compile(r"\d(?<!\d\d)")  # where each begins
 _WITHIN: Final = frozenset({"", "-", "'", "\u2019", "\u2011", "."})
 
 
 class Words:
     """The words of a text, those that mean something together as one.
 
+    Args:
+        text: The text.
+        compared: Its words as they are compared, where that was done already.
+
     Attributes:
         text: The text.
         keys: The words as they are compared; of several that are one, the first.
         entries: What is known about each.
-        starts: Where each begins.
-        ends: Where each ends.
     """
 
-    __slots__ = ("ends", "entries", "keys", "starts", "text")
-
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, compared: list[str] | None = None) -> None:
         known = lexicon()
-        spans = [match.span() for match in WORD.finditer(text)]
         self.text = text
-        self.keys = keys([text[start:end] for start, end in spans])
-        self.entries = [known.entries.get(key, NOTHING) for key in self.keys]
-        self.starts = [start for start, _ in spans]
-        self.ends = [end for _, end in spans]
-        for at, key in enumerate(self.keys):
-            if key[0].isdecimal():
-                self.entries[at] = FIGURE
-        self._join(known)
+        self.keys = keys(WORD.findall(text)) if compared is None else compared
+        self.entries = list(map(known.entries.get, self.keys, repeat(NOTHING)))
+        if DIGIT.search(text):
+            self.entries = [FIGURE if key[0].isdecimal() else self.entries[at] for at, key in enumerate(self.keys)]
+        if not known.phrases.keys().isdisjoint(pairwise(self.keys)):
+            self._join(known)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        return [match.span() for match in WORD.finditer(self.text)]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each word begins."""
+        return [start for start, _ in self._spans]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where each word ends."""
+        return [end for _, end in self._spans]
 
     def _join(self, known: Lexicon) -> None:
         """Make one of the words that mean something together."""
         joined: dict[int, tuple[int, Entry]] = {}
         beyond = 0
-        for at, key in enumerate(self.keys):
-            if at < beyond or at + 1 == len(self.keys):
+        for at, pair in enumerate(pairwise(self.keys)):
+            if at < beyond or pair not in known.phrases:
                 continue
-            for rest, entry in known.phrases.get((key, self.keys[at + 1]), ()):
+            for rest, entry in known.phrases[pair]:
                 end = at + 2 + len(rest)
                 if (*self.keys[at + 2 : end],) == rest and all(self.near(word) for word in range(at + 1, end)):
                     joined[at] = end, entry
@@ -86,6 +103,14 @@ class Words:
     def closed(self, at: int) -> bool:
         """Whether a word is the last of its clause."""
         return at + 1 >= len(self.keys) or self.gap(at + 1) not in ("", "'", "\u2019")
+
+    def matching(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """The matches of a pattern that begins with a figure, as `finditer` finds them."""
+        beyond = 0
+        for found in _FIGURES.finditer(self.text):
+            if (start := found.start()) >= beyond and (match := pattern.match(self.text, start)):
+                beyond = match.end()
+                yield match
 
     def figure(self, at: int, least: int, most: int) -> int | None:
         """The figure at a place, if it is one and within these bounds."""

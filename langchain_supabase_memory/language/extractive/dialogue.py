@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues import marks
-from langchain_supabase_memory.language.extractive.phrases import phrases, read
+from langchain_supabase_memory.language.extractive.phrases import Reading, phrases
 from langchain_supabase_memory.language.extractive.terms import figures, stems
 from langchain_supabase_memory.language.sentences import Span, sentences
 from langchain_supabase_memory.language.spelling import WORD, key
@@ -55,7 +55,7 @@ def greets(text: str) -> bool:
     first = WORD.search(text)
     if first is None or "greets" not in phrases().opening.get(key(first.group()), ()):
         return first is None
-    reading = read(text)
+    reading = Reading(text)
     covered: set[int] = set()
     for each in reading.all("greets"):
         covered.update(range(each.first, each.end))
@@ -115,7 +115,7 @@ class _Said:
         """The stems of its statements."""
         spans = islice(sentences(self._text), _MOST_SENTENCES)
         said = [self._text[span.start : span.end] for span in spans]
-        return [frozenset(stems(each)) for each in said if not asks(each) and not read(each).has("defers")]
+        return [frozenset(stems(each)) for each in said if not asks(each) and not Reading(each).has("defers")]
 
     def answers(self, asked: frozenset[str]) -> bool:
         """Whether a statement in it shares at least half of a question's stems, and two of them."""
@@ -127,9 +127,9 @@ def replies(text: str) -> bool:
     """Whether a text says something: any sentence of it is neither a question nor a greeting nor an excuse."""
     for span in sentences(text[: 10 * _LONGEST_QUESTION]):
         said = text[span.start : span.end]
-        if asks(said) or read(said).has("defers"):
+        if asks(said) or Reading(said).has("defers"):
             continue
-        if not greets(said) or read(said).has("decides"):
+        if not greets(said) or Reading(said).has("decides"):
             return True
     return False
 

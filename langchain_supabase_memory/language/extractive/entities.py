@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -13,7 +15,7 @@ from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.cues.names import capitalized
 from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.spelling import composed, key
+from langchain_supabase_memory.language.spelling import LETTERS, composed, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +33,8 @@ _CONTEXTS: Final = {
     "organization_before": "organization",
     "organization_after": "organization",
 }
+_BEFORE: Final = tuple(kind for kind in _CONTEXTS if kind.endswith("before"))
+_BEGUN: Final = re.compile(rf"(?<![^\W\d_]){LETTERS}")
 _RECURS: Final = 2  # times that a name of no known type is said before it counts
 _MOST_DATES: Final = 8
 _LONGEST: Final = 60
@@ -94,12 +98,12 @@ def entities(sentences: Sequence[Sentence], known: frozenset[str], most: int) ->
     return [*made, *_dates(sentences, known)]
 
 
-def named(text: str, reading: Reading) -> Iterator[tuple[str, int]]:
+def named(text: str, reading: Reading | None) -> Iterator[tuple[str, int]]:
     """The names inside the sentences of a text with their places; of several words together they are one.
 
     Args:
         text: The text.
-        reading: Its words.
+        reading: Its words; `None` where no article that stands before a noun is among them.
     """
     places: list[tuple[int, int]] = []
     at = 0
@@ -112,17 +116,26 @@ def named(text: str, reading: Reading) -> Iterator[tuple[str, int]]:
             places[-1] = places[-1][0], at
         else:
             places.append((start, at))
-    articles = noun_articles()
-    by_start = {start: word for word, start in enumerate(reading.starts)}
-    is_nouns = len(articles.intersection(reading.words)) >= _NOUNS
-    contexts = {each.end for each in reading.all(*(kind for kind in _CONTEXTS if kind.endswith("before")))}
+    places = [place for place in places if _is_word(text, place[0])]
+    if reading is not None and places and not noun_articles().isdisjoint(reading.words):
+        places = [place for place in places if not _is_noun(place[0], reading)]
     for start, end in places:
-        word = by_start.get(start)
-        if word is None or _is_dated(reading.words[word]):
-            continue
-        is_noun = is_nouns or (word > 0 and reading.words[word - 1] in articles)
-        if word in contexts or not is_noun:
-            yield text[start:end], start
+        yield text[start:end], start
+
+
+def _is_word(text: str, start: int) -> bool:
+    """Whether a word begins at a place that is no month and no weekday."""
+    word = _BEGUN.match(text, start)
+    return word is not None and not _is_dated(key(word.group()))
+
+
+def _is_noun(start: int, reading: Reading) -> bool:
+    """Whether the word that begins at a place has its capital because it is a noun."""
+    articles, word = noun_articles(), bisect_left(reading.starts, start)
+    is_nouns = len(articles.intersection(reading.words)) >= _NOUNS
+    if not is_nouns and (word == 0 or reading.words[word - 1] not in articles):
+        return False
+    return all(each.end != word for each in reading.all(*_BEFORE))
 
 
 @cache

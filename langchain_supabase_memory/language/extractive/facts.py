@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues import marks
 from langchain_supabase_memory.language.cues.names import capitalized
-from langchain_supabase_memory.language.extractive.phrases import phrases, read
+from langchain_supabase_memory.language.extractive.phrases import Reading, phrases
 from langchain_supabase_memory.language.extractive.spoken import Sentence, sentence
 from langchain_supabase_memory.language.extractive.terms import FIGURE, figures, stems
 from langchain_supabase_memory.language.spelling import key
@@ -21,7 +21,7 @@ from langchain_supabase_memory.language.spelling import key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from langchain_supabase_memory.language.extractive.phrases import Found, Reading
+    from langchain_supabase_memory.language.extractive.phrases import Found
 
 _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
 _CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
@@ -179,7 +179,7 @@ def is_fact(statement: Sentence) -> bool:
 
 def claim(text: str, reading: Reading | None = None) -> Claim:
     """What a statement says, for a sentence as for the text of an item of a board."""
-    reading = reading or read(text)
+    reading = reading or Reading(text)
     attribute, value, is_fixed = _fixed(reading) or _thing(reading) or (frozenset(), text, False)
     terms = frozenset([*stems(text), *figures(text)])
     return Claim(attribute, _kind(value), terms, is_fixed, reading.has("corrects"))

@@ -9,10 +9,10 @@ neutral rules alone: a number, a name, a question mark, a colon.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from langchain_supabase_memory.language.lexicon import joined, languages, listed, load, several, singles
+from langchain_supabase_memory.language.lexicon import joined, languages, listed, load, once, several, singles
 from langchain_supabase_memory.language.spelling import WORD, compared, keys
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ CONTEXTS: Final = (
 TABLES: Final[Tables] = {"phrases": KINDS, "contexts": CONTEXTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A phrase in a text.
 
     Attributes:
@@ -121,23 +120,35 @@ class Phrases:
                 yield Found(at, at + 1, fresh)
 
 
-@dataclass(frozen=True, slots=True)
 class Reading:
-    """A text with its words and the phrases in it.
+    """A text with its words and the phrases in it, each looked for when it is asked for and once.
 
-    Attributes:
+    Args:
         text: The text.
-        words: Its words as they are compared.
-        starts: Where each begins.
-        ends: Where each ends.
-        found: The phrases in it, in order.
     """
 
-    text: str
-    words: Sequence[str]
-    starts: Sequence[int]
-    ends: Sequence[int]
-    found: Sequence[Found]
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def words(self) -> Sequence[str]:
+        """Its words as they are compared."""
+        return keys(WORD.findall(self.text))
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        """Where each begins."""
+        return [match.start() for match in WORD.finditer(self.text)]
+
+    @cached_property
+    def ends(self) -> Sequence[int]:
+        """Where each ends."""
+        return [match.end() for match in WORD.finditer(self.text)]
+
+    @cached_property
+    def found(self) -> Sequence[Found]:
+        """The phrases in it, in order."""
+        return tuple(phrases().find(self.words))
 
     def all(self, *kinds: str) -> list[Found]:
         """The phrases that are in one of some lists, in order."""
@@ -148,15 +159,7 @@ class Reading:
         return any(not each.kinds.isdisjoint(kinds) for each in self.found)
 
 
-def read(text: str) -> Reading:
-    """Find the words of a text and the phrases in it."""
-    spans = [match.span() for match in WORD.finditer(text)]
-    words = keys([text[start:end] for start, end in spans])
-    found = tuple(phrases().find(words))
-    return Reading(text, words, [start for start, _ in spans], [end for _, end in spans], found)
-
-
-@cache
+@once
 def phrases() -> Phrases:
     """The phrases of all languages, read when they are first needed."""
     files = [load("phrases", language, TABLES) for language in languages("phrases")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues import marks
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, greets
-from langchain_supabase_memory.language.extractive.phrases import read
+from langchain_supabase_memory.language.extractive.phrases import Reading
 from langchain_supabase_memory.language.extractive.terms import figures, stems
 from langchain_supabase_memory.language.sentences import sentences
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Line
     from langchain_supabase_memory.language.cues import Marks
-    from langchain_supabase_memory.language.extractive.phrases import Reading
 
 _MOST: Final = 3000  # more is a document, not a conversation
 _LONGEST: Final = 400  # what is longer was pasted, not said
@@ -46,7 +45,7 @@ class Sentence:
 
 def sentence(place: int, line: Line, text: str) -> Sentence:
     """A piece of a line's text with what is known about it."""
-    return Sentence(place, line, text, read(text), marks(text), frozenset([*stems(text), *figures(text)]))
+    return Sentence(place, line, text, Reading(text), marks(text), frozenset([*stems(text), *figures(text)]))
 
 
 def spoken(lines: Sequence[Line]) -> Iterator[Sentence]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, replies
-from langchain_supabase_memory.language.extractive.phrases import read
+from langchain_supabase_memory.language.extractive.phrases import Reading
 from langchain_supabase_memory.language.extractive.terms import stems
 from langchain_supabase_memory.language.spelling import WORD, keys
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from langchain_supabase_memory.flow import Line
-    from langchain_supabase_memory.language.extractive.phrases import Found, Reading
+    from langchain_supabase_memory.language.extractive.phrases import Found
     from langchain_supabase_memory.language.extractive.spoken import Sentence
 
 _CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
@@ -133,7 +133,7 @@ def _opens(sentence: Sentence) -> bool:
 
 def same(text: str) -> frozenset[str]:
     """The stems of a task of a board, by its text or quote."""
-    reading = read(text)
+    reading = Reading(text)
     for each in reading.all(*_ASKING):
         found = _object(text[reading.ends[each.end - 1] :])
         if found:

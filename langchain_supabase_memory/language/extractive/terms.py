@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.spelling import WORD, keys
+from langchain_supabase_memory.language.spelling import DIGIT, WORD, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,6 +89,7 @@ def _pairs(word: str) -> list[str]:
     return found + [part for part in _UNSPACED.split(word) if len(part) > 1]
 
 
+@lru_cache(maxsize=4096)
 def readings(figure: str) -> frozenset[str]:
     """What a number in figures can mean: "4.200" is 4200 to some and 4.2 to others; "4200" is one thing.
 
@@ -121,4 +122,6 @@ def _plain(whole: str, fraction: str = "") -> str:
 
 def figures(text: str) -> list[str]:
     """The numbers in figures of a text as terms, in its order; each in the shortest spelling that it can mean."""
+    if not DIGIT.search(text):
+        return []
     return ["#" + min(readings(found), key=lambda read: (len(read), read)) for found in FIGURE.findall(text)]

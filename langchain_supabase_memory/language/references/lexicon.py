@@ -319,7 +319,7 @@ class Lexicon:
         return 1, word.entry
 
 
-@cache
+@files.once
 def standard() -> Lexicon:
     """The lexicon of the languages that come with the package."""
     return lexicon(LANGUAGES)
