@@ -50,7 +50,7 @@ lint: .venv/ready
 	$(RUN) lint-imports
 
 bench: .venv/ready tests/services/node_modules/ready
-	$(RUN) python -m benchmarks $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(RUN) python -m benchmarks $(ARGS)
 
 # Its data set is not part of this repository: make bench-retrieval DATA=path/to/locomo10.json [ARGS="--limit 1"]
 bench-retrieval: $(if $(DATA),.tools/retrieval/ready)

@@ -5,10 +5,8 @@ The floor knows beforehand where the range begins, which the memory has to find 
 
 from __future__ import annotations
 
-import inspect
 import time
 import tracemalloc
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -26,7 +24,7 @@ from langchain_supabase_memory.settings import DEFAULT_BUDGET, DEFAULT_POLICY
 from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool, ConnectionPool
@@ -40,7 +38,6 @@ BOUND: Final = 1.5
 GROWTH_BOUND: Final = 0.05
 FIT_BOUND_MS: Final = 2.0
 MEMORY_BOUND: Final = 1.1
-_LARGEST_OF_PEERS: Final = 100_000
 _STATES: Final = ("nothing summarized", "all but the newest summarized")
 
 
@@ -65,7 +62,7 @@ class Conversation:
 
 async def run(lab: Lab) -> list[Table]:
     site = lab.site("off")
-    sizes = [100, 1000, 10_000] if lab.quick else [100, 1000, 10_000, 100_000, 1_000_000]
+    sizes = [100, 1000, 10_000] if lab.quick else [100, 1000, 10_000, 100_000]
     for size in sizes:
         fill.messages(site, f"context-{size}-", size, floor=True)
     fill.vacuum(site)
@@ -80,9 +77,7 @@ async def run(lab: Lab) -> list[Table]:
         tables.append(await _direct(lab, site, state, found))
         tables.append(await _data_api(lab, site, state, found))
         tables.append(_fitting(state, found))
-        if lab.peers and state == _STATES[0]:
-            tables += await _with_peers(lab, site, [each for each in found if each.size <= _LARGEST_OF_PEERS])
-        memories.append(_peaks(site, state, [found[0], found[-1 if lab.quick else -2]]))
+        memories.append(_peaks(site, state, [found[0], found[-1]]))
     return [*tables, *memories]
 
 
@@ -244,64 +239,6 @@ def _fitting(state: str, found: Sequence[Conversation]) -> Table:
     columns = ["messages in the conversation", "read", "ms to make messages", "ms to fit them"]
     notes = [verdict("fitting, the slowest", worst, FIT_BOUND_MS)]
     return Table(f"Fitting a pack of 12,000 characters in Python, {state}", columns, rows, notes)
-
-
-async def _with_peers(lab: Lab, site: Site, found: Sequence[Conversation]) -> list[Table]:
-    """The same next to other packages, each bounded as far as it can be: medians, and the peak of Python's memory."""
-    from benchmarks import peers
-
-    rows: dict[str, list[str | float]] = {}
-    peaks: dict[str, list[str | float]] = {}
-    async with AsyncExitStack() as stack:
-        direct, data_api = site.direct(), site.data_api()
-        pool, client = await site.async_pool(), site.async_client()
-        for close in (direct.aclose, data_api.aclose, pool.close, client.aclose):
-            stack.push_async_callback(close)
-        loads = await peers.loads(site, stack, [each.size for each in found])
-        fill.vacuum(site)
-
-        async def select(each: Conversation, last: int | None, _: None) -> list[Any]:
-            table = client.from_("bench_messages").select("payload")
-            query = table.eq("user_id", "bench").eq("conversation_id", each.id)
-            ordered = query.order("sequence", desc=last is not None)
-            rows: Any = (await (ordered if last is None else ordered.limit(last)).execute()).data
-            return messages_from_dict([row["payload"] for row in rows])
-
-        for each in found:
-            contestants: dict[str, Contestant] = {
-                "range read + LangChain messages": partial(_afloor, pool, each),
-                "memory.context, direct": partial(_aours, direct, each),
-                "memory.context, Data API": partial(_aours, data_api, each),
-                "supabase, the last 28 rows": partial(select, each, 28),
-                "supabase, all rows (1,000 at most come)": partial(select, each, None),
-                **{name: partial(_aload, load) for name, load in loads[each.size].items()},
-            }
-            medians = await interleaved(contestants, lambda: None, rounds=40, seconds=8 if lab.quick else 25, warm_up=1)
-            for name, milliseconds in medians.items():
-                ratio = milliseconds / medians["range read + LangChain messages"]
-                rows.setdefault(name, [name]).extend([milliseconds, ratio])
-                peak = await _apeak_kilobytes(contestants[name])
-                peaks.setdefault(name, [name]).append(peak)
-    columns = ["ms", *[name for each in found for name in (f"{each.size:,} messages", "x floor")]]
-    sizes = [f"{each.size:,} messages" for each in found]
-    return [
-        Table("Context next to other packages, async, nothing summarized", columns, list(rows.values())),
-        Table("Peak memory of one load next to other packages", ["kB", *sizes], list(peaks.values())),
-    ]
-
-
-async def _aload(load: Callable[[], Awaitable[object]], _: None) -> None:
-    await load()
-
-
-async def _apeak_kilobytes(load: Contestant) -> float:
-    tracemalloc.start()
-    result = load(None)
-    assert inspect.isawaitable(result)
-    await result
-    peak = tracemalloc.get_traced_memory()[1] / 1000
-    tracemalloc.stop()
-    return peak
 
 
 def _peaks(site: Site, state: str, found: Sequence[Conversation]) -> Table:

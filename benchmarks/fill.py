@@ -1,9 +1,18 @@
-"""Conversations of any length, written by the server in bulk: every row and every counter as an append leaves them."""
+"""Conversations of any length and number, written by COPY: every row and every counter as an append leaves them.
+
+python -m benchmarks.fill CONN_STRING --messages 1000000
+python -m benchmarks.fill CONN_STRING --messages 2 --conversations 1000000 --users 10000 --due
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import time
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import psycopg
 
@@ -22,29 +31,21 @@ KEPT: Final = 8
 _PERIOD: Final = 1000
 """After so many messages the texts begin anew."""
 
-_MESSAGES: Final = """
-with said as materialized (
-  select place - 1 as place, row->>'role' as role, row->>'text' as text,
-         (row->>'characters')::integer as characters, (row->>'tokens')::integer as tokens, row->>'payload' as payload,
-         sum((row->>'characters')::integer) over (order by place) as characters_through,
-         sum((row->>'tokens')::integer) over (order by place) as tokens_through,
-         sum((row->>'characters')::integer) over () as characters_each,
-         sum((row->>'tokens')::integer) over () as tokens_each
-  from json_array_elements(%(rows)s::json) with ordinality as r (row, place)),
-conversation as (
-  insert into memory.conversations (user_id, thread_id, next_sequence, message_count, total_characters, total_tokens)
-  select 'bench', %(name)s || copy, %(size)s, %(size)s,
-         (%(size)s - 1) / %(period)s * characters_each + characters_through,
-         (%(size)s - 1) / %(period)s * tokens_each + tokens_through
-  from generate_series(0, %(copies)s - 1) copy, said where place = (%(size)s - 1) %% %(period)s
-  returning id)
-insert into memory.conversation_messages (
-  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select 'bench', c.id, n, 'm-' || n, s.role, s.text, s.characters, s.tokens,
-       n / %(period)s * s.characters_each + s.characters_through, replace(s.payload, '@id', 'm-' || n)::json
-from conversation c, generate_series(0, %(size)s - 1) n, said s
-where s.place = n %% %(period)s
-order by c.id, n
+_COPY_CONVERSATIONS: Final = b"""
+copy memory.conversations (
+  user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through) from stdin
+"""
+MESSAGE_COLUMNS: Final = (
+    "user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload"
+)
+"""What an append writes of each message; all else has defaults."""
+
+_COPY_MESSAGES: Final = f"copy memory.conversation_messages ({MESSAGE_COLUMNS}) from stdin"
+_DUE: Final = """
+insert into memory_private.work (user_id, conversation_id)
+select c.user_id, c.id from memory.conversations c where starts_with(c.thread_id, %(name)s);
+insert into memory_private.owners (user_id, turn_at, due_at)
+select distinct w.user_id, now(), now() from memory_private.work w on conflict do nothing
 """
 _FLOOR: Final = """
 insert into bench.floor
@@ -80,23 +81,115 @@ where c.user_id = 'bench' and c.id = s.conversation_id and starts_with(c.thread_
 """
 
 
-def messages(site: Site, name: str, size: int, *, copies: int = 1, floor: bool = False) -> None:
-    """Conversations `name0`, `name1` and so on, of so many messages each; on wish the same rows in the floor's table.
+@dataclass(frozen=True)
+class Filling:
+    """What is to be there.
+
+    Attributes:
+        name: What the names of the threads begin with, before their numbers; nothing else may begin so.
+        messages: How many each conversation has.
+        conversations: How many there are in all.
+        user: Whose they are.
+        users: Among how many users they are dealt: several are `bench-0`, `bench-1` and so on.
+        unindexed: How many of the newest messages of each are not indexed yet; by default none is.
+        due: Whether each is due to be worked on.
+    """
+
+    name: str = "filled-"
+    messages: int = 1000
+    conversations: int = 1
+    user: str = "bench"
+    users: int = 1
+    unindexed: int | None = None
+    due: bool = False
+
+    def owner(self, number: int) -> str:
+        """Whose a conversation is."""
+        return self.user if self.users == 1 else f"{self.user}-{number % self.users}"
+
+
+def fill(conn_string: str, filling: Filling) -> None:
+    """Write conversations by COPY.
+
+    Args:
+        conn_string: A migrated database, as somebody who may switch triggers off for a session.
+        filling: What is to be there.
+    """
+    texts = _Texts()
+    ids = [uuid4() for _ in range(filling.conversations)]
+    indexed = -1 if filling.unindexed is None else filling.messages - filling.unindexed - 1
+    with psycopg.connect(conn_string) as connection, connection.cursor() as cursor:
+        cursor.execute("set session_replication_role = replica")  # no foreign key is looked up a million times
+        with cursor.copy(_COPY_CONVERSATIONS) as copy:
+            characters, tokens = texts.through(filling.messages)
+            for number, id_ in enumerate(ids):
+                copy.write(
+                    f"{filling.owner(number)}\t{id_}\t{filling.name}{number}\t{filling.messages}\t{filling.messages}"
+                    f"\t{characters}\t{tokens}\t{indexed}\n"
+                )
+        with cursor.copy(_COPY_MESSAGES.encode()) as copy:
+            for number, id_ in enumerate(ids):
+                start = f"{filling.owner(number)}\t{id_}\t"
+                for first in range(0, filling.messages, _PERIOD):
+                    last = min(first + _PERIOD, filling.messages)
+                    copy.write("".join(texts.row(start, place) for place in range(first, last)))
+        if filling.due:
+            for statement in _DUE.split(";"):
+                cursor.execute(statement.encode(), {"name": filling.name} if "%(name)s" in statement else None)
+
+
+class _Texts:
+    """What is said, over and over: every row of a message but for where it stands."""
+
+    def __init__(self) -> None:
+        said = [message for _ in range(_PERIOD // 2) for message in work.messages()]
+        for message in said:
+            message.id = "@id"
+        rows = [codec.to_row(message) for message in said]
+        payloads = [_escaped(json.dumps(row["payload"], ensure_ascii=False)).split("@id") for row in rows]
+        self._parts = [
+            (f"{row['role']}\t{_escaped(row['text'])}\t{row['characters']}\t{row['tokens']}\t", payload)
+            for row, payload in zip(rows, payloads, strict=True)
+        ]
+        self._characters = [0, *accumulate(row["characters"] for row in rows)]
+        self._tokens = [0, *accumulate(row["tokens"] for row in rows)]
+
+    def row(self, start: str, place: int) -> str:
+        said, payload = self._parts[place % _PERIOD]
+        id_ = f"m-{place}"
+        return f"{start}{place}\t{id_}\t{said}{self.through(place + 1)[0]}\t{id_.join(payload)}\n"
+
+    def through(self, messages: int) -> tuple[int, int]:
+        """The characters and the tokens of the first so many messages."""
+        periods, rest = divmod(messages, _PERIOD)
+        return (
+            periods * self._characters[-1] + self._characters[rest],
+            periods * self._tokens[-1] + self._tokens[rest],
+        )
+
+
+def _escaped(text: str) -> str:
+    """Text as COPY reads it."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def messages(site: Site, name: str, size: int, *, copies: int = 1, floor: bool = False) -> list[str]:
+    """Conversations `name0`, `name1` and so on of the user `bench`, of so many messages each.
 
     Args:
         site: Where.
         name: What the names of the threads begin with; nothing else may begin so.
         size: How many messages.
         copies: How many conversations.
-        floor: Whether `bench.floor` gets the rows too.
+        floor: Whether `bench.floor` gets the same rows.
+
+    Returns:
+        Their threads.
     """
-    said = [message for _ in range(_PERIOD // 2) for message in work.messages()]
-    for message in said:
-        message.id = "@id"
-    rows = [{**row, "payload": json.dumps(row["payload"], ensure_ascii=False)} for row in map(codec.to_row, said)]
-    as_json = json.dumps(rows, ensure_ascii=False)
-    values = {"name": name, "size": size, "copies": copies, "period": _PERIOD, "rows": as_json}
-    _execute(site, [_MESSAGES, *([_FLOOR] if floor else [])], values)
+    fill(site.superuser, Filling(name, size, copies))
+    if floor:
+        _execute(site, [_FLOOR], {"name": name})
+    return [f"{name}{copy}" for copy in range(copies)]
 
 
 def summaries(site: Site, name: str) -> None:
@@ -108,12 +201,35 @@ def summaries(site: Site, name: str) -> None:
 
 def vacuum(site: Site) -> None:
     """What autovacuum does within minutes, and what a checkpoint would do during the measurements."""
-    site.cluster.execute("vacuum analyze", database=site.database, superuser=True)
+    site.execute("vacuum analyze")
     site.cluster.execute("checkpoint", superuser=True)
 
 
 def _execute(site: Site, statements: list[str], values: dict[str, Any]) -> None:
-    with psycopg.connect(site.cluster.conn_string(site.database, "supabase_admin"), autocommit=True) as connection:
-        connection.execute("set session_replication_role = replica")  # no foreign key is looked up a million times
+    with psycopg.connect(site.superuser, autocommit=True) as connection:
+        connection.execute("set session_replication_role = replica")
         for statement in statements:
             connection.execute(statement.encode(), values)
+
+
+def main() -> None:
+    default = Filling()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fill", description="Fill a migrated database by COPY.")
+    parser.add_argument("conn_string", help="its address, as somebody who may switch triggers off for a session")
+    parser.add_argument("--name", default=default.name, help="what the threads' names begin with")
+    parser.add_argument("--messages", type=int, default=default.messages, help="how many each conversation has")
+    parser.add_argument("--conversations", type=int, default=default.conversations, help="how many there are in all")
+    parser.add_argument("--user", default=default.user, help="whose they are")
+    parser.add_argument("--users", type=int, default=default.users, help="among how many users they are dealt")
+    parser.add_argument("--unindexed", type=int, metavar="N", help="all but the newest N count as indexed")
+    parser.add_argument("--due", action="store_true", help="each is due to be worked on")
+    given = vars(parser.parse_args())
+    conn_string = given.pop("conn_string")
+    begun = time.perf_counter()
+    fill(conn_string, Filling(**given))
+    seconds = time.perf_counter() - begun
+    print(f"{given['conversations']:,} conversations of {given['messages']:,} messages in {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

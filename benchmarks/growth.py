@@ -1,72 +1,122 @@
-"""Whether append, read and count stay as fast in a long conversation as in a short one."""
+"""Whether a verb stays as cheap in a long conversation, and in a full database, as in a short one and an empty one.
+
+Each verb is counted once and timed over and over; what takes longer than a second is timed by the call that is counted.
+"""
 
 from __future__ import annotations
 
+import time
 from functools import partial
-from itertools import cycle
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from benchmarks import fill, work
-from benchmarks.harness import Table, exponent, interleaved, verdict
+import psycopg
+
+from benchmarks import fill
+from benchmarks.fill import Filling
+from benchmarks.harness import Table, interleaved, verdict
+from langchain_supabase_memory import SupabaseMemory
+from tests.counting import CountingTransport
+from tests.verbs import OF_A_CONVERSATION, OF_A_DATABASE, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.services import Lab, Site
-    from langchain_supabase_memory import SupabaseMemory
 
-BOUND: Final = 0.05
-_SPARE: Final = 2000
-"""Short conversations are made so often that together they hold so many messages, or the appends would grow them."""
+    Doing = Callable[[SupabaseMemory, int], object]
+
+BOUND: Final = 2.0
+"""Flat: the largest reads at most so many times the rows that the smallest reads."""
+
+CHUNKS: Final = 500
+"""So many of the newest messages are indexed; chunks expire, so a conversation of any length has about as many."""
+
+CONVERSATION_TITLE: Final = "Growth with the messages of a conversation, direct"
+DATABASE_TITLE: Final = "Growth with the conversations of a database, direct"
+
+_OF_A_USER: Final = 100
+_SLOW_MS: Final = 1000.0
 
 
 async def run(lab: Lab) -> list[Table]:
-    site = lab.site("off")
-    sizes = [10, 1000, 10_000] if lab.quick else [10, 1000, 10_000, 100_000]
+    sizes = [1000, 10_000 if lab.quick else 100_000, *([1_000_000] if lab.million else [])]
+    return [await _database(lab, sizes), await _conversation(lab, lab.site("off"), sizes)]
+
+
+async def _conversation(lab: Lab, site: Site, sizes: Sequence[int]) -> Table:
     for size in sizes:
-        fill.messages(site, f"growth-{size}-", size, copies=_copies(size))
+        fill.fill(site.superuser, Filling(f"growth-{size}-", size, unindexed=CHUNKS))
+        site.direct().conversation(f"growth-{size}-0").index()
     fill.vacuum(site)
-    return [await _door(lab, site, door, sizes) for door in ("direct", "Data API")]
+
+    def use(verb: str, size: int) -> Doing:
+        return lambda memory, n: OF_A_CONVERSATION[verb](Subject(memory, f"growth-{size}-0", size), n)
+
+    verbs = {verb: {size: ("bench", use(verb, size)) for size in sizes} for verb in OF_A_CONVERSATION}
+    notes = [f"the newest {CHUNKS} messages are indexed, nothing is summarized, edited is a message in the middle"]
+    return await _measured(lab, dict.fromkeys(sizes, site), CONVERSATION_TITLE, "messages", sizes, verbs, notes)
 
 
-def _copies(size: int) -> int:
-    return max(1, _SPARE // size)
-
-
-async def _door(lab: Lab, site: Site, door: str, sizes: list[int]) -> Table:
-    memory = site.direct() if door == "direct" else site.data_api()
-    contestants: dict[str, Callable[[work.Turn], object]] = {}
+async def _database(lab: Lab, sizes: Sequence[int]) -> Table:
+    """Each size in a database of its own, one user of which is looked at."""
+    sites = {}
     for size in sizes:
-        threads = cycle([f"growth-{size}-{copy}" for copy in range(_copies(size))])
-        contestants[f"append {size}"] = partial(_append, memory, threads)
-        contestants[f"read {size}"] = partial(_read, memory, threads)
-        contestants[f"count {size}"] = partial(_count, memory, threads)
-    try:
-        medians = await interleaved(
-            contestants, work.turn, rounds=30 if lab.quick else 300, seconds=6 if lab.quick else 45
-        )
-    finally:
-        await memory.aclose()
+        sites[size] = lab.another("off")
+        users = size // _OF_A_USER
+        fill.fill(sites[size].superuser, Filling("many-", 2, size, user="bench", users=users, due=True))
+        fill.vacuum(sites[size])
+    verbs = {verb: dict.fromkeys(sizes, ("bench-0", do)) for verb, do in OF_A_DATABASE.items()}
+    notes = [f"each user has {_OF_A_USER} conversations of two messages, and all are due"]
+    return await _measured(lab, sites, DATABASE_TITLE, "conversations", sizes, verbs, notes)
+
+
+async def _measured(
+    lab: Lab,
+    sites: Mapping[int, Site],
+    title: str,
+    unit: str,
+    sizes: Sequence[int],
+    verbs: Mapping[str, Mapping[int, tuple[str, Doing]]],
+    notes: list[str],
+) -> Table:
     rows: list[list[str | float]] = []
-    notes = []
-    for verb in ("append", "read", "count"):
-        values = [medians[f"{verb} {size}"] for size in sizes]
-        # Ten messages are less than the twenty read elsewhere: that would be less work, not slower growth.
-        fitted = [size for size in sizes if verb != "read" or size >= 20]
-        slope = exponent(fitted, values[-len(fitted) :])
-        rows.append(["read last=20" if verb == "read" else verb, *values, f"{slope:.3f}"])
-        notes.append(verdict(f"exponent of {verb}", slope, BOUND))
-    columns = ["ms", *[f"{size:,} messages" for size in sizes], "exponent"]
-    return Table(f"Growth, {door}, async, synchronous_commit=off", columns, rows, notes)
-
-
-async def _append(memory: SupabaseMemory, threads: Iterator[str], turn: work.Turn) -> None:
-    await memory.conversation(next(threads)).aappend(turn.messages)
-
-
-async def _read(memory: SupabaseMemory, threads: Iterator[str], _: work.Turn) -> None:
-    await memory.conversation(next(threads)).aread(last=20)
-
-
-async def _count(memory: SupabaseMemory, threads: Iterator[str], _: work.Turn) -> None:
-    await memory.conversation(next(threads)).acount()
+    grown = []
+    for verb, of in verbs.items():
+        read: dict[int, int] = {}
+        medians: dict[str, float] = {}
+        contestants: dict[str, Callable[[int], object]] = {}
+        numbers = count()
+        for size in sizes:
+            site = sites[size]
+            user, do = of[size]
+            with psycopg.connect(site.conn_string, autocommit=True) as connection:
+                transport = CountingTransport(connection)
+                counted = SupabaseMemory(transport, user_id=user, model=None)
+                # The first call of a connection reads what the next ones know; of what takes long it is enough.
+                for _ in range(2):
+                    transport.taken()
+                    begun = time.perf_counter()
+                    do(counted, next(numbers))
+                    medians[str(size)] = (time.perf_counter() - begun) * 1000
+                    if medians[str(size)] > _SLOW_MS:
+                        break
+                read[size] = transport.taken().read
+            if medians[str(size)] < _SLOW_MS:
+                contestants[str(size)] = partial(do, site.direct(user))
+        rounds, seconds = (10, 2) if lab.quick else (60, 8)
+        supply = partial(next, numbers)
+        medians |= await interleaved(contestants, supply, rounds=rounds, seconds=seconds, warm_up=2)
+        ms = [medians[str(size)] for size in sizes]
+        rows.append([verb, *[f"{read[size]:,}" for size in sizes], *ms, ms[-1] / ms[0]])
+        ratio = read[sizes[-1]] / max(read[sizes[0]], 1)
+        if ratio > BOUND:
+            grown.append(verdict(f"{verb}, rows of the largest by those of the smallest", ratio, BOUND))
+    flat = f"met    all other verbs: at most {BOUND} times the rows" if grown else f"met    all verbs: {BOUND} times"
+    columns = [
+        "",
+        *[f"rows at {size:,} {unit}" for size in sizes],
+        *[f"ms at {size:,}" for size in sizes],
+        f"x {sizes[0]:,}",
+    ]
+    return Table(title, columns, rows, [*grown, flat, *notes])

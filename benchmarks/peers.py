@@ -2,93 +2,65 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import NAMESPACE_OID, uuid5
 
 from benchmarks import work
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AsyncExitStack
+    from typing import Self
 
-    from benchmarks.services import Site
-    from benchmarks.throughput import Contestant
-
-    Load = Callable[[], Awaitable[object]]
-    """Loads the messages of one conversation for the next prompt."""
+    from benchmarks.services import Clients
 
 
-async def contestants(site: Site, stack: AsyncExitStack, conversations: int, messages: int) -> dict[str, Contestant]:
-    """Whole turns with langchain-postgres's history and LangGraph's saver, in so many conversations."""
-    return {
-        "langchain-postgres": await _history_turns(site, stack, conversations, messages),
-        "LangGraph AsyncPostgresSaver": await _saver_turns(site, stack, conversations, messages),
-    }
-
-
-async def loads(site: Site, stack: AsyncExitStack, sizes: Sequence[int]) -> dict[int, dict[str, Load]]:
-    """Loads of one conversation of each size, by the same packages."""
-    histories, savers = _Histories(site), _Savers(site)
-    await histories.open(stack)
-    await savers.open(stack)
-    made: dict[int, dict[str, Load]] = {}
-    for size in sizes:
-        said = [message for _ in range(size // 2) for message in work.said()]
-        await histories.turn(size, said)
-        await savers.fill(size, said)
-        made[size] = {
-            "langchain-postgres": partial(histories.load, size),
-            "LangGraph AsyncPostgresSaver": partial(savers.load, size),
-        }
-    return made
-
-
-class _Histories:
+class History:
     """langchain-postgres. It knows no bound: the whole history is read."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
         self._history: Any = import_module("langchain_postgres").PostgresChatMessageHistory
-        self._pool: Any = None
 
-    async def open(self, stack: AsyncExitStack) -> None:
-        self._pool = await self._site.async_pool()
-        stack.push_async_callback(self._pool.close)
-        async with self._pool.connection() as connection:
-            await self._history.acreate_tables(connection, "peer_history")
+    @classmethod
+    async def opened(cls, clients: Clients, stack: AsyncExitStack) -> Self:
+        made = cls(await clients.async_pool())
+        stack.push_async_callback(made._pool.close)
+        async with made._pool.connection() as connection:
+            await made._history.acreate_tables(connection, "peer_history")
+        return made
 
-    async def load(self, number: int) -> object:
-        async with self._pool.connection() as connection:
-            return await self._of(connection, number).aget_messages()
+    def said(self) -> Any:
+        return work.said()
 
-    async def turn(self, number: int, said: list[Any]) -> None:
+    async def load(self, thread: str) -> object:
         async with self._pool.connection() as connection:
-            history = self._of(connection, number)
-            await history.aget_messages()
+            return await self._of(connection, thread).aget_messages()
+
+    async def append(self, thread: str, said: Any) -> object:
+        async with self._pool.connection() as connection:
+            return await self._of(connection, thread).aadd_messages(said)
+
+    async def turn(self, thread: str, said: Any) -> object:
+        async with self._pool.connection() as connection:
+            history = self._of(connection, thread)
+            loaded: object = await history.aget_messages()
             await history.aadd_messages(said)
+        return loaded
 
-    def _of(self, connection: Any, number: int) -> Any:
-        return self._history("peer_history", str(UUID(int=number)), async_connection=connection)
+    async def fill(self, thread: str, messages: int) -> None:
+        await self.append(thread, [message for _ in range(messages // 2) for message in work.said()])
+
+    def _of(self, connection: Any, thread: str) -> Any:
+        return self._history("peer_history", str(uuid5(NAMESPACE_OID, thread)), async_connection=connection)
 
 
-class _Savers:
+class Saver:
     """LangGraph's saver below a graph of one node, which answers with the next text."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._saver: Any = None
-        self.graph: Any = None
-
-    async def open(self, stack: AsyncExitStack) -> None:
-        saver_class: Any = import_module("langgraph.checkpoint.postgres.aio").AsyncPostgresSaver
+    def __init__(self, saver: Any) -> None:
+        self._saver = saver
         graph_module: Any = import_module("langgraph.graph")
-        pool = await self._site.async_pool(row_factory=import_module("psycopg.rows").dict_row)
-        stack.push_async_callback(pool.close)
-        self._saver = saver_class(pool)
-        await self._saver.setup()
 
         async def answer(_: Any) -> dict[str, Any]:
             return {"messages": [work.said()[1]]}
@@ -97,36 +69,31 @@ class _Savers:
         builder.add_node("answer", answer)
         builder.set_entry_point("answer")
         builder.set_finish_point("answer")
-        self.graph = builder.compile(checkpointer=self._saver)
+        self._graph = builder.compile(checkpointer=saver)
 
-    async def fill(self, number: int, said: list[Any]) -> None:
-        await self.graph.aupdate_state(self._thread(number), {"messages": said})
+    @classmethod
+    async def opened(cls, clients: Clients, stack: AsyncExitStack) -> Self:
+        pool = await clients.async_pool(row_factory=import_module("psycopg.rows").dict_row)
+        stack.push_async_callback(pool.close)
+        saver: Any = import_module("langgraph.checkpoint.postgres.aio").AsyncPostgresSaver(pool)
+        await saver.setup()
+        return cls(saver)
 
-    async def load(self, number: int) -> object:
-        return await self._saver.aget_tuple(self._thread(number))
+    def said(self) -> Any:
+        return work.said()
 
-    async def turn(self, number: int) -> object:
-        return await self.graph.ainvoke({"messages": [work.said()[0]]}, self._thread(number))
+    async def load(self, thread: str) -> object:
+        return await self._saver.aget_tuple(self._named(thread))
+
+    async def append(self, thread: str, said: Any) -> object:
+        return await self._graph.aupdate_state(self._named(thread), {"messages": said})
+
+    async def turn(self, thread: str, said: Any) -> object:
+        return await self._graph.ainvoke({"messages": said[:1]}, self._named(thread))
+
+    async def fill(self, thread: str, messages: int) -> None:
+        await self.append(thread, [message for _ in range(messages // 2) for message in work.said()])
 
     @staticmethod
-    def _thread(number: int) -> dict[str, Any]:
-        return {"configurable": {"thread_id": f"peer-{number}"}}
-
-
-async def _history_turns(site: Site, stack: AsyncExitStack, conversations: int, messages: int) -> Contestant:
-    histories = _Histories(site)
-    await histories.open(stack)
-    for number in range(conversations):
-        await histories.turn(number, [message for _ in range(messages // 2) for message in work.said()])
-    return lambda number: histories.turn(number, work.said())
-
-
-async def _saver_turns(site: Site, stack: AsyncExitStack, conversations: int, messages: int) -> Contestant:
-    savers = _Savers(site)
-    await savers.open(stack)
-    fills = (
-        savers.fill(number, [message for _ in range(messages // 2) for message in work.said()])
-        for number in range(conversations)
-    )
-    await asyncio.gather(*fills)
-    return savers.turn
+    def _named(thread: str) -> dict[str, Any]:
+        return {"configurable": {"thread_id": thread}}

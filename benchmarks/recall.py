@@ -286,7 +286,7 @@ class _Bench:
         # Each remembers the newest questions, so each has its own: no contestant leaves another less to do.
         self.direct, self.few = (SupabaseMemory.from_conn_string(url, embeddings=self._embedder()) for _ in range(2))
         self.data_api = SupabaseMemory.from_url(
-            self.site.api.url, token("service_role"), rest_path="", embeddings=self._embedder()
+            self.site.url, token("service_role"), rest_path="", embeddings=self._embedder()
         )
         self.pool: ConnectionPool[Any] = ConnectionPool(url, configure=_configured, **open_now)
         for each in (self.direct, self.few, self.data_api, self.pool):

@@ -10,6 +10,7 @@ import httpx
 from postgrest import AsyncPostgrestClient, SyncPostgrestClient
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
+from benchmarks import floors
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.postgres import POOL_SIZE
@@ -62,28 +63,29 @@ class FlushingCluster(Cluster):
 
 
 @dataclass
-class Site:
-    """One project: its database, its Data API, and clients set up as the package sets up its own."""
+class Clients:
+    """Clients of one project, set up as the package sets up its own.
 
-    cluster: Cluster
-    database: str
-    api: DataApi
+    Attributes:
+        conn_string: Its database.
+        url: Its Data API.
+        stack: What closes them.
+    """
+
+    conn_string: str
+    url: str
     stack: ExitStack
 
-    @property
-    def conn_string(self) -> str:
-        return self.cluster.conn_string(self.database)
-
-    def direct(self) -> SupabaseMemory:
+    def direct(self, user_id: str = "bench") -> SupabaseMemory:
         """Over a connection, without a writer: nothing is summarized while something else is measured."""
-        memory = SupabaseMemory.from_conn_string(self.conn_string, user_id="bench", model=None)
+        memory = SupabaseMemory.from_conn_string(self.conn_string, user_id=user_id, model=None)
         self.stack.callback(memory.close)
         return memory
 
     def data_api(self) -> SupabaseMemory:
         """Over the Data API, without a writer."""
         key = token("service_role")
-        memory = SupabaseMemory.from_url(self.api.url, key, rest_path="", user_id="bench", model=None)
+        memory = SupabaseMemory.from_url(self.url, key, rest_path="", user_id="bench", model=None)
         self.stack.callback(memory.close)
         return memory
 
@@ -107,12 +109,28 @@ class Site:
     def client(self) -> SyncPostgrestClient:
         session = httpx.Client(timeout=10, limits=_LIMITS)
         self.stack.callback(session.close)
-        return SyncPostgrestClient(self.api.url, headers=_headers(), http_client=session, retry_enabled=False)
+        return SyncPostgrestClient(self.url, headers=_headers(), http_client=session, retry_enabled=False)
 
     def async_client(self) -> AsyncPostgrestClient:
         """A client of the running event loop; who asks for it closes it."""
         session = httpx.AsyncClient(timeout=10, limits=_LIMITS)
-        return AsyncPostgrestClient(self.api.url, headers=_headers(), http_client=session, retry_enabled=False)
+        return AsyncPostgrestClient(self.url, headers=_headers(), http_client=session, retry_enabled=False)
+
+
+@dataclass
+class Site(Clients):
+    """One project on a server of this run."""
+
+    cluster: Cluster
+    database: str
+
+    @property
+    def superuser(self) -> str:
+        """An address that may do anything."""
+        return self.cluster.conn_string(self.database, "supabase_admin")
+
+    def execute(self, statement: str) -> None:
+        self.cluster.execute(statement, database=self.database, superuser=True)
 
 
 _LIMITS: Final = httpx.Limits(max_connections=MAX_IN_FLIGHT, max_keepalive_connections=MAX_IN_FLIGHT)
@@ -125,10 +143,17 @@ def _headers() -> dict[str, str]:
 
 @dataclass
 class Lab:
-    """Everything a run uses. Servers are started when they are first asked for, and stopped on leaving."""
+    """Everything a run uses. Servers are started when they are first asked for, and stopped on leaving.
+
+    Attributes:
+        quick: Whether fewer rounds are enough.
+        peers: Whether other packages take part.
+        million: Whether growth is measured up to a million.
+    """
 
     quick: bool = False
     peers: bool = False
+    million: bool = False
     _sites: dict[str, Site] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
     _cluster: FlushingCluster | None = None
@@ -136,20 +161,25 @@ class Lab:
     def site(self, commit: str = "off") -> Site:
         """A project with `synchronous_commit` `on` or `off`, for everybody who connects."""
         if commit not in self._sites:
-            if self._cluster is None:
-                self._cluster = FlushingCluster()
-                self._stack.callback(self._cluster.stop)
-                self._cluster.start()
-            cluster = self._cluster
-            database = cluster.create_database()
-            cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
-            migrate(cluster.conn_string(database))
-            cluster.execute(_FLOOR, database=database)
-            api = DataApi(cluster, database)
-            self._stack.callback(api.stop)
-            api.start()
-            self._sites[commit] = Site(cluster, database, api, self._stack)
+            self._sites[commit] = self.another(commit)
         return self._sites[commit]
+
+    def another(self, commit: str) -> Site:
+        """A fresh project."""
+        if self._cluster is None:
+            self._cluster = FlushingCluster()
+            self._stack.callback(self._cluster.stop)
+            self._cluster.start()
+        cluster = self._cluster
+        database = cluster.create_database()
+        cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
+        migrate(cluster.conn_string(database))
+        cluster.execute(_FLOOR, database=database)
+        cluster.execute(floors.TABLES, database=database)
+        api = DataApi(cluster, database)
+        self._stack.callback(api.stop)
+        api.start()
+        return Site(cluster.conn_string(database), api.url, self._stack, cluster, database)
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ of a surrogate pair that another client stored) goes that way.
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -32,13 +33,16 @@ def dumps(value: Any) -> bytes:
     """A value as JSON, in UTF-8.
 
     Args:
-        value: Dicts, lists, texts, numbers, booleans, `None`. A number that is none becomes `null`.
+        value: Dicts, lists, texts, numbers, booleans, `None`. Of a dict's own values NaN and infinity are refused;
+            deeper they become `null`, where callers have tagged them before (`sanitizer.encode`).
 
     Raises:
         TypeError: It holds something else.
-        ValueError: It holds half of a surrogate pair, which is no UTF-8, or is nested in itself.
+        ValueError: It holds half of a surrogate pair, which is no UTF-8, a number that is none, or itself.
         RecursionError: It is nested too deeply.
     """
+    if isinstance(value, dict) and any(type(each) is float and not isfinite(each) for each in value.values()):
+        raise ValueError("JSON has no such number")
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -33,6 +33,7 @@ _LONG = (
     "sql/test_row_security", "language/test_redaction", "operations/test_summaries", "language/test_extractive",
     "operations/test_work", "agents/test_rollout", "operations/test_retention", "sql/test_vector_index",
     "worker/test_worker", "sql/test_bounded", "sql/test_bounded_chunks", "sql/test_vector_schema",
+    "sql/test_gate",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 

@@ -32,7 +32,7 @@ as $function$
   select nullif(case
     when jsonb_typeof(p_value) = 'number' then p_value::numeric
     -- Whatever somebody has put there: what is no number compares with nothing.
-    when p_value ->> '$python' in ('float', 'decimal')
+    when p_value ->> '$python' in ('float', 'decimal', 'int')
          and p_value ->> 'value' ~ '^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?$'
       then (p_value ->> 'value')::numeric
     when p_value ->> '$python' in ('float', 'decimal') and lower(p_value ->> 'value') in ('inf', 'infinity')

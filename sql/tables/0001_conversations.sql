@@ -135,7 +135,8 @@ create table memory.conversations (
   served_at             timestamptz,
   archived_at           timestamptz check (
     archived_at >= '0002-01-01 00:00+00' and archived_at < '9999-01-01 00:00+00'),
-  opted_out_at          timestamptz,
+  opted_out_at          timestamptz check (
+    opted_out_at >= '0002-01-01 00:00+00' and opted_out_at < '9999-01-01 00:00+00'),
   withheld              boolean     not null default false,
   title                 text check (octet_length(title) <= 1000),
   metadata              jsonb,

@@ -56,6 +56,12 @@ def piped(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PROGRAM, *arguments], stdin=subprocess.DEVNULL, **{**given, **settings})
 
 
+def _begin() -> None:
+    """In the new process: its terminal, and Ctrl-C as a person's shell leaves it, which a job in the background ignores."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A command in a terminal: what it shows, what is typed, the signals of its keys.
 
@@ -79,7 +85,7 @@ class Terminal:
         # Its own session, with this as its terminal, so that Ctrl-C is a signal as it is for a person.
         self.process = subprocess.Popen(
             [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=folder,
-            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            start_new_session=True, preexec_fn=_begin,
         )  # fmt: skip
         os.close(theirs)
 

@@ -28,11 +28,10 @@ from langchain_supabase_memory.values import ConversationKey
 from tests import provider_rules
 from tests.chat_models import says
 from tests.conftest import Door
+from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched
 from tests.fuzzing import examples
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
-from tests.sql.test_bounded import FILL as SHORT_ONES
-from tests.sql.test_bounded import NEVER, OTHERS, most_touched
 
 BACKGROUND = SummaryPolicy(mode="background")
 MIDDLE = ContextBudget(characters=8_000)

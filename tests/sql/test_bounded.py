@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -12,12 +12,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages.codec import to_row
+from tests.counting import NEVER, OTHERS, SHORT_ONES, messages, most_touched
 from tests.services.postgres import Cluster
-
-TOUCHED = (
-    "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) from pg_stat_xact_user_tables"
-    " where relname = any (%s)"
-)
 
 COPY = """
 with made as (
@@ -59,20 +55,6 @@ update memory.conversations c
 """
 
 
-NEVER = "never analyzed"
-OTHERS = "analyzed when only others were there"
-"""Then the planner takes every conversation for a short one, and an index on its first columns for as good as any."""
-
-FILL = """
-with conversation as (
-  insert into memory.conversations (user_id, thread_id)
-  select 'user-' || u, 'thread-' || t from generate_series(1, 1000) u, generate_series(1, 5) t returning user_id, id)
-insert into memory.conversation_messages (
-  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
-"""
-
-
 @pytest.fixture(scope="module", params=[NEVER, "analyzed"])
 def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
@@ -83,7 +65,7 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
     for table in ("conversations", "conversation_messages", "conversation_summaries"):
         planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
     if request.param == OTHERS:
-        planner.execute(FILL, database=name)
+        planner.execute(SHORT_ONES, database=name)
         planner.execute("analyze", database=name)
     with SupabaseMemory.from_conn_string(planner.conn_string(name), user_id="u") as memory:
         memory.conversation("long").append([HumanMessage(f"message {n}", id=f"m{n}") for n in range(5000)])
@@ -98,30 +80,6 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
         yield connection
-
-
-def most_touched(
-    connection: psycopg.Connection,
-    statement: str,
-    arguments: list[Any] | Callable[[int], list[Any]],
-    tables: tuple[str, ...] = ("conversation_messages", "conversation_summaries"),
-) -> int:
-    """The most rows that one of eight calls touches: after five the planner turns to a generic plan."""
-    most = 0
-    for number in range(8):
-        with connection.transaction():
-            before = connection.execute(TOUCHED, [list(tables)]).fetchone()
-            given = arguments(number) if callable(arguments) else arguments
-            connection.execute(statement.encode(), [str(each).replace("{n}", str(number)) for each in given])
-            after = connection.execute(TOUCHED, [list(tables)]).fetchone()
-        assert before
-        assert after
-        most = max(most, int(after[0] - before[0]))
-    return most
-
-
-def messages(*ids: str) -> str:
-    return json.dumps([to_row(HumanMessage("new", id=each)) for each in ids])
 
 
 @pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)

@@ -9,9 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.counting import NEVER, OTHERS, SHORT_ONES, messages, most_touched
 from tests.services.postgres import Cluster
-from tests.sql.test_bounded import FILL as SHORT_ONES
-from tests.sql.test_bounded import NEVER, OTHERS, messages, most_touched
 
 TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 

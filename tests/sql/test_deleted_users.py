@@ -38,7 +38,8 @@ memory.working_memory_chunks (
   user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
   content, characters, tokens, lexemes, terms, importance)
   select user_id, id, 0, 1, id, 0, 0, '{q}', 0, 'question', 'user', now(), 'Tea?', 4, 2, 1, 1, 0.5 from c;
-memory.chunk_lexemes (user_id, conversation_id, lexeme, place, part, count) select user_id, id, 'tea', 0, 1, 1 from c;
+memory.chunk_postings (user_id, lexeme, conversation_id, first, postings)
+  select user_id, 'tea', id, 0, '{32769}' from c;
 memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
   select user_id, id, 0, 1, 'm', 2, '[1,0]' from c;
 memory.chunk_ratings (user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)

@@ -129,7 +129,7 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if _LEAST_INT <= value <= _MOST_INT else _tagged("int", str(value))
+        return value if _LEAST_INT <= value <= _MOST_INT else _large(value)
     if kind is float:
         return value if math.isfinite(value) else _tagged("float", repr(value))
     if (kind is dict or kind is list) and not value:
@@ -145,6 +145,14 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
         return _encode_structure(value, (*parents, id(value)))
     except Exception:  # whatever a foreign object does when it is looked at
         return _tagged("object", clean(kind.__name__))
+
+
+def _large(value: int) -> Any:
+    """An integer beyond 64 bits; itself where Python would not write so many digits, and so refused when it is sent."""
+    try:
+        return _tagged("int", str(value))
+    except ValueError:
+        return value
 
 
 def _keys(value: dict[Any, Any]) -> list[Any]:

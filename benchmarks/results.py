@@ -1,0 +1,241 @@
+"""The tables of the newest runs, kept in `results.json`, and the page that is written from them: `RESULTS.md`.
+
+    python -m benchmarks.results
+
+What comes from elsewhere, how much of the evidence recall brings back, stays as it is at the end of the page.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Final
+
+from benchmarks.beside import APPEND_TITLE, LOAD_TITLE, PROCESSOR_TITLE, TURNS_TITLE
+from benchmarks.contestants import CAREFUL, DATA_API, DIRECT, FLOOR_LC, HISTORY, LOCK, SAVER, SQL
+from benchmarks.growth import CONVERSATION_TITLE
+from benchmarks.harness import Table
+
+_HERE: Final = Path(__file__).parent
+_KEPT: Final = _HERE / "results.json"
+_PAGE: Final = _HERE / "RESULTS.md"
+_CONTEXT: Final = ("range read + LangChain messages", "memory_context, as JSON values", "memory.context")
+_ABOUT: Final = {
+    "beside": """
+The floor keeps two columns of text, keyed by the conversation and the running sum of its characters, and knows where
+the conversation ends; a turn's read and insert are one pipelined round trip. `lock the counter and insert` is one call
+that numbers messages without gaps and keeps each whole: once its text and payload with two indexes, once all that this
+package keeps of it, with the same checks and indexes. Each contestant has a process of its own, and all take turns.
+""",
+    "context": """
+The floor here reads the same rows from a table as wide as the memory's, and makes LangChain messages of their payloads;
+it knows beforehand where the range begins.
+""",
+    "recall": """
+Vectors lie in clusters, as those of real text do, and words follow Zipf's law. In a table of 200,000 chunks one user
+has 10,000 in 100 conversations, one has half of it, and the others 1,000 each. Ranked are words and meaning with the
+default weights; recall@10 is that of meaning alone, next to brute force. With 1,536 dimensions the index is measured on
+a table of 50,000. `server CPU` is the time of the server's one process without parallel workers, which other load
+changes less. p95 of fewer than 20 rounds says little. Hybrid search has the owner in both halves, and reads the same
+vectors.
+""",
+}
+"""How some benchmarks measure."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A benchmark's newest run.
+
+    Attributes:
+        date: When it ended.
+        quick: Whether it had few rounds.
+        load: The machine's load meanwhile, over five minutes; `None` if nobody noted it.
+        seconds: How long it took, in seconds; `None` likewise.
+        tables: What it measured.
+    """
+
+    date: str
+    quick: bool
+    load: float | None
+    seconds: float | None
+    tables: list[Table]
+
+
+def keep(name: str, run: Kept) -> None:
+    """Put a run in the place of the one before, and write the page anew."""
+    kept = {**_read(), name: run}
+    _KEPT.write_text(json.dumps({each: asdict(run) for each, run in kept.items()}, indent=1) + "\n")
+    if "beside" in kept and "counts" in kept:
+        write(kept)
+
+
+def _read() -> dict[str, Kept]:
+    if not _KEPT.exists():
+        return {}
+    found = json.loads(_KEPT.read_text())
+    return {name: Kept(**{**run, "tables": [Table(**each) for each in run["tables"]]}) for name, run in found.items()}
+
+
+def write(kept: dict[str, Kept]) -> None:
+    """Write the page: a lead that a stranger understands, what was aimed at, then every table."""
+    marker = "\n# How much of the evidence comes back"
+    _, found, rest = _PAGE.read_text().partition(marker) if _PAGE.exists() else ("", "", "")
+    parts = [_lead(kept), _targets(kept), _where_the_time_goes(kept), *(_section(name, kept[name]) for name in kept)]
+    _PAGE.write_text("\n".join(part for part in parts if part) + found + rest)
+
+
+def _lead(kept: dict[str, Kept]) -> str:
+    beside = kept["beside"]
+    whom = {
+        DIRECT: "this package, direct", DATA_API: "this package, Data API", CAREFUL: "supabase-py, by hand",
+        HISTORY: "langchain-postgres", SAVER: "LangGraph's saver", FLOOR_LC: "the least possible",
+    }  # fmt: skip
+    append, load = _table(beside, APPEND_TITLE), _table(beside, LOAD_TITLE)
+    rates, processor = _table(beside, TURNS_TITLE), _table(beside, PROCESSOR_TITLE)
+    there = [name for name in whom if name in {row[0] for row in rates.rows}]
+    wanted = [
+        ("store a turn in a conversation of 1,000 messages, ms", append, "1,000 messages, ms"),
+        ("load the next prompt's context, of 1,000 messages, ms", load, "1,000 messages, ms"),
+        ("the same, of 100,000, ms", load, "100,000 messages, ms"),
+        ("whole turns a second, one conversation", rates, "1 at once"),
+        ("whole turns a second, 64 conversations at once", rates, "64 at once"),
+        ("your processor's time for a turn, ms", processor, "1 at once"),
+    ]
+    lines = [
+        f"| {what} | {' | '.join(_shown(_number(table, name, column)) for name in there)} |"
+        for what, table, column in wanted
+        if column in table.columns
+    ]
+    at_64 = {name: _number(rates, name, "64 at once") for name in there}
+    others = {name: at_64[name] for name in (CAREFUL, HISTORY, SAVER) if name in at_64}
+    best = max(others, key=lambda name: others[name])
+    largest = next(column for column in reversed(load.columns) if column.endswith(" messages, ms"))
+    growing = (
+        f"At {largest.removesuffix(', ms')} {whom[HISTORY]} needs {_shown(_number(load, HISTORY, largest))} ms for one,"
+        f" and this package {_shown(_number(load, DIRECT, largest))}."
+        if HISTORY in at_64
+        else ""
+    )
+    cost = _number(append, DIRECT, "1,000 messages, ms") - _number(append, FLOOR_LC, "1,000 messages, ms")
+    text = f"""# Results
+
+Written from the tables of `make bench ARGS=--keep`, as medians. The machine has two cores, which other work shares:
+take the ratios with you, not the milliseconds. Tables of different benchmarks may come from different runs.
+
+## What an application feels
+
+An agent's turn loads the context for the next prompt and stores a question and an answer. This is what that costs with
+this package, with what you would otherwise use, and with the least that is possible at all: one narrow table, every
+statement prepared, no guarantee of any kind. "By hand" is a careful application on supabase-py: a batch insert and the
+last 28 messages.
+
+| | {" | ".join(whom[name] for name in there)} |
+| --- |{" --- |" * len(there)}
+"""
+    said = [
+        "A turn stored by this package has its place in an order without gaps, is there once however often it is tried,"
+        f" and marks the work that follows from it. Over the least possible that costs {cost:.1f} ms on this machine.",
+        f"{_rows_of_a_load(kept)} {growing}".strip(),
+        f"With 64 conversations at once this package does {_times(at_64[DIRECT], others[best])} the turns of"
+        f" {whom[best]}, the fastest of the others, over a direct connection, and"
+        f" {_times(at_64[DATA_API], others[best])} through the Data API. Its process is on a processor for"
+        f" {at_64[DIRECT] * _number(processor, DIRECT, '64 at once') / 1000:.0%} of that time, and for"
+        f" {at_64[DATA_API] * _number(processor, DATA_API, '64 at once') / 1000:.0%} of this.",
+    ]
+    return text + "\n".join(lines) + "\n\n" + _listed(said)
+
+
+def _rows_of_a_load(kept: dict[str, Kept]) -> str:
+    if "growth" not in kept:
+        return ""
+    table = _table(kept["growth"], CONVERSATION_TITLE)
+    row = next(each for each in table.rows if each[0] == "context pack")
+    columns = [place for place, column in enumerate(table.columns) if column.startswith("rows at ")]
+    told = [f"{row[place]} {table.columns[place].removeprefix('rows ')}" for place in columns]
+    return f"How much a load reads does not depend on how long the conversation is: rows {', '.join(told)}."
+
+
+def _targets(kept: dict[str, Kept]) -> str:
+    """What was aimed at, and how it stands: the verdicts of the benchmarks that have targets of their own."""
+    lines = [
+        _target(table.title, note)
+        for name in ("beside", "counts", "imports", "growth")
+        if name in kept
+        for table in kept[name].tables
+        for note in table.notes
+        if note.startswith(("met ", "MISSED ")) and "all other" not in note and "all verbs" not in note
+    ]
+    return (
+        "## What was aimed at\n\n| what | measured, and the target | met |\n| --- | --- | --- |\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def _target(title: str, note: str) -> str:
+    what, _, measured = note[7:].rpartition(": ")
+    return f"| {title}: {what} | {measured} | {'yes' if note.startswith('met') else '**no**'} |"
+
+
+def _where_the_time_goes(kept: dict[str, Kept]) -> str:
+    """Where the time goes of what misses its target, from the parts that were measured alone."""
+    append = _table(kept["beside"], APPEND_TITLE)
+    column = "1,000 messages, ms"
+    lock, sql, whole = (_number(append, name, column) for name in (LOCK, SQL, DIRECT))
+    lines = [
+        f"**An append**: to lock the counter and insert the same rows takes {lock:.2f} ms, `memory_append` with its"
+        f" JSON ready {sql:.2f}, and the whole verb {whole:.2f}. Between the first two lie what marks due work, the"
+        " check for ids that are there already, and foreign keys; between the last two lies Python: ids, checks, JSON."
+    ]
+    if "context" in kept:
+        direct = next(table for table in kept["context"].tables if table.title.startswith("Context, direct"))
+        fitting = next(table for table in kept["context"].tables if table.title.startswith("Fitting"))
+        floor, called, verb = (_number(direct, f"async: {name}", column[:-4]) for name in _CONTEXT)
+        made, fitted = (_number(fitting, "1,000", name) for name in ("ms to make messages", "ms to fit them"))
+        lines.append(
+            f"**A load**: `memory_context` alone takes {called:.2f} ms, to make the messages {made:.2f}, and to fit"
+            f" them to the budget {fitted:.2f}, of {verb:.2f} in all; to read and make the same messages from a wide"
+            f" row takes {floor:.2f}. The rest is the JSON of the answer, the connection and the flow."
+        )
+    return "## Where the time goes\n\n" + _listed(lines)
+
+
+def _section(name: str, run: Kept) -> str:
+    about = _ABOUT.get(name, "").rstrip()
+    quick = ", with few rounds (`--quick`)" if run.quick else ""
+    load = "" if run.load is None else f"; the machine's load was {run.load:.1f}"
+    took = "" if run.seconds is None else f"; it took {run.seconds:,.0f} s"
+    tables = "\n\n".join(f"```\n{table.text().removeprefix('## ')}\n```" for table in run.tables)
+    return f"# {name.capitalize()}\n{about}\n\nMeasured on {run.date}{quick}{load}{took}.\n\n{tables}\n"
+
+
+def _table(run: Kept, title: str) -> Table:
+    return next(table for table in run.tables if table.title == title)
+
+
+def _number(table: Table, row: str, column: str) -> float:
+    found = next(each for each in table.rows if each[0] == row)
+    return float(found[table.columns.index(column)])
+
+
+def _listed(sentences: list[str]) -> str:
+    wrapped = (
+        fill(each, 120, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for each in sentences
+    )
+    return "\n".join(wrapped) + "\n"
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _times(value: float, other: float) -> str:
+    return f"{value / other:.2f} times"
+
+
+if __name__ == "__main__":
+    write(_read())

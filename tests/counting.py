@@ -1,0 +1,143 @@
+"""What an operation costs, counted and not timed: round trips, rows read and written, bytes of the write-ahead log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory.adapters.transports.answers import checked
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.language.messages.codec import to_row
+
+NEVER = "never analyzed"
+OTHERS = "analyzed when only others were there"
+"""Then the planner takes every conversation for a short one, and an index on its first columns for as good as any."""
+
+SHORT_ONES = """
+with conversation as (
+  insert into memory.conversations (user_id, thread_id)
+  select 'user-' || u, 'thread-' || t from generate_series(1, 1000) u, generate_series(1, 5) t returning user_id, id)
+insert into memory.conversation_messages (
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
+select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
+"""
+"""Five thousand short conversations of others."""
+
+TOUCHED = (
+    "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) from pg_stat_xact_user_tables"
+    " where relname = any (%s)"
+)
+
+# Of an index these are the entries that scans returned, of a table the rows that scans without one did.
+_COUNTED = b"""
+select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint,
+       coalesce(sum(pg_stat_get_xact_tuples_inserted(c.oid) + pg_stat_get_xact_tuples_updated(c.oid)
+                    + pg_stat_get_xact_tuples_deleted(c.oid)), 0)::bigint
+from pg_class c where c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)
+"""
+_WRITTEN = b"select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+
+
+def most_touched(
+    connection: psycopg.Connection,
+    statement: str,
+    arguments: list[Any] | Callable[[int], list[Any]],
+    tables: tuple[str, ...] = ("conversation_messages", "conversation_summaries"),
+) -> int:
+    """The most rows that one of eight calls touches: after five the planner turns to a generic plan."""
+    most = 0
+    for number in range(8):
+        with connection.transaction():
+            before = connection.execute(TOUCHED, [list(tables)]).fetchone()
+            given = arguments(number) if callable(arguments) else arguments
+            connection.execute(statement.encode(), [str(each).replace("{n}", str(number)) for each in given])
+            after = connection.execute(TOUCHED, [list(tables)]).fetchone()
+        assert before
+        assert after
+        most = max(most, int(after[0] - before[0]))
+    return most
+
+
+def messages(*ids: str) -> str:
+    return json.dumps([to_row(HumanMessage("new", id=each)) for each in ids])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a verb costs.
+
+    Attributes:
+        round_trips: How many calls it makes.
+        read: How many rows, or entries of an index, it reads.
+        written: How many rows it inserts, updates and deletes.
+        wal: How many bytes it adds to the write-ahead log, the commit included.
+    """
+
+    round_trips: int = 0
+    read: int = 0
+    written: int = 0
+    wal: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.round_trips + other.round_trips,
+            self.read + other.read,
+            self.written + other.written,
+            self.wal + other.wal,
+        )
+
+
+@dataclass
+class CountingTransport:
+    """Performs each call over one connection, in a transaction of its own, and counts what it costs.
+
+    Attributes:
+        connection: In autocommit mode; nobody else may write to the server meanwhile.
+        cost: Of all calls since it was last `taken`.
+    """
+
+    connection: psycopg.Connection[Any]
+    cost: Cost = field(default_factory=Cost)
+    acts_as_user: bool = False
+
+    def perform(self, call: Call) -> Any:
+        arguments = [
+            json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
+            for value in call.arguments.values()
+        ]
+        statement = f"select public.{call.function}({', '.join(f'{name} => %s' for name in call.arguments)})"
+        (logged,) = self._row(_WRITTEN)
+        with self.connection.transaction():
+            read, written = self._row(_COUNTED)
+            (document,) = self._row(statement.encode(), arguments)
+            read_then, written_then = self._row(_COUNTED)
+        (logged_then,) = self._row(_WRITTEN)
+        self.cost += Cost(1, read_then - read, written_then - written, logged_then - logged)
+        return checked(call.function, document)
+
+    async def aperform(self, call: Call) -> Any:
+        return self.perform(call)
+
+    def as_user(self, identity: Any) -> CountingTransport:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Its connection is its maker's."""
+
+    async def aclose(self) -> None:
+        """Its connection is its maker's."""
+
+    def taken(self) -> Cost:
+        """What was counted; from now on it is counted anew."""
+        cost, self.cost = self.cost, Cost()
+        return cost
+
+    def _row(self, statement: bytes, arguments: list[Any] | None = None) -> tuple[Any, ...]:
+        row: tuple[Any, ...] | None = self.connection.execute(statement, arguments).fetchone()
+        assert row is not None
+        return row

@@ -1,0 +1,124 @@
+"""The verbs of a conversation, each as it is used: what the gate counts, and what the benchmarks see grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import Retention, SupabaseMemory
+from langchain_supabase_memory.flow import Call
+
+WORDS: Final = "The kiln in Porto fires the blue glaze at twelve hundred degrees, and Ana opens it on Thursday. " * 4
+"""What is said: 384 characters."""
+
+AGES: Final = Retention(max_age=timedelta(days=3650))
+"""A limit that nothing reaches."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A conversation to use the verbs on.
+
+    Attributes:
+        memory: Of the user who owns it.
+        thread: Its thread.
+        size: How many messages it has; their ids are `m-0`, `m-1` and so on, those at even places are questions.
+    """
+
+    memory: SupabaseMemory
+    thread: str
+    size: int
+
+    def append(self, n: int) -> object:
+        return self._handle.append([HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")])
+
+    def append_with_limits(self, n: int) -> object:
+        said = [HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")]
+        return self._handle.append(said, retention=AGES)
+
+    def edit(self, n: int) -> object:
+        # Longer than what was there, so that whatever depends on its length is to be put right.
+        place = self.size // 2 // 2 * 2 + 2 * n
+        return self._handle.append([HumanMessage(f"{n} {WORDS} {WORDS} {WORDS}", id=f"m-{place}")])
+
+    def forget_message(self, n: int) -> object:
+        return self._handle.forget_message(f"m-{self.size // 4 + n}")
+
+    def context(self, n: int) -> object:
+        return self._handle.context()
+
+    def read_last_20(self, n: int) -> object:
+        return self._handle.read(last=20)
+
+    def turns_last_10(self, n: int) -> object:
+        return self._handle.turns(last=10)
+
+    def turn(self, n: int) -> object:
+        return self._handle.turn(self.size // 4)
+
+    def resolve(self, n: int) -> object:
+        return self._handle.resolve("What was the second one?")
+
+    def count(self, n: int) -> object:
+        return self._handle.count()
+
+    def recall(self, n: int) -> object:
+        return self._handle.recall("When does Ana open the kiln in Porto?")
+
+    def board(self, n: int) -> object:
+        return self._handle.board()
+
+    def status(self, n: int) -> object:
+        return self._handle.status()
+
+    @property
+    def _handle(self) -> Any:
+        return self.memory.conversation(self.thread)
+
+
+Verb = Callable[[Subject, int], object]
+
+OF_A_CONVERSATION: Final[Mapping[str, Verb]] = {
+    "context pack": Subject.context,
+    "read the last 20": Subject.read_last_20,
+    "turns, the last 10": Subject.turns_last_10,
+    "turn by its number": Subject.turn,
+    "resolve": Subject.resolve,
+    "count": Subject.count,
+    "recall": Subject.recall,
+    "board": Subject.board,
+    "status": Subject.status,
+    "append a turn": Subject.append,
+    "append with a limit of age": Subject.append_with_limits,
+    "edit a message": Subject.edit,
+    "forget a message": Subject.forget_message,
+}
+
+
+def conversations(memory: SupabaseMemory, n: int) -> object:
+    return memory.conversations(limit=50)
+
+
+def claim(memory: SupabaseMemory, n: int) -> object:
+    arguments = {"p_worker": f"worker-{n}", "p_limit": 4, "p_settle_seconds": 0.0}
+    return memory.transport.perform(Call("memory_worker_claim", arguments))
+
+
+def due(memory: SupabaseMemory, n: int) -> object:
+    return memory.work.status(state="due", limit=50)
+
+
+def expired(memory: SupabaseMemory, n: int) -> object:
+    return memory.forget_expired(retention=AGES)
+
+
+OF_A_DATABASE: Final[Mapping[str, Callable[[SupabaseMemory, int], object]]] = {
+    "conversations, a page of 50": conversations,
+    "claim 4 conversations": claim,
+    "what is due, 50 of them": due,
+    "retention of a user": expired,
+}
