@@ -446,3 +446,33 @@ async def test_a_listener_that_is_cancelled_as_it_hears_ends(conn_string: str) -
                     time.sleep(0.1)  # it comes while the loop is busy
                     for _ in range(turns):
                         await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("bypassed", [False, True])
+async def test_the_proxy_that_the_environment_names_is_used(monkeypatch: pytest.MonkeyPatch, bypassed: bool) -> None:
+    asked: list[str] = []
+
+    class Proxying(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"3")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxying) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        monkeypatch.setenv("no_proxy", "memory.invalid" if bypassed else "elsewhere.invalid")
+        memory = SupabaseMemory.from_url("http://memory.invalid", "key", user_id="u", retry=NO_RETRY)
+        if bypassed:
+            with pytest.raises(SupabaseMemoryError):
+                memory.conversation("t").count()
+        else:
+            assert memory.conversation("t").count() == await memory.conversation("t").acount() == 3
+        await memory.aclose()
+        proxy.shutdown()
+    assert asked == ([] if bypassed else ["http://memory.invalid/rest/v1/rpc/memory_count"] * 2)

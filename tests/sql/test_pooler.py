@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Literal
 
 import psycopg
@@ -13,6 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory import PostgresTransport, SupabaseMemory
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
+from langchain_supabase_memory.adapters.transports.postgres import _sql
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, unconnected
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
@@ -101,10 +103,11 @@ async def test_statements_are_prepared_where_that_is_safe_and_given_up_where_it_
             assert left_behind(pooler.conn_string) == []
 
 
-@pytest.mark.parametrize("change", ["deallocate all", "discard all"])
-def test_a_statement_that_the_server_has_dropped_costs_nothing(
-    cluster: Cluster, database: str, user_id: str, change: str
-) -> None:
+DROP = "do $$ begin execute 'deallocate all'; end $$"
+"""In a block, so that psycopg, which reads what a command answers, does not know of it."""
+
+
+def test_a_statement_that_the_server_has_dropped_costs_nothing(cluster: Cluster, database: str, user_id: str) -> None:
     transport = PostgresTransport(cluster.conn_string(database), pool_size=1)
     with SupabaseMemory(transport, user_id=user_id, model=None) as memory:
         conversation = memory.conversation("t")
@@ -114,9 +117,35 @@ def test_a_statement_that_the_server_has_dropped_costs_nothing(
             prepared = connection.execute("select count(*) from pg_prepared_statements").fetchone()
             assert prepared is not None
             assert prepared[0] > 0
-            connection.execute(change.encode())
+            connection.execute(DROP)
         conversation.append([HumanMessage("after")])
         assert conversation.count() == 11
+    assert transport._pools._prepares is False
+
+
+def test_all_that_run_at_once_get_over_a_dropped_statement(cluster: Cluster, database: str, user_id: str) -> None:
+    """Whoever meets it second is helped as well, though the first has given preparing up by then."""
+    transport = PostgresTransport(cluster.conn_string(database), pool_size=4)
+    with SupabaseMemory(transport, user_id=user_id, model=None) as memory, ThreadPoolExecutor(4) as threads:
+        pool, together = transport._pools.synchronous(), Barrier(4)
+
+        def prepare_and_drop(number: int) -> None:
+            with pool.connection() as connection:
+                together.wait(30)  # each has a connection of its own
+                for _ in range(8):
+                    connection.execute(_COUNT, ["t", user_id, "default", None]).fetchone()
+                assert connection.execute("select count(*) from pg_prepared_statements").fetchone() != (0,)
+                connection.execute(DROP)
+
+        def use(number: int) -> int:
+            together.wait(30)
+            return memory.conversation("t").count()
+
+        list(threads.map(prepare_and_drop, range(4)))
+        assert list(threads.map(use, range(4))) == [0] * 4
+
+
+_COUNT = _sql("memory_count", ("p_thread_id", "p_user_id", "p_agent_id", "p_retention"))
 
 
 def test_several_migrations_at_once_wait_for_one_another(cluster: Cluster, mode: Mode) -> None:

@@ -1,7 +1,7 @@
 """Our own requests to a project's Data API, over the transport of httpx.
 
 Its client would merge headers, cookies and addresses, and look for redirects, at each request: none of that is needed
-for one address, and it takes twice the time of all the rest (`benchmarks/profile.py`).
+for one address, and it takes more than half of the processor's time for a request.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class PostgresTransport:
                 row = cursor.fetchone()
         except _FAILURES as error:
             failure = _translated(error)
-            is_mended = self._pools.stops_preparing(error)
+            is_mended = self._pools.stops_preparing(error, pool.kwargs)
             if is_mended or _is_lost(error):
                 self._pools.discard(pool)
         else:
@@ -188,7 +188,7 @@ class PostgresTransport:
                 await pool.give_back(connection)
         except _FAILURES as error:
             failure = _translated(error)
-            is_mended = self._pools.stops_preparing(error)
+            is_mended = self._pools.stops_preparing(error, pool.kwargs)
             if is_mended or _is_lost(error):
                 await self._pools.asynchronous.aclose(pool)
         else:
@@ -235,13 +235,18 @@ class _Pools:
         if pool is not None:
             self.discard(pool)
 
-    def stops_preparing(self, error: Exception) -> bool:
+    def stops_preparing(self, error: Exception, kwargs: Any) -> bool:
         """Whether a call failed for a prepared statement, before anything of it was done: it can be repeated without.
 
         A pooler may hand each call to another session of the server, or drop the statements of one, and an upgrade of
-        the schema may change what a statement returns.
+        the schema may change what a statement returns. Several calls may meet that at once: each is repeated whose own
+        connection prepared, and the pools that are opened from then on prepare nothing.
+
+        Args:
+            error: Why it failed.
+            kwargs: How the connections of its pool were made.
         """
-        is_about_it = self._prepares is True and getattr(error, "sqlstate", None) in _OF_PREPARED
+        is_about_it = kwargs["prepare_threshold"] is not None and getattr(error, "sqlstate", None) in _OF_PREPARED
         if is_about_it:
             self._prepares = False
         return is_about_it
@@ -320,7 +325,7 @@ class _AsyncPool:
 
     def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
         self._conn_string = conn_string
-        self._kwargs = kwargs
+        self.kwargs = kwargs
         self._slots = asyncio.Semaphore(size)
         self._idle: list[psycopg.AsyncConnection[Any]] = []
         self._closed = False
@@ -330,7 +335,7 @@ class _AsyncPool:
         try:
             if self._idle:
                 return self._idle.pop()
-            return await psycopg.AsyncConnection.connect(self._conn_string, **self._kwargs)
+            return await psycopg.AsyncConnection.connect(self._conn_string, **self.kwargs)
         except BaseException:
             self._slots.release()
             raise
