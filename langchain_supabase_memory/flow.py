@@ -253,11 +253,33 @@ def called_as(made: Flow[S], flow: Flow[T]) -> Flow[S]:
 
 
 def _changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+    def performed(step: Step) -> Flow[Any]:
+        return (yield change(step))
+
     try:
-        step = next(flow)
+        return (yield from onward(flow, next(flow), performed))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
+
+
+def onward(flow: Flow[T], step: Step, perform: Callable[[Step], Flow[Any]]) -> Flow[T]:
+    """The rest of a flow, with each of its steps done by another flow.
+
+    Args:
+        flow: A flow that was begun; who began it closes it.
+        step: The step that it stands at.
+        perform: Makes the flow that does a step.
+
+    Returns:
+        What the flow returns.
+    """
+    try:
         while True:
             try:
-                answer = yield change(step)
+                answer = yield from perform(step)
             except Exception as error:
                 step = flow.throw(error)
             else:
@@ -265,8 +287,6 @@ def _changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
     except StopIteration as stop:
         result: T = stop.value
         return result
-    finally:
-        flow.close()
 
 
 def run(flow: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:

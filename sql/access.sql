@@ -21,7 +21,7 @@ declare
     'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
     -- Turns, and what the next prompt receives.
-    'memory_turns', 'memory_context',
+    'memory_turns', 'memory_context', 'memory_append_context',
     -- Summaries: which conversations are due, what to summarize, and what came of it; read, correct and find them.
     'memory_due', 'memory_pending', 'memory_commit_summary', 'memory_commit_parent', 'memory_describe_summary',
     'memory_fail_summary', 'memory_summaries', 'memory_coverage', 'memory_edit_summary',

@@ -237,11 +237,15 @@ def _context(call: Caller) -> None:
     pending = call("pending", thread_id="studio", until=3)
     call("commit_summary", thread_id="studio", **_read(pending), content="The kiln shows E-47.", tokens=8)
     call("append", thread_id="studio", messages=rows([SystemMessage("Be brief.", id="m8")]))
-    asked = call("context", thread_id="studio", characters=60, messages=1, recall=ask, board=10)
+    asked_for = {"characters": 60, "messages": 1, "recall": ask, "board": 10}
+    asked = call("context", thread_id="studio", **asked_for)
     assert asked["asked"]["sequence"] == 6
     assert asked["recalled"]["chunks"]
     assert asked["board"]["items"]
     assert asked["segments"]
+    both = call("append_context", thread_id="studio", messages=rows([HumanMessage("Now?", id="m9")]), context=asked_for)
+    assert both["stored"]["appended"] == 1
+    assert both["context"]["messages"][-1]["sequence"] == both["stored"]["sequences"][0]
     assert call("context", thread_id="nowhere") is None
     assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == {
         "recalled": call("recall", ask=ask)

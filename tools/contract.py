@@ -53,7 +53,7 @@ PAGES = {
         "Delete conversations, messages, and what retention does not keep.",
         "forget forget_message forget_expired",
     ),
-    "context": ("Context", "Read what the next prompt is made of.", "context"),
+    "context": ("Context", "Read what the next prompt is made of.", "context append_context"),
     "summaries": (
         "Summaries",
         "Read summaries, say what they cover, and change them.",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from operator import is_
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory.adapters.writer import Summarizer, writer
 from langchain_supabase_memory.agents import slash_commands
 from langchain_supabase_memory.agents.run import steps
+from langchain_supabase_memory.agents.run.ahead import Ahead, same
 from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task
 from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
-from langchain_supabase_memory.agents.run.thread import Thread, store_new, thread
+from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining
@@ -62,10 +62,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     """Gives an agent of `create_agent` a memory.
 
     What is new is stored before and after each model call, so that an error, an interrupt, a retry or a killed process
-    loses nothing and repeats nothing. At the end of a turn it is stored as it stands in the state then, whatever other
-    middleware made of it. Each model call gets the bounded context in place of the whole history; it is
-    not written into the state. The thread and the owner come from the run's configuration and context (see
-    `identity.Bound`), never from what was said.
+    loses nothing and repeats nothing; the context is read with what is stored before, in one round trip. At the end of
+    a turn it is stored as it stands in the state then, whatever other middleware made of it. Each model call gets the
+    bounded context in place of the whole history; it is not written into the state. The thread and the owner come from
+    the run's configuration and context (see `identity.Bound`), never from what was said.
 
     The graph's state decides which of its messages are current. What the newest state has left, because the graph was
     forked, went back in time, made an answer anew, or removed a message, is superseded: no prompt, summary or search
@@ -144,6 +144,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             recall_scope(recall, memory),
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
+        self._ahead = Ahead()
         self._commands = commands
         self._trims = trims
         # Whole conversations stay out of the tracing of the hooks.
@@ -160,12 +161,12 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return await steps.arun(self._obey(state, runtime))
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Store what came from the user and from tools."""
-        return steps.run(self._store(state, runtime))
+        """Store what came from the user and from tools, and load the context with it."""
+        return steps.run(self._store_ahead(state, runtime))
 
     async def abefore_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `before_model`."""
-        return await steps.arun(self._store(state, runtime))
+        return await steps.arun(self._store_ahead(state, runtime))
 
     def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what the model answered."""
@@ -216,12 +217,25 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         record = yield from store_new(self._guard, key, run)
         return _remembered(record) or None
 
+    def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
+        """Bring the store to the state, and read the pack in the same round trip, for the call that follows."""
+        if self._staged is not None:  # the stage decides what is read, and when
+            return (yield from self._store(state, runtime))
+        run, key = self._thread(state), self._key(runtime)
+        changes = news(self._memory, key, run)
+        if changes is None:
+            return None
+        record, pack = yield from self._loader.stored(key, changes, runtime.stream_writer)
+        if record is not None and pack is not None:
+            self._ahead.keep(record.token, key, run, pack)
+        return _remembered(record) or None
+
     def _answer(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Steps[Any]:
         """The answer of the model to the bounded context, and of its handler in either color."""
         key, run, writer = self._key(request.runtime), self._requested(request), request.runtime.stream_writer
         stamp = None
         if self._staged is None:
-            prompt = Prompt((yield from self._loader.load(key, run, writer)))
+            prompt = Prompt(self._ahead.taken(key, run) or (yield from self._loader.load(key, run, writer)))
         else:
             prompt = yield from self._staged.prompt(key, run, writer)
         if prompt.pack is not None:
@@ -241,8 +255,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """The messages of a request; other middleware may have made others of the state's."""
         state = self._thread(request.state)
         run = thread(request.messages)
-        is_same = len(run.messages) == len(state.messages) and all(map(is_, run.messages, state.messages))
-        return replace(run, origin=state, lineage=state.lineage if is_same else run.lineage)
+        return replace(run, origin=state, lineage=state.lineage if same(run, state) else run.lineage)
 
     @property
     def _summarizing_seconds(self) -> float:

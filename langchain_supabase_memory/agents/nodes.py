@@ -20,7 +20,7 @@ from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
 from langchain_supabase_memory.agents.run.staged import Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import Thread, store_new, thread
+from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
@@ -206,10 +206,16 @@ class LoadContextNode(_Node):
 
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
-        if self._stores:
-            yield from store_new(self._guard, key, run)
+        changes = news(self._memory, key, run) if self._stores else None
         if self._staged is None:
-            return self._update(run, (yield from self._loader.load(key, run, writer)))
+            pack = None
+            if changes is not None:
+                _, pack = yield from self._loader.stored(key, changes, writer)
+            if pack is None:
+                pack = yield from self._loader.load(key, run, writer)
+            return self._update(run, pack)
+        if changes is not None:
+            yield from changes.stored(self._guard)
         prompt = yield from self._staged.prompt(key, run, writer)
         yield from prompt.settle(writer)
         return self._update(run, prompt.pack, prompt.messages)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
+    from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 
@@ -94,10 +95,18 @@ def turn(key: ConversationKey, number: int, *, retention: Retention | None = Non
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
     """The turn that a user's words point at, as `Conversation.resolve`."""
+    match = yield from pointing(text)
+    return None if match is None else (yield from pointed_at(key, match, retention=retention))
+
+
+def pointing(text: str) -> Flow[Match | None]:
+    """The words of a user that point at a turn; `None` if none do. It asks nobody."""
     characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
-    match = yield from compute(partial(references.find, text), characters, kept=references.KEPT)
-    if match is None:
-        return None
+    return (yield from compute(partial(references.find, text), characters, kept=references.KEPT))
+
+
+def pointed_at(key: ConversationKey, match: Match, *, retention: Retention | None = None) -> Flow[Reference | None]:
+    """The turn that words point at; `None` if there is no such turn."""
     number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)
     found = yield from turn(key, number, retention=retention)
     return None if found is None else Reference(found, match.span, match.rule)

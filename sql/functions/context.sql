@@ -258,3 +258,62 @@ Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT409: the chunks that p_recall searches have vectors of another model, or of another width.
 - PT413: p_recall is larger than call_bytes (see memory_limits).';
+
+create function public.memory_append_context(
+  p_thread_id text,
+  p_messages  json,
+  p_context   json    default '{}',
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default',
+  p_replace   boolean default true,
+  p_retention json    default null,
+  p_branch    json    default null
+) returns json
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_stored  jsonb;
+  v_context json;
+begin
+  perform memory_private.admit(p_context);
+  v_stored := public.memory_append(p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch);
+  if v_stored -> 'sequences' <> 'null' then
+    v_context := public.memory_context(
+      p_thread_id, p_user_id, p_agent_id,
+      coalesce((p_context ->> 'characters')::bigint, 12000),
+      coalesce((p_context ->> 'messages')::integer, 1000),
+      p_retention,
+      case when json_typeof(p_context -> 'recall') <> 'null' then p_context -> 'recall' end,
+      coalesce((p_context ->> 'recent')::bigint, 0),
+      coalesce((p_context ->> 'board')::integer, 0));
+  end if;
+  return json_build_object('stored', v_stored, 'context', v_context);
+end
+$function$;
+comment on function public.memory_append_context is
+  'langchain-supabase-memory: Append messages, and read what the next prompt is made of, in one call: as memory_append
+  and memory_context do it, one after the other.
+
+p_thread_id: the thread of the conversation.
+p_messages: the messages, as in memory_append.
+p_context: what is read, as memory_context takes it.
+- characters: integer or null. Its p_characters; null: 12000.
+- messages: integer or null. Its p_messages; null: 1000.
+- recall: object or null. Its p_recall.
+- recent: integer or null. Its p_recent; null: 0.
+- board: integer or null. Its p_board; null: 0.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_replace: whether a message that is there with another payload is replaced, as in memory_append.
+p_retention: what is kept, as in memory_append; null: all of it. What is beyond it is removed.
+p_branch: what a graph''s state holds, as in memory_append; null: nothing of a graph.
+Returns: object.
+- stored: object as memory_append. What was stored.
+- context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the
+  branch is elsewhere, or if there is no such conversation.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody; or a message is none, as in memory_append.
+- PT409: the chunks that are searched have vectors of another model, or of another width. Nothing is stored.
+- PT413: an argument is too large, as in memory_append. Nothing is stored.
+- 23514: a message cannot be right, as in memory_append. Nothing is stored.
+- 40001: the conversation was forgotten at the same time. Call again.';

@@ -7,11 +7,14 @@ looked at, the kind of the document and its keys, so that the check costs nothin
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -22,18 +25,23 @@ class Shape:
         kind: What it is, as a Python value: `dict`, `list`, `int`, `bool` or `str`.
         keys: What an object has at least.
         or_null: Whether `null` is an answer, too.
+        parts: For a key, the function whose answer stands under it.
     """
 
     kind: type
     keys: frozenset[str] = frozenset()
     or_null: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, document: Any) -> bool:
         """Whether a document has this shape."""
         if document is None:
             return self.or_null
         # By its exact type: a boolean is no number.
-        return type(document) is self.kind and (not isinstance(document, dict) or self.keys <= document.keys())
+        if type(document) is not self.kind or (isinstance(document, dict) and not self.keys <= document.keys()):
+            return False
+        parts: Any = document
+        return all(SHAPES[function].fits(parts[key]) for key, function in self.parts.items())
 
 
 def _object(keys: str, *, or_null: bool = False) -> Shape:
@@ -46,6 +54,9 @@ _COMMITTED: Final = _object("committed through_sequence")
 
 SHAPES: Final[dict[str, Shape]] = {
     "memory_append": _object("conversation_id sequences appended updated"),
+    "memory_append_context": Shape(
+        dict, frozenset(("stored", "context")), parts={"stored": "memory_append", "context": "memory_context"}
+    ),
     "memory_board": _object(
         "conversation_id revision next_sequence title summary context_notes edited_summary edited_by edited_at language"
         " model tokens quality through_sequence version updated_at items unlisted changes",

@@ -10,6 +10,7 @@ from langchain_supabase_memory.agents.run.guard import Guard, Task
 from langchain_supabase_memory.agents.run.thread import Changes, Thread
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.load import context, from_what_is_kept, index_now, referring
+from langchain_supabase_memory.context.storing import stored_and_read
 from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.memory.packing import recalling
 from langchain_supabase_memory.operations import summaries, turns
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.recalled import Recalling
     from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.branch import Record
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
 
@@ -72,11 +75,46 @@ class Loader:
             writer: The custom stream, which is told what is done meanwhile.
         """
         query = self._query(run)
-        if self.references and run.current:
-            run = self._with(run, (yield from self.guard.attempt(self._resolve(key, run), _UNRESOLVED, key)))
+        match = yield from self._match(key, run)
+        if match is not None:
+            run = self._with(run, (yield from self.guard.attempt(self._pointed_at(key, match), _UNRESOLVED, key)))
         pack = yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)
-        if pack is None:
+        return None if pack is None else (yield from self._finished(key, run, query, pack, writer))
+
+    def stored(
+        self, key: ConversationKey, changes: Changes, writer: StreamWriter
+    ) -> Steps[tuple[Record | None, ContextPack | None]]:
+        """Bring the store to a state, and load the pack with it where one round trip can do both.
+
+        Args:
+            key: The conversation.
+            changes: What is new, and the run's messages.
+            writer: The custom stream, which is told what is done meanwhile.
+
+        Returns:
+            What is to be remembered of what was stored, `None` if nothing was; and the pack, `None` if it is still to
+            be loaded.
+        """
+        run = changes.run
+        match = yield from self._match(key, run)
+        if match is not None or waiting(self.guard.memory, key):
+            # The turn that is pointed at may be new itself; and what waits is shown until it is stored.
+            return (yield from changes.stored(self.guard)), None
+        query = self._query(run)
+        flow = stored_and_read(changes.flow(), self._context(key, run, query))
+        record, pack = (yield from self.guard.attempt(flow, changes.task, key)) or (None, None)
+        return record, None if pack is None else (yield from self._finished(key, run, query, pack, writer))
+
+    def _match(self, key: ConversationKey, run: Thread) -> Steps[Match | None]:
+        """The words of the user that point at a turn."""
+        if not self.references or not run.current:
             return None
+        return (yield from self.guard.attempt(turns.pointing(str(run.current[0].text)), _UNRESOLVED, key))
+
+    def _finished(
+        self, key: ConversationKey, run: Thread, query: Recalling | None, pack: ContextPack, writer: StreamWriter
+    ) -> Steps[ContextPack]:
+        """The pack, read again if something was due before the answer."""
         self._tell(key, pack, writer)
         if not (yield from self._prepare(key, pack, query, writer)):
             return pack
@@ -159,8 +197,8 @@ class Loader:
             prepared=False,
         )
 
-    def _resolve(self, key: ConversationKey, run: Thread) -> Flow[Reference | None]:
-        return turns.resolve(key, str(run.current[0].text), retention=self.guard.memory.settings.retention)
+    def _pointed_at(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
+        return turns.pointed_at(key, match, retention=self.guard.memory.settings.retention)
 
     def _with(self, run: Thread, reference: Reference | None) -> Thread:
         """The current turn with the turn that it points at before it."""

@@ -127,10 +127,14 @@ def store_new(guard: Guard, key: ConversationKey, run: Thread) -> Steps[Record |
     Returns:
         What is to be remembered of it; `None` if nothing was stored.
     """
-    changes = Changes.of(guard.memory, key, run)
-    if changes.is_done or not run.messages:
-        return None
-    return (yield from guard.attempt(changes.flow(), changes.task, key))
+    changes = news(guard.memory, key, run)
+    return None if changes is None else (yield from changes.stored(guard))
+
+
+def news(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Changes | None:
+    """What of a graph's state may be new; `None` if nothing is."""
+    changes = Changes.of(memory, key, run)
+    return None if changes.is_done or not run.messages else changes
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,10 @@ class Changes:
     def task(self) -> Task:
         """What is to be done; if it fails, what may be new waits."""
         return _storing(content.said(self.messages[self.known :]))
+
+    def stored(self, guard: Guard) -> Steps[Record | None]:
+        """Store what is new; what fails waits. Returns what is to be remembered, `None` if nothing was stored."""
+        return (yield from guard.attempt(self.flow(), self.task, self.key))
 
     def flow(self) -> Flow[Record]:
         """Store what is new; where the store has something else than was thought, bring it to the state.
