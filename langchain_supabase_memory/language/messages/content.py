@@ -179,6 +179,8 @@ def weight(message: BaseMessage) -> int:
     if text is None or tool_calls(message) or isinstance(message, (ToolMessage, FunctionMessage)):
         return len(line(message)) + 1 + len(unsaid(message))
     # The same, without making it.
+    if text.isprintable():  # then it is one line
+        return len(LABELS[role(message)]) + len(": ") + len(text) + 1
     lines = text.splitlines()
     breaks = len(_INDENTED) * max(len(lines) - 1, 0)
     return len(LABELS[role(message)]) + len(": ") + sum(map(len, lines)) + breaks + 1
