@@ -5,6 +5,7 @@ A part that is missing is an error with a message, never a skip.
 
 from __future__ import annotations
 
+import gc
 import os
 import ssl
 import sys
@@ -27,13 +28,16 @@ from tests.services.postgres import Cluster, packaged
 _users = count()
 
 _LONG = (
-    "project/test_blocking", "agents/test_langgraph_server", "worker/test_load", "project/test_notebooks",
-    "cli/test_cli", "cli/test_reading", "cli/test_terminal", "cli/test_deleting", "cli/test_addresses",
-    "worker/test_processes", "project/test_package", "sql/test_supabase_cli",
-    "sql/test_row_security", "language/test_redaction", "operations/test_summaries", "language/test_extractive",
-    "operations/test_work", "agents/test_rollout", "operations/test_retention", "sql/test_vector_index",
-    "worker/test_worker", "sql/test_bounded", "sql/test_bounded_chunks", "sql/test_vector_schema",
-    "sql/test_gate",
+    "worker/test_processes", "worker/test_worker", "agents/test_langgraph_server", "worker/test_load",
+    "sql/test_supabase_cli", "project/test_notebooks", "cli/test_terminal", "project/test_blocking",
+    "adapters/test_answers", "cli/test_cli", "operations/test_summaries", "operations/test_branches",
+    "long_term/test_store", "operations/test_unreadable_rows", "agents/test_rollout", "sql/test_vector_index",
+    "long_term/test_long_term", "operations/test_retention", "sql/test_schema", "cli/test_deleting",
+    "operations/test_conversations", "operations/test_limits", "adapters/test_openai", "sql/test_bounded_chunks",
+    "operations/test_erasure", "cli/test_reading", "sql/test_bounded", "operations/test_indexing",
+    "operations/test_work", "sql/test_vector_schema", "operations/test_boards", "language/test_extractive",
+    "adapters/test_transports", "operations/test_controls", "sql/test_supabase_js", "sql/test_row_security",
+    "project/test_package", "language/test_redaction", "worker/test_fairness", "sql/test_gate",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 
@@ -72,6 +76,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(_needs(item))
     order = {name: place for place, name in enumerate(_LONG)}
     items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(order)))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the collector of garbage need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _needs(item: pytest.Item) -> str:

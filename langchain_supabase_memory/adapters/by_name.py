@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
+from langchain_supabase_memory.adapters.kinds import is_chat_model, is_embedder
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
 
 CHAT_MODEL: Final = "openai:gpt-5.5"
 """An example of a chat model's name."""
@@ -39,7 +41,7 @@ def chat_model(name: str) -> BaseChatModel:
         ConfigurationError: It is no name of a model, or the provider's key is missing.
     """
     made = _made("model", name, CHAT_MODEL, _init_chat_model)
-    if not isinstance(made, BaseChatModel):
+    if not is_chat_model(made):
         raise _no_name("model", CHAT_MODEL)
     return made
 
@@ -55,7 +57,7 @@ def embedder(name: str) -> Embeddings:
         ConfigurationError: It is no name of an embedder, or the provider's key is missing.
     """
     made = _made("embedder", name, EMBEDDER, _init_embeddings)
-    if not isinstance(made, Embeddings):
+    if not is_embedder(made):
         raise _no_name("embedder", EMBEDDER)
     return made
 

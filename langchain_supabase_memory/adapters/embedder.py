@@ -10,10 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import Runnable
-
 from langchain_supabase_memory.adapters import by_name
+from langchain_supabase_memory.adapters.kinds import is_embedder, is_runnable
 from langchain_supabase_memory.checks import number, wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
@@ -21,6 +19,8 @@ from langchain_supabase_memory.flow import Embed, changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from langchain_core.embeddings import Embeddings
 
     from langchain_supabase_memory.flow import Flow, Step
 
@@ -72,11 +72,11 @@ class EmbeddingModel:
     ) -> None:
         if isinstance(embeddings, str):
             embeddings = by_name.embedder(embeddings)
-        if not isinstance(embeddings, Embeddings):
+        if not is_embedder(embeddings):
             hint = f'Pass LangChain Embeddings, or their name, such as "{by_name.EMBEDDER}".'
             if isinstance(embeddings, EmbeddingModel):
                 hint = "It is an EmbeddingModel already: pass it as it is."
-            elif isinstance(embeddings, Runnable):
+            elif is_runnable(embeddings):
                 hint = f"A chat model goes into model=. {hint}"
             raise wrong("embeddings", "an embedder or its name", embeddings, hint)
         for what, count in (("batch", batch), ("characters", characters), ("attempts", attempts)):
@@ -187,6 +187,8 @@ class EmbeddingModel:
             yield len(texts), partial(self._embeddings.embed_documents, texts)
 
     def _acalls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
+        from langchain_core.embeddings import Embeddings  # imported long since, by whoever made the embedder
+
         # LangChain's own default for an embedder without async methods waits for its thread even when it is cancelled.
         kind = type(self._embeddings)
         method = "aembed_query" if embed.is_query else "aembed_documents"

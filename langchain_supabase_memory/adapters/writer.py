@@ -10,12 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_supabase_memory.adapters.by_name import CHAT_MODEL, chat_model
+from langchain_supabase_memory.adapters.kinds import is_chat_model, is_embedder, is_runnable
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError
@@ -25,6 +23,8 @@ from langchain_supabase_memory.settings import Inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Set
+
+    from langchain_core.runnables import Runnable, RunnableConfig
 
     from langchain_supabase_memory.flow import Flow, Material, Step
 
@@ -79,15 +79,15 @@ class SummaryModel:
     def __init__(self, model: Summarizer) -> None:
         if isinstance(model, str):
             model = chat_model(model)
-        self._writer = None if isinstance(model, Runnable) else getattr(model, "write", None)
-        is_one = isinstance(model, Runnable) or callable(model) or callable(self._writer)
+        self._writer = None if is_runnable(model) else getattr(model, "write", None)
+        is_one = is_runnable(model) or callable(model) or callable(self._writer)
         if not is_one or isinstance(model, type):
             hint = f'Pass a chat model, or its name, such as "{CHAT_MODEL}".'
-            if isinstance(model, Embeddings):
+            if is_embedder(model):
                 hint = f"An embedder goes into embeddings=. {hint}"
             raise wrong("model", "a chat model, its name, a runnable or a function", model, hint)
         self._model: Any = model
-        self._is_structured = isinstance(model, BaseChatModel)
+        self._is_structured = is_chat_model(model)
         self._is_strict = _is_strict(model)
         self._blocks = _blocks(model)
         named = (getattr(model, name, None) for name in ("model_name", "model", "name"))
@@ -101,7 +101,7 @@ class SummaryModel:
             Exception: Whatever the model raises.
         """
         asked = self._asked(ask)
-        if not isinstance(asked, Runnable):
+        if not is_runnable(asked):
             return _message(within(ask.timeout_seconds, asked))
         try:
             answer = within(ask.timeout_seconds, partial(asked.invoke, list(ask.prompt), _CONFIG))
@@ -120,7 +120,7 @@ class SummaryModel:
 
     async def _asked_within(self, ask: Ask) -> BaseMessage:
         asked = self._asked(ask)
-        if not isinstance(asked, Runnable):
+        if not is_runnable(asked):
             answer = await in_thread(asked)
             return _message(await answer if asyncio.iscoroutine(answer) else answer)
         if self._blocks:
@@ -129,11 +129,11 @@ class SummaryModel:
             answer = await asked.ainvoke(list(ask.prompt), _CONFIG)
         return _message(answer, self._needed(ask))
 
-    def _asked(self, ask: Ask) -> Runnable[Any, Any] | Callable[[], Any]:
-        """What is to be invoked with the prompt, or called."""
+    def _asked(self, ask: Ask) -> Any:
+        """A runnable, which is to be invoked with the prompt, or a function, which is to be called."""
         if self._writer is not None and ask.material is not None:
             return partial(self._writer, ask.material)
-        if not isinstance(self._model, Runnable):
+        if not is_runnable(self._model):
             return partial(self._model, list(ask.prompt))
         model: Any = self._model
         if ask.schema is None or not self._is_structured:
@@ -202,9 +202,11 @@ def _blocks(model: object) -> bool:
 
     LangChain's own default for those is a thread of the event loop's few, which the loop's end waits for.
     """
-    return isinstance(model, BaseChatModel) and all(
-        getattr(type(model), name) is getattr(BaseChatModel, name) for name in ("_agenerate", "_astream")
-    )
+    if not is_chat_model(model):
+        return False
+    from langchain_core.language_models import BaseChatModel  # imported long since, by whoever made the model
+
+    return all(getattr(type(model), name) is getattr(BaseChatModel, name) for name in ("_agenerate", "_astream"))
 
 
 def _is_strict(model: object) -> bool:

@@ -22,11 +22,12 @@ from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.language.messages import fence, invisible
 
 # Unicode 16, DerivedCoreProperties.txt: Default_Ignorable_Code_Point, written down a second time.
-IGNORABLE = [
+_IGNORABLE = [
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 ]  # fmt: skip
+IGNORABLE = frozenset(code for first, last in _IGNORABLE for code in range(first, last + 1))
 # What an outside trial sent through the fence.
 KNOWN = [
     0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2028, 0x2029, 0x85, 0x9B, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064,
@@ -63,25 +64,29 @@ def hidden(code: int) -> bool:
     if code in (0x9, 0xA) or code in PREPENDED:
         return False
     is_format = unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return is_format or code in BLANK or any(first <= code <= last for first, last in IGNORABLE)
+    return is_format or code in BLANK or code in IGNORABLE
 
 
-HIDDEN = frozenset(code for code in EVERY if hidden(code))
+@pytest.fixture(scope="module")
+def every_hidden() -> frozenset[int]:
+    return frozenset(code for code in EVERY if hidden(code))
 
 
-def test_the_table_is_unicodes() -> None:
-    assert len(HIDDEN) > 6000
-    assert {code for code in EVERY if invisible.is_unseen(chr(code))} == HIDDEN
-    assert HIDDEN.issuperset(KNOWN)
+def test_the_table_is_unicodes(every_hidden: frozenset[int]) -> None:
+    assert len(every_hidden) > 6000
+    assert {code for code in EVERY if invisible.is_unseen(chr(code))} == every_hidden
+    assert every_hidden.issuperset(KNOWN)
 
 
-def test_no_code_point_hides_between_two_letters_of_a_fence() -> None:
+def test_no_code_point_hides_between_two_letters_of_a_fence(every_hidden: frozenset[int]) -> None:
     for start in range(0, sys.maxunicode + 1, 0x4000):
         codes = range(start, start + 0x4000)
         escaped = fence.escaped("".join(f"a{chr(code)}b" for code in codes))
-        assert HIDDEN.isdisjoint(map(ord, escaped))
+        assert every_hidden.isdisjoint(map(ord, escaped))
         ElementTree.fromstring(f"<x>{escaped}</x>")
-        visible = "".join(f"a{chr(code)}b" for code in codes if code not in HIDDEN and code not in (0xFFFE, 0xFFFF))
+        visible = "".join(
+            f"a{chr(code)}b" for code in codes if code not in every_hidden and code not in (0xFFFE, 0xFFFF)
+        )
         assert invisible.seen(visible) == visible, "what is seen stays as it is"
 
 
@@ -139,9 +144,9 @@ def test_the_longer_a_text_the_longer_it_is_escaped(text: str) -> None:
     assert len(invisible.seen(once)) <= len(once)
 
 
-def test_on_a_terminal_every_code_point_is_seen() -> None:
+def test_on_a_terminal_every_code_point_is_seen(every_hidden: frozenset[int]) -> None:
     shown = invisible.spelled("".join(map(chr, EVERY)))
-    assert (HIDDEN | {0x9, 0xA}).isdisjoint(map(ord, shown))
+    assert (every_hidden | {0x9, 0xA}).isdisjoint(map(ord, shown))
     assert invisible.spelled("a\u202eb\u2028c\U000e0041d\n") == r"a\u202eb\u2028c\U000e0041d\u000a"
     assert invisible.spelled_lines("one\ntwo\u200b") == "one\ntwo\\u200b"
     assert invisible.spelled("Kumain ka na ba? 🍚 中文 ñ") == "Kumain ka na ba? 🍚 中文 ñ"
@@ -151,7 +156,7 @@ NASTY = "thread\u202egnp\u2028\u3164\U000e0041"
 SPELLED = r"thread\u202egnp\u2028\u3164\U000e0041"
 
 
-def test_the_command_line_prints_nothing_unseen(conn_string: str, user_id: str) -> None:
+def test_the_command_line_prints_nothing_unseen(every_hidden: frozenset[int], conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation(NASTY).append([HumanMessage("Hello \u202e")])
         pack = memory.conversation(NASTY).context()
@@ -168,11 +173,11 @@ def test_the_command_line_prints_nothing_unseen(conn_string: str, user_id: str) 
     drawn = console.file.getvalue()  # type: ignore[attr-defined]
     assert SPELLED in drawn
     said = [table, as_json, refused, drawn, str(pack.report()), pack.report()._repr_html_()]
-    assert HIDDEN.isdisjoint(map(ord, "".join(said)))
+    assert every_hidden.isdisjoint(map(ord, "".join(said)))
 
 
-def test_a_log_line_for_people_holds_nothing_unseen() -> None:
+def test_a_log_line_for_people_holds_nothing_unseen(every_hidden: frozenset[int]) -> None:
     record = logging.makeLogRecord({"msg": "Said", "memory_thread_id": NASTY, "memory_user_id": "\u3164"})
     line = PlainFormatter().format(record)
-    assert HIDDEN.isdisjoint(map(ord, line))
+    assert every_hidden.isdisjoint(map(ord, line))
     assert "thread_id=" in line

@@ -88,7 +88,7 @@ async def test_a_turn_is_not_dropped_for_a_picture(door: Door, user_id: str) -> 
         AIMessage(
             "said", additional_kwargs={"raw": "z" * 6 * MIB}, response_metadata={"more": list(range(900_000))}, id="m"
         ),
-        HumanMessage([{"type": "text", "text": "w"}] * 200_000, id="m"),
+        HumanMessage([{"type": "text", "text": "w" * 50}] * 60_000, id="m"),
         HumanMessage([picture(2 * MIB), picture(MIB), picture(3 * MIB)], id="m"),
     ],
     ids=["text", "cjk", "escapes", "artifact", "arguments", "provider", "many blocks", "pictures"],

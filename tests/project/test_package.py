@@ -51,6 +51,16 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not heavy & {name.split(".")[0] for name in loaded}
 
 
+def test_importing_the_memory_loads_little_beside_langchains_messages() -> None:
+    program = (
+        "import sys, langchain_core.messages.utils\nbefore = {*sys.modules}\n"
+        "from langchain_supabase_memory import SupabaseMemory\nprint(' '.join({*sys.modules} - before))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    homes = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names
+    assert homes == {PACKAGE.name, "orjson"}, "no more of langchain_core: its tracers take longest"
+
+
 def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
     public = {
         name: member

@@ -21,8 +21,8 @@ from tests.worker_process import POLICIES, Setup
 pytestmark = pytest.mark.postgres
 
 CONVERSATIONS: Final = 1000
-TURNS: Final = 20
-ROUNDS: Final = 4
+TURNS: Final = 10
+ROUNDS: Final = 2
 SETTINGS: Final = {**POLICIES, "chunking": ChunkPolicy(mode="background")}
 WRITERS: Final = 8
 

@@ -9,6 +9,7 @@ import re
 import struct
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import mul
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Final
@@ -90,7 +91,7 @@ def placed(
         pause: How long nothing was said where one sitting ends and another begins.
         most_tokens: The most tokens of a stretch.
     """
-    near = deque(((text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR)
+    near = deque((_Said(text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR)
     known = deque(before.known if before else (), maxlen=KNOWN)
     size, count = (before.tokens, before.units) if before else (0, 0)
     place = before.place if before else -1
@@ -103,34 +104,49 @@ def placed(
         paused = said_at is not None and unit.said_at - said_at > pause
         if paused:
             near.clear()
-        text, stored = unit.parts[0].text, _stored(vector)
-        cohesion = _cohesion(text, stored, near)
-        earlier = [each for each in known if each is not None]
-        is_known = cohesion is not None and len(earlier) >= _ENOUGH and count > 1
-        changed = is_known and cohesion is not None and cohesion < fmean(earlier) - pstdev(earlier)
-        ends = paused or size + unit.tokens > most_tokens or (unit.is_asked and (changed or completed))
+        said = _Said(unit.parts[0].text, _stored(vector))
+        cohesion = _cohesion(said, near)
+        ends = paused or size + unit.tokens > most_tokens
+        if not ends and unit.is_asked:
+            ends = completed or (count > 1 and _changes(cohesion, known))
         if stretch is None or ends:
             stretch, size, count = unit.messages[0].sequence, 0, 0
         place += APART if paused else 1
         found.append(Placed(place, stretch, cohesion))
-        near.append((text, stored))
+        near.append(said)
         known.append(cohesion)
         size, count = size + unit.tokens, count + 1
         said_at, completed = unit.messages[-1].said_at, unit.completes
     return found
 
 
-def _cohesion(
-    text: str, vector: Sequence[float] | None, near: Iterable[tuple[str, Sequence[float] | None]]
-) -> float | None:
+class _Said:
+    """A text with its vector, and its words, which are looked for once."""
+
+    def __init__(self, text: str, vector: Sequence[float] | None) -> None:
+        self.text, self.vector = text, vector
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        # Five letters: "glaze" and "glazes" are one word, whatever the language.
+        return frozenset(word[:5] for word in _WORD.findall(self.text.casefold()))
+
+
+def _changes(cohesion: float | None, known: Iterable[float | None]) -> bool:
+    """Whether a unit is less like what came before it than most were, of which enough are known."""
+    earlier = [each for each in known if each is not None]
+    return cohesion is not None and len(earlier) >= _ENOUGH and cohesion < fmean(earlier) - pstdev(earlier)
+
+
+def _cohesion(said: _Said, near: Iterable[_Said]) -> float | None:
     """How near a text is to others: by their vectors if there are any, else by the words that they share."""
-    others = [each for _, each in near if each is not None]
+    vector, others = said.vector, [each.vector for each in near if each.vector is not None]
     if vector is not None and others:
         return round(max(0.0, fmean(sum(map(mul, vector, each)) for each in others)), 4)
-    words, said = _words(text), set[str]().union(*(_words(each) for each, _ in near))
-    if not words or not said:
+    words, before = said.words, frozenset[str]().union(*(each.words for each in near))
+    if not words or not before:
         return None
-    return round(len(words & said) / min(len(words), len(said)), 4)
+    return round(len(words & before) / min(len(words), len(before)), 4)
 
 
 def _stored(vector: Sequence[float] | None) -> Sequence[float] | None:
@@ -139,8 +155,3 @@ def _stored(vector: Sequence[float] | None) -> Sequence[float] | None:
         return None
     form = f"{len(vector)}e"
     return struct.unpack(form, struct.pack(form, *vector))
-
-
-def _words(text: str) -> set[str]:
-    # Five letters: "glaze" and "glazes" are one word, whatever the language.
-    return {word[:5] for word in _WORD.findall(text.casefold())}
