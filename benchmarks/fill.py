@@ -35,12 +35,14 @@ _COPY_CONVERSATIONS: Final = b"""
 copy memory.conversations (
   user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through) from stdin
 """
-MESSAGE_COLUMNS: Final = (
-    "user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload"
-)
+MESSAGE_COLUMNS: Final = "user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload"
 """What an append writes of each message; all else has defaults."""
 
 _COPY_MESSAGES: Final = f"copy memory.conversation_messages ({MESSAGE_COLUMNS}) from stdin"
+_BLOCKS: Final = b"""
+select count(memory_private.tally(c.user_id, c.id, '{(,)}', 1, c.next_sequence)) from memory.conversations c
+where starts_with(c.thread_id, %(name)s) and c.next_sequence >= 1024
+"""
 _DUE: Final = """
 insert into memory_private.work (user_id, conversation_id)
 select c.user_id, c.id from memory.conversations c where starts_with(c.thread_id, %(name)s);
@@ -50,21 +52,21 @@ select distinct w.user_id, now(), now() from memory_private.work w on conflict d
 _FLOOR: Final = """
 insert into bench.floor
 select m.user_id, m.conversation_id, m.sequence, m.message_id, m.role, m.text, m.characters, m.tokens,
-       m.cumulative_characters, m.created_at, m.updated_at, m.metadata, m.images, m.payload, m.final
+       m.created_at, m.updated_at, m.metadata, m.images, m.payload, m.final
 from memory.conversation_messages m join memory.conversations c on c.id = m.conversation_id
 where c.user_id = 'bench' and m.user_id = 'bench' and starts_with(c.thread_id, %(name)s)
 """
 _SUMMARIES: Final = """
 insert into memory.conversation_summaries (
   user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
-  characters_through, tokens_through, model)
+  covered_characters, covered_tokens, model)
 select 'bench', c.id, m.number, m.last - %(every)s + 1, m.last,
        array(select 'm-' || n from generate_series(m.last - %(every)s + 1, m.last) n),
-       nullif(m.number - 1, 0), %(summary)s, length(%(summary)s), length(%(summary)s) / 4, m.characters_through,
-       sum(m.tokens) over (partition by c.id order by m.number), 'bench'
+       nullif(m.number - 1, 0), %(summary)s, length(%(summary)s), length(%(summary)s) / 4, m.characters,
+       m.tokens, 'bench'
 from memory.conversations c,
      lateral (select o.sequence / %(every)s + 1 as number, max(o.sequence) as last, sum(o.tokens) as tokens,
-                     max(o.cumulative_characters) as characters_through
+                     sum(o.characters) as characters
               from memory.conversation_messages o
               where o.user_id = 'bench' and o.conversation_id = c.id
                 and o.sequence < (c.next_sequence - %(kept)s) / %(every)s * %(every)s
@@ -73,10 +75,10 @@ where c.user_id = 'bench' and starts_with(c.thread_id, %(name)s)
 """
 _COVERED: Final = """
 update memory.conversations c
-   set summarized_through = s.to_sequence, summarized_characters = s.characters_through,
-       summarized_tokens = s.tokens_through
-from (select distinct on (conversation_id) * from memory.conversation_summaries where user_id = 'bench'
-      order by conversation_id, number desc) s
+   set summarized_through = s.through, summarized_characters = s.characters, summarized_tokens = s.tokens
+from (select conversation_id, max(to_sequence) as through, sum(covered_characters) as characters,
+             sum(covered_tokens) as tokens
+      from memory.conversation_summaries where user_id = 'bench' group by conversation_id) s
 where c.user_id = 'bench' and c.id = s.conversation_id and starts_with(c.thread_id, %(name)s)
 """
 
@@ -133,6 +135,7 @@ def fill(conn_string: str, filling: Filling) -> None:
                 for first in range(0, filling.messages, _PERIOD):
                     last = min(first + _PERIOD, filling.messages)
                     copy.write("".join(texts.row(start, place) for place in range(first, last)))
+        cursor.execute(_BLOCKS, {"name": filling.name})
         if filling.due:
             for statement in _DUE.split(";"):
                 cursor.execute(statement.encode(), {"name": filling.name} if "%(name)s" in statement else None)
@@ -157,7 +160,7 @@ class _Texts:
     def row(self, start: str, place: int) -> str:
         said, payload = self._parts[place % _PERIOD]
         id_ = f"m-{place}"
-        return f"{start}{place}\t{id_}\t{said}{self.through(place + 1)[0]}\t{id_.join(payload)}\n"
+        return f"{start}{place}\t{id_}\t{said}{id_.join(payload)}\n"
 
     def through(self, messages: int) -> tuple[int, int]:
         """The characters and the tokens of the first so many messages."""

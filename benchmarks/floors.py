@@ -69,7 +69,7 @@ begin
    where c.user_id = 'bench' and c.agent_id = 'default' and c.thread_id = p_conversation
   returning c.id, c.next_sequence - v_count into v_id, v_first;
   insert into bench.like_messages ({columns})
-  select 'bench', v_id, v_first - 1 + r.position, r.id, r.role, r.text, r.characters, r.tokens, 0, r.payload
+  select 'bench', v_id, v_first - 1 + r.position, r.id, r.role, r.text, r.characters, r.tokens, r.payload
   from rows from (json_to_recordset(p_messages) as (
          id text, role text, text text, characters integer, tokens integer, payload json))
        with ordinality as r (id, role, text, characters, tokens, payload, position);
@@ -89,7 +89,7 @@ grant select, insert on public.bench_careful to service_role;
 _FILLS: Final = (
     """
     insert into bench.narrow
-    select copy || c.thread_id, m.cumulative_characters, m.role, m.text
+    select copy || c.thread_id, sum(m.characters) over (partition by copy, c.id order by m.sequence), m.role, m.text
     from (values (''), ('lc ')) copies (copy), memory.conversations c
     join memory.conversation_messages m on m.user_id = c.user_id and m.conversation_id = c.id
     where c.user_id = 'bench' and c.thread_id = any (%(threads)s)

@@ -27,16 +27,16 @@ create schema bench;
 grant usage on schema bench to service_role;
 create table bench.floor (
   user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
-  tokens integer, cumulative_characters bigint, created_at timestamptz default clock_timestamp(),
+  tokens integer, created_at timestamptz default clock_timestamp(),
   updated_at timestamptz, metadata jsonb, images jsonb, payload json, final boolean,
   primary key (user_id, conversation_id, sequence));
 grant insert, select on bench.floor to service_role;
 create function public.bench_insert(rows json) returns void language sql volatile security invoker as $$
   insert into bench.floor (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
-                           cumulative_characters, payload)
+                           payload)
   select * from json_to_recordset(rows) as r (
     user_id text, conversation_id uuid, sequence bigint, message_id text, role text, text text, characters integer,
-    tokens integer, cumulative_characters bigint, payload json)
+    tokens integer, payload json)
 $$;
 create function public.bench_read(conversation uuid, lowest bigint) returns json
 language sql stable security invoker as $$

@@ -16,7 +16,7 @@ from langchain_supabase_memory.language.messages import codec
 FLOOR_CONVERSATION: Final = UUID(int=1)
 _COLUMNS: Final = (
     "user_id", "conversation_id", "sequence", "message_id", "role", "text", "characters", "tokens",
-    "cumulative_characters", "payload",
+    "payload",
 )  # fmt: skip
 _ROW: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
 FLOOR_INSERT: Final = f"insert into bench.floor ({', '.join(_COLUMNS)}) values {_ROW}, {_ROW}".encode()
@@ -101,7 +101,7 @@ def turn(conversation: UUID = FLOOR_CONVERSATION) -> Turn:
     floor_rows = [
         {
             "user_id": "bench", "conversation_id": str(conversation), "sequence": next(_numbers),
-            "message_id": row["id"], "cumulative_characters": row["characters"],
+            "message_id": row["id"],
             **{name: row[name] for name in ("role", "text", "characters", "tokens", "payload")},
         }
         for row in rows

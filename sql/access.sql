@@ -4,7 +4,7 @@ do $access$
 declare
   -- Tables of users: each row belongs to user_id, and is theirs alone.
   v_owned  constant text[] := array[
-    'conversations', 'conversation_messages', 'gone_messages', 'superseded_messages',
+    'conversations', 'conversation_messages', 'message_blocks', 'gone_messages', 'superseded_messages',
     'conversation_summaries', 'summary_embeddings',
     'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
@@ -85,12 +85,13 @@ begin
     memory_private.tail(text, uuid, bigint, bigint, integer, bigint, int8multirange),
     memory_private.retain(text, uuid, json, boolean), memory_private.expired(memory.conversations, json),
     memory_private.outlived(text, uuid, json), memory_private.aged(text, uuid, timestamptz),
-    memory_private.weight(text, uuid, int8multirange), memory_private.missing(text, uuid, int8multirange, bigint),
-    memory_private.positioned(memory.conversations, bigint, int8multirange, boolean),
+    memory_private.weight(text, uuid, int8multirange), memory_private.tally(text, uuid, int8multirange, integer, bigint),
+    memory_private.turns_in(text, uuid, bigint, bigint), memory_private.since(text, uuid, bigint, bigint),
+    memory_private.turns_before(text, uuid, bigint, bigint, boolean), memory_private.question(text, uuid, bigint, bigint),
+    memory_private.positioned(memory.conversations, bigint, int8multirange, boolean, boolean),
     memory_private.pairs(int8multirange),
-    memory_private.place(text, uuid, text), memory_private.characters_before(text, uuid, bigint),
+    memory_private.place(text, uuid, text),
     memory_private.move(text, uuid, bigint[], boolean), memory_private.take_out(text, uuid, bigint, bigint),
-    memory_private.shift(text, uuid, bigint, integer),
     memory_private.follow(text, text, text, json), memory_private.followed(text, uuid, bigint, json, jsonb),
     memory_private.expire_superseded(text, uuid, timestamptz, bigint),
     memory_private.reposition(text, uuid), memory_private.folded(text), memory_private.mentions(text, text[], text),

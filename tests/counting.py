@@ -23,8 +23,8 @@ with conversation as (
   insert into memory.conversations (user_id, thread_id)
   select 'user-' || u, 'thread-' || t from generate_series(1, 1000) u, generate_series(1, 5) t returning user_id, id)
 insert into memory.conversation_messages (
-  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select user_id, id, n, 'm' || n, 'user', '', 0, 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload)
+select user_id, id, n, 'm' || n, 'user', '', 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
 """
 """Five thousand short conversations of others."""
 

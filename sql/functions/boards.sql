@@ -227,10 +227,8 @@ begin
       select json_agg(d) from memory_private.deleted(v_user, v_c.id) d
       where d.sequence > coalesce(v_b.through_sequence, -1)), -- what a person deleted from the board
     'behind', v_c.next_sequence - 1 - coalesce(v_b.through_sequence, -1),
-    'behind_characters', v_c.total_characters - coalesce((
-      select m.cumulative_characters from memory.conversation_messages m
-      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= coalesce(v_b.through_sequence, -1)
-      order by m.sequence desc limit 1), 0),
+    'behind_characters', (memory_private.since(
+      v_user, v_c.id, coalesce(v_b.through_sequence, -1) + 1, v_c.next_sequence)).characters,
     'more', v_c.next_sequence - 1 > coalesce(v_last, v_b.through_sequence, -1) and not v_opted_out,
     'opted_out', v_opted_out,
     'topics', memory_private.told_topics(v_user, v_c.id)); -- that are not to be remembered

@@ -13,24 +13,8 @@ as $function$
   where t.message_id = p_message_id
 $function$;
 
--- The characters of a conversation before a sequence. Called with the conversation's row locked.
-create or replace function memory_private.characters_before(p_user_id text, p_conversation_id uuid, p_sequence bigint)
-returns bigint
-language sql stable security invoker set search_path = ''
-set enable_sort = off set jit = off
-as $function$
-  select coalesce(
-    (select m.cumulative_characters from memory.conversation_messages m
-     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence < p_sequence
-     order by m.sequence desc limit 1),
-    (select m.cumulative_characters - m.characters from memory.conversation_messages m
-     where m.user_id = p_user_id and m.conversation_id = p_conversation_id
-     order by m.sequence limit 1),
-    (select c.total_characters from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id))
-$function$;
-
--- Move messages out, or in again at their own numbers; the sequences in order. With them go the sums from there on, the
--- counts, and what was made from there on. Called with the conversation's row locked.
+-- Move messages out, or in again at their own numbers; the sequences in order. With them go the counts, and
+-- what was made from there on. Called with the conversation's row locked.
 create or replace function memory_private.move(
   p_user_id text, p_conversation_id uuid, p_sequences bigint[], p_is_back boolean
 ) returns void
@@ -40,11 +24,14 @@ as $function$
 declare
   v_first    constant bigint := p_sequences[1];
   v_last     constant bigint := p_sequences[cardinality(p_sequences)];
-  v_base     constant bigint := memory_private.characters_before(p_user_id, p_conversation_id, v_first);
+  v_ranges   constant int8multirange := (select range_agg(int8range(s, s, '[]')) from unnest(p_sequences) s);
+  v_next     constant bigint := (
+    select c.next_sequence from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id);
   v_now      constant timestamptz := clock_timestamp();
   v_moved    record;
   v_sequence bigint;
 begin
+  perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, -1, v_next);
   if p_is_back then
     with moved as (
       delete from memory.superseded_messages s
@@ -53,10 +40,10 @@ begin
       returning s.*),
     kept as (
       insert into memory.conversation_messages (
-        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, created_at,
-        updated_at, metadata, images, payload, unreadable)
-      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, 0,
-             d.created_at, d.updated_at, d.metadata, d.images, d.payload, d.unreadable
+        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
+        images, payload, unreadable)
+      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
+             d.updated_at, d.metadata, d.images, d.payload, d.unreadable
       from moved d)
     select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
   else
@@ -74,15 +61,7 @@ begin
       from moved d)
     select -count(*) as count, -sum(d.characters) as characters, -sum(d.tokens) as tokens into v_moved from moved d;
   end if;
-  with sums as materialized (
-    select t.sequence, v_base + sum(t.characters) over (order by t.sequence) as characters
-    from memory.conversation_messages t
-    where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.sequence >= v_first)
-  update memory.conversation_messages m
-     set cumulative_characters = s.characters
-    from sums s
-   where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= v_first
-     and m.sequence = s.sequence and m.cumulative_characters <> s.characters;
+  perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, 1, v_next);
   update memory.conversations c
      set message_count = c.message_count + v_moved.count,
          total_characters = c.total_characters + v_moved.characters,

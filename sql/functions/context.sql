@@ -21,6 +21,7 @@ declare
   v_gone     record; -- what has expired
   v_segment  record;
   v_number   integer;
+  v_left     bigint; -- characters after a segment
   v_after    bigint := -1;
   v_low      bigint;
   v_block    bigint;
@@ -51,24 +52,27 @@ begin
 
   -- The oldest summary after which everything still fits verbatim, and the newer ones: the prompt begins where a
   -- segment ends, so that it stays the same from turn to turn until it has to move.
+  v_left := v_c.total_characters - v_c.summarized_characters;
   if v_c.summarized_through >= 0 and not v_gone.summaries then
     for v_segment in
-      select s.number, s.to_sequence, s.characters, s.characters_through - case when v_gone.holes <> '{}' then
-               memory_private.missing(v_user, v_c.id, v_gone.holes, s.to_sequence) else 0 end as characters_through
+      select s.number, s.from_sequence, s.to_sequence, s.characters, s.covered_characters
         from memory.conversation_summaries s
        where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
        order by s.number desc limit 100
     loop
       exit when v_number is not null
-            and v_c.total_characters - v_segment.characters_through + v_segment.characters > p_characters;
+            and v_left + v_segment.characters > p_characters;
       v_number := v_segment.number;
       v_after := v_segment.to_sequence;
+      v_left := v_left + v_segment.covered_characters;
+      if v_gone.holes <> '{}' then
+        v_left := v_left - (memory_private.weight(v_user, v_c.id, v_gone.holes * int8multirange(
+          int8range(v_segment.from_sequence, v_segment.to_sequence, '[]')))).characters;
+      end if;
     end loop;
     select json_agg(r order by r.number) into v_segments
     from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
-                 s.characters_through - case when v_gone.holes <> '{}' then
-                   memory_private.missing(v_user, v_c.id, v_gone.holes, s.to_sequence) else 0 end as characters_through,
-                 s.tokens_through, s.model, s.clipped, s.quality, s.created_at
+                 s.model, s.clipped, s.quality, s.created_at
           from memory.conversation_summaries s
           where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number >= v_number
           order by s.number) r;
@@ -221,8 +225,6 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - segments[].content: text. Its words.
 - segments[].characters: integer. How many characters it has.
 - segments[].tokens: integer. About how many tokens it has.
-- segments[].characters_through: integer. The characters of the conversation up to its end.
-- segments[].tokens_through: integer. About the tokens of the conversation up to its end.
 - segments[].model: text or null. Who wrote it.
 - segments[].clipped: boolean. Whether it was cut because it was too long.
 - segments[].quality: number or null. How much of its source it holds, 0 to 1.

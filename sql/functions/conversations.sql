@@ -1,9 +1,9 @@
 -- The verbs over conversations. Each is one round trip, runs with the caller's rights, and returns one document.
 -- The owner is p_user_id, or the subject of the caller's token where none is given.
 
--- Delete a range of messages, and return what of them is needed. Here and in shift, each row is looked up by its primary
--- key and the columns of the other indexes: a planner without statistics takes any that begins with the conversation,
--- and would read it all.
+-- Delete a range of messages, and return what of them is needed. Each row is looked up by its primary key and the
+-- columns of the other indexes: a planner without statistics takes any that begins with the conversation, and would read
+-- it all.
 create or replace function memory_private.take_out(p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint)
 returns table (sequence bigint, message_id text, characters integer, tokens integer)
 language plpgsql volatile security invoker set search_path = ''
@@ -21,29 +21,6 @@ begin
    where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
      and m.message_id = r.message_id and m.created_at = r.created_at
   returning m.sequence, m.message_id, m.characters, m.tokens;
-end
-$function$;
-
--- Make the sums of characters right from a message on, after it or one before it has changed.
-create or replace function memory_private.shift(
-  p_user_id text, p_conversation_id uuid, p_from bigint, p_characters integer
-) returns void
-language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
-set enable_hashjoin = off set enable_mergejoin = off
-as $function$
-begin
-  if p_characters = 0 then
-    return;
-  end if;
-  update memory.conversation_messages m set cumulative_characters = m.cumulative_characters + p_characters
-    from (
-      select k.user_id, k.conversation_id, k.sequence, k.message_id, k.created_at from memory.conversation_messages k
-      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= p_from
-      order by k.sequence
-      offset 0) r
-   where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
-     and m.message_id = r.message_id and m.created_at = r.created_at;
 end
 $function$;
 
@@ -68,11 +45,12 @@ declare
   v_is_again   boolean;
   v_id         uuid;
   v_first      bigint;
-  v_base       bigint;
   v_characters bigint;
   v_tokens     bigint;
   v_counted    bigint;
+  v_weighed    bigint;
   v_edited     bigint;
+  v_range      int8multirange;
   v_fresh      integer;
   v_touched    timestamptz;
   v_now        timestamptz := clock_timestamp();
@@ -135,9 +113,9 @@ begin
            archived_at = null,
            updated_at = v_now
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.total_characters - v_characters, c.has_gone, c.has_superseded,
+    returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_base, v_has_gone, v_aside, v_touched;
+      into v_id, v_first, v_has_gone, v_aside, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -167,17 +145,15 @@ begin
   -- have holes: then only the new ones are stored once more.
   loop
     insert into memory.conversation_messages (
-      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,
-      created_at, metadata, images, payload)
-    select v_user, v_id, v_first - 1 + row_number() over w, i.id, i.role, i.text, i.characters, i.tokens,
-           v_base + sum(i.characters) over w,
-           coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
+      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
+      images, payload)
+    select v_user, v_id, v_first - 1 + row_number() over (order by i.position), i.id, i.role, i.text, i.characters,
+           i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
     from rows from (json_to_recordset(p_messages) as (
            id text, role text, text text, characters integer, tokens integer,
            created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
          as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
     where (v_new is null or i.id = any (v_new)) and i.id <> all (v_gone)
-    window w as (order by i.position)
     on conflict (user_id, conversation_id, message_id) do nothing;
     get diagnostics v_fresh = row_count;
     exit when v_fresh = v_count - cardinality(v_gone) or v_new is not null;
@@ -185,6 +161,10 @@ begin
   end loop;
 
   if v_fresh = v_count then
+    if v_first >> 10 < v_first + v_count >> 10 then
+      perform memory_private.tally(
+        v_user, v_id, int8multirange(int8range(v_first >> 10 << 10, v_first + v_count)), 1, v_first + v_count);
+    end if;
     if p_branch is not null then
       perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
     end if;
@@ -202,6 +182,7 @@ begin
   -- Update what was there with other content.
   v_now := clock_timestamp(); -- since then the lock may have been waited for
   v_counted := v_tokens;
+  v_weighed := v_characters;
   for v_row in
     select * from json_to_recordset(p_messages) as (
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
@@ -218,13 +199,15 @@ begin
     v_characters := v_characters - v_row.characters;
     v_tokens := v_tokens - v_row.tokens;
     continue when v_stored.sequence is null or not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
+    perform memory_private.tally(v_user, v_id, v_range, -1, v_first);
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
            payload = v_row.payload, unreadable = null, updated_at = v_now
      where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_stored.sequence
        and m.message_id = v_stored.message_id and m.created_at = v_stored.created_at;
-    perform memory_private.shift(v_user, v_id, v_stored.sequence, v_row.characters - v_stored.characters);
+    perform memory_private.tally(v_user, v_id, v_range, 1, v_first);
     v_characters := v_characters + v_row.characters - v_stored.characters;
     v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
     v_edited := least(v_edited, v_stored.sequence);
@@ -240,10 +223,14 @@ begin
   update memory.conversations c
      set next_sequence = v_first + v_fresh,
          message_count = c.message_count - v_count + v_fresh,
-         total_characters = v_base + v_characters,
+         total_characters = c.total_characters - v_weighed + v_characters,
          total_tokens = c.total_tokens - v_counted + v_tokens,
          updated_at = case when v_fresh = 0 and v_updated = '{}' then v_touched else c.updated_at end
    where c.user_id = v_user and c.id = v_id;
+  if v_first >> 10 < v_first + v_fresh >> 10 then
+    perform memory_private.tally(
+      v_user, v_id, int8multirange(int8range(v_first >> 10 << 10, v_first + v_fresh)), 1, v_first + v_fresh);
+  end if;
   if v_edited is not null then
     perform memory_private.uncover(v_user, v_id, v_edited);
   end if;
@@ -547,18 +534,23 @@ as $function$
 declare
   v_user     text := memory_private.owner(p_user_id);
   v_id       uuid;
+  v_next     bigint;
   v_row      record;
+  v_place    int8multirange;
   v_from     bigint;
   v_segments bigint;
   v_end      bigint;
   v_chunks   bigint;
   v_aside    boolean; -- whether it is on no branch now
 begin
-  select c.id into v_id from memory.conversations c
+  select c.id, c.next_sequence into v_id, v_next from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
-  select m.sequence, m.characters, m.tokens into v_row from memory.conversation_messages m
-   where m.user_id = v_user and m.conversation_id = v_id and m.message_id = p_message_id;
+  select t.sequence, t.characters, t.tokens into v_row
+    from (select m.message_id, m.sequence, m.characters, m.tokens from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= p_message_id
+          order by m.message_id limit 1) t
+   where t.message_id = p_message_id;
   v_aside := v_row.sequence is null;
   if v_aside then
     select s.sequence, 0 as characters, 0 as tokens into v_row from memory.superseded_messages s
@@ -611,11 +603,13 @@ begin
   if v_row.sequence is null and not p_dry_run then
     perform memory_private.uncover(v_user, v_id, v_from, p_message_id);
   elsif not p_dry_run then
+    v_place := int8multirange(int8range(v_row.sequence, v_row.sequence, '[]'));
+    perform memory_private.tally(v_user, v_id, v_place, -1, v_next);
     perform memory_private.take_out(v_user, v_id, v_row.sequence, v_row.sequence);
+    perform memory_private.tally(v_user, v_id, v_place, 1, v_next);
     delete from memory.superseded_messages s
      where v_aside and s.user_id = v_user and s.conversation_id = v_id and s.sequence = v_row.sequence;
     -- Its number is not given to another message: what refers to a range keeps its meaning.
-    perform memory_private.shift(v_user, v_id, v_row.sequence, -v_row.characters);
     update memory.conversations c
        set message_count = c.message_count - (not v_aside)::integer,
            has_gone = true,

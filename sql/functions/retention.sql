@@ -75,16 +75,6 @@ as $function$
     order by m.sequence offset 0) t
 $function$;
 
--- The characters up to a sequence that have expired and lie between what has not.
-create or replace function memory_private.missing(
-  p_user_id text, p_conversation_id uuid, p_holes int8multirange, p_through bigint
-) returns bigint
-language sql stable security invoker set search_path = ''
-as $function$
-  select w.characters
-  from memory_private.weight(p_user_id, p_conversation_id, p_holes * int8multirange(int8range(null, p_through, '[]'))) w
-$function$;
-
 -- What retention does not keep of a conversation, and the conversation as it is without that. The arguments are {"turns",
 -- "messages", "age", "summary_age"}, ages in seconds; the database's clock decides.
 --
@@ -216,6 +206,7 @@ declare
   v_c          memory.conversations;
   v_expired    record;
   v_range      int8range;
+  v_rest       int8multirange; -- from the block on that goes on
   v_gone       record;
   v_messages   bigint := 0;
   v_last       bigint;
@@ -239,6 +230,7 @@ begin
     perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
   end loop;
 
+  v_rest := int8multirange(int8range(v_expired.first >> 10 << 10, null));
   if v_expired.summaries then
     update memory.control_changes h set before = null
      where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.to_sequence is not null;
@@ -253,6 +245,9 @@ begin
     delete from memory.conversation_summary_boards b
      where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   end if;
+  delete from memory.message_blocks b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_expired.first >> 10;
+  perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, -1, v_c.next_sequence);
   for v_range in select r from unnest(v_expired.messages) r loop
     with gone as materialized (
       select * from memory_private.take_out(
@@ -275,6 +270,7 @@ begin
     perform memory_private.close_holes(
       p_user_id, p_conversation_id, v_expired.first, v_sequences, v_characters, v_tokens);
   end if;
+  perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, 1, v_c.next_sequence);
   -- Nobody retries for so long; what was forgotten stays noted.
   delete from memory.gone_messages g
    where g.user_id = p_user_id and g.conversation_id = p_conversation_id
@@ -284,6 +280,11 @@ begin
        select from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
   update memory.conversations c
      set message_count = c.message_count - v_messages,
+         total_characters = (v_expired.conversation).total_characters,
+         total_tokens = (v_expired.conversation).total_tokens,
+         summarized_through = (v_expired.conversation).summarized_through,
+         summarized_characters = (v_expired.conversation).summarized_characters,
+         summarized_tokens = (v_expired.conversation).summarized_tokens,
          has_gone = true,
          expired_through = greatest(c.expired_through, v_last),
          -- A summary under way was built on those that went.
@@ -294,7 +295,6 @@ begin
    using memory.conversations c
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null
      and c.user_id = i.user_id and c.id = i.conversation_id and i.sequences[1] <= c.expired_through;
-  perform memory_private.reposition(p_user_id, p_conversation_id);
   perform memory_private.unchunk(p_user_id, p_conversation_id, 0, v_last);
   return v_messages + v_aside;
 end

@@ -99,7 +99,6 @@ declare
   v_c          memory.conversations;
   v_characters bigint;
   v_through    bigint; -- where this level's summaries end
-  v_before     bigint; -- the characters before the first message of the piece
   v_keep       bigint := p_keep_characters;
   v_low        bigint; -- the oldest message that may stay
   v_middle     bigint; -- the oldest that stays if only half of that does
@@ -166,13 +165,11 @@ begin
   end if;
 
   -- The first message after what is covered, and the last one of a piece that begins there.
-  select m.cumulative_characters - m.characters into v_before from memory.conversation_messages m
-   where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through and m.sequence <= v_last
-   order by m.sequence limit 1;
   select min(t.sequence), max(t.sequence) filter (where t.place = 1
-           or t.cumulative_characters - v_before <= v_characters and t.size <= v_bytes)
+           or t.characters <= v_characters and t.size <= v_bytes)
     into v_next, v_end
-    from (select m.sequence, m.cumulative_characters, row_number() over w as place, sum(m.bytes) over w as size
+    from (select m.sequence, row_number() over w as place, sum(m.characters) over w as characters,
+                 sum(m.bytes) over w as size
           from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through
             and m.sequence <= v_last
@@ -315,9 +312,9 @@ begin
     return jsonb_build_object('committed', true, 'number', v_previous.number, 'through_sequence', p_to);
   end if;
   select array_agg(t.message_id order by t.sequence) as ids, max(t.sequence) as last,
-         max(t.cumulative_characters) as characters, sum(t.tokens) as tokens
+         sum(t.characters) as characters, sum(t.tokens) as tokens
     into v_covered
-    from (select m.sequence, m.message_id, m.cumulative_characters, m.tokens from memory.conversation_messages m
+    from (select m.sequence, m.message_id, m.characters, m.tokens from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id
             and m.sequence > v_through and m.sequence <= p_to
           order by m.sequence) t;
@@ -329,21 +326,16 @@ begin
   end if;
   insert into memory.conversation_summaries (
     user_id, conversation_id, level, number, from_sequence, to_sequence, message_ids, built_on, content, characters,
-    tokens, characters_through, tokens_through, model, clipped, quality, language, lexemes)
+    tokens, covered_characters, covered_tokens, model, clipped, quality, language, lexemes)
   select
     v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
     case when p_level = 0 then v_previous.number end, p_content, length(p_content), p_tokens, v_covered.characters,
-    -- What had expired before was estimated, see reposition; it is never more than there is.
-    case when p_level = 0 then least(v_c.summarized_tokens + v_covered.tokens, v_c.total_tokens)
-         else coalesce(v_previous.tokens_through, 0) + v_covered.tokens end,
-    p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
+    v_covered.tokens, p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
   from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
      set summarized_through = case when p_level = 0 then p_to else c.summarized_through end,
-         summarized_characters = case when p_level = 0 then v_covered.characters else c.summarized_characters end,
-         summarized_tokens = case
-           when p_level = 0 then least(c.summarized_tokens + v_covered.tokens, c.total_tokens)
-           else c.summarized_tokens end,
+         summarized_characters = c.summarized_characters + case when p_level = 0 then v_covered.characters else 0 end,
+         summarized_tokens = c.summarized_tokens + case when p_level = 0 then v_covered.tokens else 0 end,
          summary_failures = case when p_level = 0 then 0 else c.summary_failures end,
          summary_retry_at = case when p_level > 0 then c.summary_retry_at end,
          summary_error = case when p_level > 0 then c.summary_error end
@@ -663,8 +655,8 @@ begin
     p_content := v_kept;
   end if;
   select array_agg(s.id order by s.number) as ids, array_agg(s.number order by s.number) as numbers,
-         min(s.from_sequence) as first, max(s.to_sequence) as last, max(s.characters_through) as characters,
-         max(s.tokens_through) as tokens, max(s.number) - min(s.number) + 1 = count(*) as is_whole
+         min(s.from_sequence) as first, max(s.to_sequence) as last, sum(s.covered_characters) as characters,
+         sum(s.covered_tokens) as tokens, max(s.number) - min(s.number) + 1 = count(*) as is_whole
     into v_parts
     from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids);
@@ -677,7 +669,7 @@ begin
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level >= p_level and s.to_sequence >= v_parts.first;
   insert into memory.conversation_summaries (
     user_id, conversation_id, level, number, from_sequence, to_sequence, message_ids, parts, content, characters, tokens,
-    characters_through, tokens_through, model, clipped, quality, language, lexemes)
+    covered_characters, covered_tokens, model, clipped, quality, language, lexemes)
   select
     v_user, v_c.id, p_level, coalesce((
       select s.number from memory.conversation_summaries s

@@ -23,37 +23,23 @@ where u.role = 'user';
 comment on view memory.conversation_turns is
   'Complete turns, numbered from 1 in each conversation among those that are kept.';
 
--- What is too old may lie between messages that are not, if its time was given: then the sums are made right again, as
--- for a message that is forgotten.
+-- What is too old may lie between messages that are not, if its time was given: then it does not count any more.
 create or replace function memory_private.close_holes(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_sequences bigint[], p_characters integer[], p_tokens integer[]
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
-  update memory.conversation_messages m
-     set cumulative_characters = m.cumulative_characters - (
-       select sum(g.characters) from unnest(p_sequences, p_characters) as g (sequence, characters)
-       where g.sequence > p_first and g.sequence < m.sequence)
-   where m.user_id = p_user_id and m.conversation_id = p_conversation_id
-     and m.sequence > (select min(g) from unnest(p_sequences) g where g > p_first);
   update memory.conversation_summaries s
-     set characters_through = s.characters_through - g.characters,
-         tokens_through = s.tokens_through - g.tokens
+     set covered_characters = s.covered_characters - g.characters,
+         covered_tokens = s.covered_tokens - g.tokens
     from (select t.level, t.number, sum(h.characters) as characters, sum(h.tokens) as tokens
           from memory.conversation_summaries t
           join unnest(p_sequences, p_characters, p_tokens) as h (sequence, characters, tokens)
-            on h.sequence > p_first and h.sequence <= t.to_sequence
+            on h.sequence > p_first and h.sequence between t.from_sequence and t.to_sequence
           where t.user_id = p_user_id and t.conversation_id = p_conversation_id
           group by t.level, t.number) g
    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = g.level and s.number = g.number;
-  update memory.conversations c
-     set total_characters = c.total_characters - g.characters,
-         total_tokens = c.total_tokens - g.tokens
-    from (select sum(h.characters) as characters, sum(h.tokens) as tokens
-          from unnest(p_sequences, p_characters, p_tokens) as h (sequence, characters, tokens)
-          where h.sequence > p_first) g
-   where c.user_id = p_user_id and c.id = p_conversation_id;
 end
 $function$;
 
@@ -62,41 +48,47 @@ create or replace function memory_private.positioned(
   p_conversation memory.conversations,
   p_first        bigint         default 0,    -- what has expired and is still there: all before this,
   p_holes        int8multirange default '{}', -- and this,
-  p_summaries    boolean        default false -- and the summaries
+  p_summaries    boolean        default false, -- and the summaries
+  p_is_changed   boolean        default false -- whether something before that has changed since it was last set
 ) returns memory.conversations
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_c       memory.conversations := p_conversation;
-  v_segment record;
-  v_first   record;
-  v_gone    record;
+  v_through bigint;
+  v_first   bigint;
+  v_weight  record;
+  v_sign    integer;
 begin
-  select s.to_sequence, s.characters_through, s.tokens_through into v_segment from memory.conversation_summaries s
+  select s.to_sequence into v_through from memory.conversation_summaries s
    where s.user_id = v_c.user_id and s.conversation_id = v_c.id and s.level = 0 and not p_summaries
    order by s.number desc limit 1;
-  if p_holes <> '{}' then
-    v_gone := memory_private.weight(
-      v_c.user_id, v_c.id, p_holes * int8multirange(int8range(null, v_segment.to_sequence, '(]')));
-    v_segment.characters_through := v_segment.characters_through - v_gone.characters;
-    v_segment.tokens_through := v_segment.tokens_through - v_gone.tokens;
-  end if;
-  select m.sequence, m.cumulative_characters - m.characters as characters into v_first
-    from memory.conversation_messages m
+  select m.sequence into v_first from memory.conversation_messages m
    where m.user_id = v_c.user_id and m.conversation_id = v_c.id and m.sequence >= p_first
    order by m.sequence limit 1;
-  v_first.sequence := coalesce(v_first.sequence, v_c.next_sequence);
-  v_first.characters := coalesce(v_first.characters, v_c.total_characters);
-  v_c.summarized_through := greatest(coalesce(v_segment.to_sequence, -1), v_first.sequence - 1);
-  v_c.summarized_characters := greatest(coalesce(v_segment.characters_through, 0), v_first.characters);
-  v_c.summarized_tokens := case
-    when v_first.sequence - 1 <= coalesce(v_segment.to_sequence, -1)
-    then least(coalesce(v_segment.tokens_through, 0), v_c.total_tokens)
-    -- Expired tokens are not counted one by one: what is left is estimated by its share of the characters.
-    else v_c.total_tokens - ceil(
-      v_c.total_tokens * (v_c.total_characters - v_first.characters) / greatest(v_c.total_characters, 1)::numeric)::bigint
-  end;
+  v_through := greatest(coalesce(v_through, -1), coalesce(v_first, v_c.next_sequence) - 1);
+  if p_is_changed or v_through < v_c.summarized_through then
+    v_weight := memory_private.since(v_c.user_id, v_c.id, v_through + 1, v_c.next_sequence);
+    v_c.summarized_characters := v_c.total_characters - v_weight.characters;
+    v_c.summarized_tokens := v_c.total_tokens - v_weight.tokens;
+    p_holes := p_holes * int8multirange(int8range(v_through, null, '()'));
+    v_sign := 1;
+  else
+    -- What lies between has expired.
+    v_weight := memory_private.weight(
+      v_c.user_id, v_c.id, int8multirange(int8range(v_c.summarized_through, v_through, '(]')));
+    v_c.summarized_characters := v_c.summarized_characters + v_weight.characters;
+    v_c.summarized_tokens := v_c.summarized_tokens + v_weight.tokens;
+    p_holes := p_holes * int8multirange(int8range(null, v_through, '[]'));
+    v_sign := -1;
+  end if;
+  if p_holes <> '{}' then
+    v_weight := memory_private.weight(v_c.user_id, v_c.id, p_holes);
+    v_c.summarized_characters := v_c.summarized_characters + v_sign * v_weight.characters;
+    v_c.summarized_tokens := v_c.summarized_tokens + v_sign * v_weight.tokens;
+  end if;
+  v_c.summarized_through := v_through;
   return v_c;
 end
 $function$;
@@ -108,7 +100,7 @@ declare
   v_c memory.conversations;
 begin
   select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
-  v_c := memory_private.positioned(v_c);
+  v_c := memory_private.positioned(v_c, p_is_changed => true);
   update memory.conversations c
      set summarized_through = v_c.summarized_through,
          summarized_characters = v_c.summarized_characters,
@@ -135,10 +127,12 @@ as $function$
 declare
   v_user   text := memory_private.owner(p_user_id);
   v_before bigint := coalesce(p_before, 9223372036854775807);
+  v_skip   bigint := p_skip;
   v_limit  integer := case when p_number is null then greatest(0, least(p_last, 1000)) else 1 end;
   v_bytes  bigint := (memory_private.allowed()).answer_bytes;
   v_c      memory.conversations;
   v_gone   record;
+  v_out    bigint; -- how many have expired
   v_total  bigint;
   v_found  json;
 begin
@@ -148,15 +142,32 @@ begin
     return '{"turns": [], "more": false}';
   end if;
   v_gone := memory_private.expired(v_c, p_retention);
-  -- A question is complete if the next question or final answer is an answer.
-  select count(*) into v_total
-    from (select m.final, lead(m.final) over (order by m.sequence + 0) as answered from memory.conversation_messages m
-          where m.user_id = v_user and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
-            and m.sequence + 0 >= v_gone.first and m.sequence + 0 < v_before
-            and not m.sequence <@ v_gone.holes) t
-   where not t.final and t.answered;
-  if p_number not between 1 and v_total then
+  if v_gone.holes = '{}' then
+    v_out := memory_private.turns_before(v_user, v_c.id, v_gone.first, v_c.next_sequence, true);
+    v_total := memory_private.turns_before(v_user, v_c.id, v_before, v_c.next_sequence) - v_out;
+  else
+    -- A question is complete if the next question or final answer is an answer.
+    select count(*) into v_total
+      from (select m.final, lead(m.final) over (order by m.sequence + 0) as answered from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
+              and m.sequence + 0 >= v_gone.first and m.sequence + 0 < v_before
+              and not m.sequence <@ v_gone.holes) t
+     where not t.final and t.answered;
+  end if;
+  if p_number is not null then
+    v_skip := v_skip + v_total - p_number;
+  end if;
+  if v_total < 1 or p_number not between 1 and v_total then
     return '{"turns": [], "more": false}';
+  end if;
+  -- What is left out is passed over by its number, not one by one.
+  if v_skip > 0 and v_gone.holes = '{}' and p_since is null and p_until is null then
+    if v_skip >= v_total then
+      return '{"turns": [], "more": false}';
+    end if;
+    v_total := v_total - v_skip;
+    v_before := memory_private.question(v_user, v_c.id, v_out + v_total + 1, v_c.next_sequence);
+    v_skip := 0;
   end if;
   -- A page ends where it is long or large enough.
   select json_build_object(
@@ -191,7 +202,7 @@ begin
         order by f.sequence + 0 desc limit 1) a
       order by u.sequence desc) t
     where t.created_at >= coalesce(p_since, '-infinity') and t.created_at < coalesce(p_until, 'infinity')
-    offset p_skip + coalesce(v_total - p_number, 0)
+    offset v_skip
     limit v_limit + 1) y
     window w as (rows unbounded preceding)) x; -- in the order in which they are read
   return v_found;

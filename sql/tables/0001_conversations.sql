@@ -205,7 +205,6 @@ create table memory.conversation_messages (
   text                  text        not null default '',
   characters            integer     not null,
   tokens                integer     not null,
-  cumulative_characters bigint      not null,
   created_at            timestamptz not null default clock_timestamp(),
   updated_at            timestamptz,
   metadata              jsonb,
@@ -225,9 +224,7 @@ create table memory.conversation_messages (
   check (
     least(created_at, updated_at) >= '0002-01-01 00:00+00'
     and greatest(created_at, updated_at) < '9999-01-01 00:00+00'),
-  check (
-    least(sequence, cumulative_characters) >= -9007199254740991
-    and greatest(sequence, cumulative_characters) <= 9007199254740991)
+  check (sequence <= 9007199254740991)
 );
 
 create index conversation_messages_created_at_idx
@@ -243,12 +240,31 @@ create index conversation_messages_unreadable_idx
 
 comment on table memory.conversation_messages is
   'One LangChain message: the lossless payload, and beside it what is searched, counted and shown.';
-comment on column memory.conversation_messages.cumulative_characters is
-  'Characters of this message and all before it, so that the tail of any history is one short range.';
 comment on column memory.conversation_messages.bytes is
   'What the payload and the columns beside it take: reads are bounded by it.';
 comment on column memory.conversation_messages.unreadable is
   'Why no message could be made of the payload, in a word; null: it could, or nobody has tried. Cleared by a new payload.';
+
+-- How much lies far back, and how many turns, without the rows: a row for each run of 1,024 sequences that is full. An
+-- append that fills one writes it; whatever changes what is stored takes out what was there and adds what is.
+create table memory.message_blocks (
+  user_id         text        not null,
+  conversation_id uuid        not null,
+  block           bigint      not null,
+  characters      bigint      not null,
+  tokens          bigint      not null,
+  turns           bigint      not null,
+  primary key (user_id, conversation_id, block),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (
+    least(block, characters, tokens, turns) >= -9007199254740991
+    and greatest(block, characters, tokens, turns) <= 9007199254740991)
+);
+
+comment on table memory.message_blocks is
+  'What 1,024 sequences of a conversation hold, from 1,024 times the block on. The newest, which may grow, has none.';
+comment on column memory.message_blocks.turns is
+  'How many complete turns have their first answer here.';
 
 -- The ids of messages that have expired or were forgotten: a retry, or a graph that still holds them, does not bring
 -- them back. Nothing of their content.

@@ -14,8 +14,8 @@ create table memory.conversation_summaries (
   content            text        not null check (content <> '' and octet_length(content) <= 65536),
   characters         integer     not null check (characters = length(content)),
   tokens             integer     not null check (tokens between 1 and 4 * octet_length(content) + 100),
-  characters_through bigint      not null,
-  tokens_through     bigint      not null,
+  covered_characters bigint      not null,
+  covered_tokens     bigint      not null,
   model              text check (octet_length(model) <= 1000),
   clipped            boolean     not null default false,
   quality            real check (quality between 0 and 1),
@@ -42,8 +42,8 @@ create table memory.conversation_summaries (
     least(edited_at, created_at) >= '0002-01-01 00:00+00'
     and greatest(edited_at, created_at) < '9999-01-01 00:00+00'),
   check (
-    least(from_sequence, to_sequence, characters_through, tokens_through) >= -9007199254740991
-    and greatest(from_sequence, to_sequence, characters_through, tokens_through) <= 9007199254740991)
+    least(from_sequence, to_sequence, covered_characters, covered_tokens) >= -9007199254740991
+    and greatest(from_sequence, to_sequence, covered_characters, covered_tokens) <= 9007199254740991)
 );
 
 comment on table memory.conversation_summaries is
@@ -56,8 +56,8 @@ comment on column memory.conversation_summaries.quality is
   'How much of the names, numbers, dates and open questions of its source it holds, from 0 to 1.';
 comment on column memory.conversation_summaries.message_ids is
   'The messages that the model was shown for this segment.';
-comment on column memory.conversation_summaries.characters_through is
-  'Characters of the conversation from its beginning to the end of this segment.';
+comment on column memory.conversation_summaries.covered_characters is
+  'Characters of the messages from from_sequence to to_sequence; covered_tokens: their tokens.';
 comment on column memory.conversation_summaries.language is
   'The text search configuration by which its words were reduced.';
 comment on column memory.conversation_summaries.lexemes is

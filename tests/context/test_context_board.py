@@ -524,8 +524,8 @@ with conversation as (
   select 'u', t, 1000, 1000, 12000 from unnest(array['long', 'short']) t returning user_id, id, thread_id),
 message as (
   insert into memory.conversation_messages (
-    user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{"type": "human", "data": {}}'
+    user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload)
+  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, '{"type": "human", "data": {}}'
   from conversation, generate_series(0, 999) n),
 board as (
   insert into memory.conversation_summary_boards (user_id, conversation_id, through_sequence)

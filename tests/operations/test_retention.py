@@ -24,6 +24,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.values import Receipt
 from tests.conftest import Door
+from tests.recount import assert_counted
 from tests.services.data_api import token
 
 DAY = timedelta(hours=24)
@@ -443,43 +444,13 @@ def test_one_that_is_too_old_between_others_leaves_the_sums_right(
     segments = len(conversation.summaries())
     assert len(conversation.read(retention=Retention(max_age=DAY))) == 55
     assert direct.forget_expired(retention=Retention(max_age=DAY)) == Receipt(1, 5)
-    assert_sums(sql, str(direct.user_id))
+    assert_counted(sql, str(direct.user_id))
     coverage = conversation.coverage(budget=ContextBudget(characters=100_000))
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
     assert [number for number in range(60) if coverage.of(number).state == "expired"] == [7, 8, 23, 52, 59]
     assert len(conversation.summaries()) == segments
     pack = conversation.context(budget=ContextBudget(characters=100_000))
     assert len(pack.prompt) == 55, "everything that is kept fits"
-
-
-def assert_sums(sql: psycopg.Connection, user_id: str) -> None:
-    """The prefix sums are those of what is stored, but for what is gone from the beginning."""
-    rows = sql.execute(
-        "select m.cumulative_characters - first_value(m.cumulative_characters - m.characters) over w,"
-        " sum(m.characters) over w from memory.conversation_messages m where m.user_id = %s"
-        " window w as (partition by m.conversation_id order by m.sequence)",
-        [user_id],
-    ).fetchall()
-    assert all(stored == counted for stored, counted in rows)
-    wrong = sql.execute(
-        "select c.total_characters, t.last, c.summarized_characters, c.message_count, t.number"
-        " from memory.conversations c cross join lateral ("
-        "   select coalesce(max(m.cumulative_characters), c.total_characters) as last, count(*) as number"
-        "   from memory.conversation_messages m where m.user_id = c.user_id and m.conversation_id = c.id) t"
-        " where c.user_id = %s and (c.total_characters <> t.last or c.message_count <> t.number"
-        "   or c.summarized_characters > c.total_characters or c.summarized_tokens > c.total_tokens"
-        "   or c.summarized_characters < 0 or c.summarized_tokens < 0)",
-        [user_id],
-    ).fetchall()
-    assert wrong == []
-    wrong = sql.execute(
-        "select s.number, s.characters_through, m.cumulative_characters from memory.conversation_summaries s"
-        " join memory.conversation_messages m on m.user_id = s.user_id and m.conversation_id = s.conversation_id"
-        " and m.sequence = s.to_sequence"
-        " where s.user_id = %s and s.characters_through <> m.cumulative_characters",
-        [user_id],
-    ).fetchall()
-    assert wrong == []
 
 
 class Story:
@@ -567,7 +538,7 @@ class Story:
         (self.rng.choice(does) if self.ids else self.append)()
 
     def check(self) -> None:
-        assert_sums(self.sql, str(self.memory.user_id))
+        assert_counted(self.sql, str(self.memory.user_id))
         conversation = self.memory.conversation("t")
         stored = {each.sequence for each in conversation.read(columns=[])}
         coverage = conversation.coverage()

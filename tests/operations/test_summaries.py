@@ -117,7 +117,7 @@ def direct(conn_string: str) -> Iterator[SupabaseMemory]:
 def history(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
     """All that is stored of what a user's conversations said, to the byte."""
     return sql.execute(
-        "select conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters,"
+        "select conversation_id, sequence, message_id, role, text, characters, tokens,"
         " created_at, updated_at, metadata::text, images::text, payload::text from memory.conversation_messages"
         " where user_id = %s order by conversation_id, sequence",
         [user_id],
@@ -360,7 +360,7 @@ async def test_segments_can_be_listed_however_many_there_are(door: Door, user_id
     await remember(door, [HumanMessage("hello")], user_id)
     sql.execute(
         "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
-        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " message_ids, content, characters, tokens, covered_characters, covered_tokens)"
         " select c.user_id, c.id, n, n, n, '{}', 'summary ' || n, length('summary ' || n), 2, n, n from memory.conversations c,"
         " generate_series(1, 250) n where c.user_id = %s",
         [user_id],

@@ -383,7 +383,7 @@ def test_more_summaries_than_a_page(direct: SupabaseMemory, sql: psycopg.Connect
         " insert into memory.conversations (user_id, thread_id, next_sequence, summarized_through, indexed_through)"
         " select user_id, 't' || n, 1, 1, 0 from one, generate_series(1, 119) n returning user_id, id)"
         " insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
-        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " message_ids, content, characters, tokens, covered_characters, covered_tokens)"
         " select user_id, id, 1, 0, 1, '{m}', 'about ' || id, length('about ' || id), 2, 9, 2 from made",
         {"user": user_id},
     )

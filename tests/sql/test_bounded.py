@@ -23,9 +23,8 @@ with made as (
   returning user_id, id
 )
 insert into memory.conversation_messages (
-  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, cumulative_characters, payload)
-select m.user_id, made.id, m.sequence, m.message_id, '{role}', m.text, m.characters, m.tokens, m.cumulative_characters,
-       m.payload
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload)
+select m.user_id, made.id, m.sequence, m.message_id, '{role}', m.text, m.characters, m.tokens, m.payload
 from made, memory.conversations c
 join memory.conversation_messages m on m.user_id = c.user_id and m.conversation_id = c.id
 where c.thread_id = 'long'
@@ -42,16 +41,23 @@ update memory.conversation_messages m
 SUMMARIZE = """
 insert into memory.conversation_summaries (
   user_id, conversation_id, number, from_sequence, to_sequence, message_ids, built_on, content, characters, tokens,
-  characters_through, tokens_through)
-select c.user_id, c.id, n, n * 12 - 12, n * 12 - 1, '{}', nullif(n - 1, 0), 'A summary.', 10, 3, m.cumulative_characters,
-       n * 12
-from memory.conversations c, generate_series(1, 400) n, memory.conversation_messages m
-where c.thread_id = 'summarized'
-  and m.user_id = c.user_id and m.conversation_id = c.id and m.sequence = n * 12 - 1;
+  covered_characters, covered_tokens)
+select c.user_id, c.id, n, n * 12 - 12, n * 12 - 1, '{}', nullif(n - 1, 0), 'A summary.', 10, 3, m.characters, 12
+from memory.conversations c, generate_series(1, 400) n, lateral (
+  select sum(m.characters) as characters from memory.conversation_messages m
+  where m.user_id = c.user_id and m.conversation_id = c.id and m.sequence between n * 12 - 12 and n * 12 - 1) m
+where c.thread_id = 'summarized';
 update memory.conversations c
-   set summarized_through = s.to_sequence, summarized_characters = s.characters_through, summarized_tokens = 4800
-  from memory.conversation_summaries s
- where s.user_id = c.user_id and s.conversation_id = c.id and s.number = 400
+   set summarized_through = 4799, summarized_tokens = 4800, summarized_characters = (
+     select sum(s.covered_characters) from memory.conversation_summaries s
+     where s.user_id = c.user_id and s.conversation_id = c.id)
+ where c.thread_id = 'summarized'
+"""
+
+COUNT = """
+delete from memory.message_blocks;
+select memory_private.tally(c.user_id, c.id, '{(,)}', 1, c.next_sequence) from memory.conversations c
+where c.next_sequence >= 1024
 """
 
 
@@ -76,6 +82,7 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
         planner.execute(COPY.format(name=thread_id, role=role), database=name)
     planner.execute(ANSWER, database=name)
     planner.execute(SUMMARIZE, database=name)
+    planner.execute(COUNT, database=name)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:

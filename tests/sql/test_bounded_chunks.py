@@ -23,8 +23,8 @@ with conversation as (
   from (values ('long', 5000), ('short', 100)) as t (t, size) returning user_id, id, next_sequence as size),
 message as (
   insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, text, characters, tokens,
-    cumulative_characters, payload)
-  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, n * 12 + 12, '{"type": "human", "data": {}}'
+    payload)
+  select user_id, id, n, 'm' || n, 'user', 'message', 12, 3, '{"type": "human", "data": {}}'
   from conversation, generate_series(0, size - 1) n),
 chunk as (
   insert into memory.working_memory_chunks (user_id, conversation_id, place, part, id, from_sequence, to_sequence,

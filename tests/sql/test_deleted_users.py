@@ -25,12 +25,13 @@ KEPT = "memory.promotions"
 
 ROWS = """
 memory.gone_messages (user_id, conversation_id, message_id, forgotten) select user_id, id, 'g', true from c;
+memory.message_blocks (user_id, conversation_id, block, characters, tokens, turns) select user_id, id, 0, 8, 10, 1 from c;
 memory.superseded_messages (
   user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, payload)
   select user_id, id, 7, 's', 'user', 'Tea', 3, 5, now(), '{"type": "human", "data": {}}' from c;
 memory.conversation_summaries (
   user_id, conversation_id, number, from_sequence, to_sequence, message_ids, content, characters, tokens,
-  characters_through, tokens_through)
+  covered_characters, covered_tokens)
   select user_id, id, 1, 0, 1, '{q,a}', 'Tea.', 4, 2, 8, 10 from c;
 memory.summary_embeddings (user_id, conversation_id, number, model, dimensions, embedding)
   select user_id, id, 1, 'm', 2, '[1,0]' from c;

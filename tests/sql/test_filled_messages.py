@@ -63,7 +63,7 @@ def append(
 def stored(connection: psycopg.Connection[dict[str, Any]], user_id: str, thread_id: str = "t") -> list[dict[str, Any]]:
     """The rows of a conversation, with all that does not depend on when and where they were written."""
     return connection.execute(
-        "select m.sequence, m.message_id, m.role, m.text, m.characters, m.tokens, m.cumulative_characters, m.metadata,"
+        "select m.sequence, m.message_id, m.role, m.text, m.characters, m.tokens, m.metadata,"
         " m.images, m.payload, m.final, m.unreadable from memory.conversation_messages m"
         " join memory.conversations c on c.user_id = m.user_id and c.id = m.conversation_id"
         " where m.user_id = %s and c.thread_id = %s order by m.sequence",
@@ -413,7 +413,7 @@ def test_a_message_that_is_whole_is_taken_as_it_is_beside_lean_ones(
     append(connection, user_id, [{"role": "user", "content": "Hello"}, whole])
     assert stored(connection, user_id)[1] == {
         "sequence": 1, "message_id": "w", "role": "user", "text": "Hm.", "characters": 3, "tokens": whole["tokens"],
-        "cumulative_characters": 8, "metadata": {"a": 1}, "images": None, "payload": whole["payload"], "final": False,
+        "metadata": {"a": 1}, "images": None, "payload": whole["payload"], "final": False,
         "unreadable": None,
     }  # fmt: skip
     for wrong in (
@@ -453,7 +453,7 @@ def test_a_retry_with_the_same_ids_stores_nothing_twice(
     assert append(connection, user_id, [changed])["updated"] == ["q"]
     rows = stored(connection, user_id)
     assert [each["text"] for each in rows] == ["Good evening", "Hi.", "And?"]
-    assert [each["cumulative_characters"] for each in rows] == [12, 15, 19]
+    assert [each["characters"] for each in rows] == [12, 3, 4]
 
 
 def test_what_was_forgotten_is_not_brought_back(connection: psycopg.Connection[dict[str, Any]], user_id: str) -> None:
@@ -471,7 +471,7 @@ def test_an_id_twice_in_a_call_is_one_message_with_the_last_words(
     answer = append(connection, user_id, [{"id": "m", "role": "user", "content": text} for text in ("one", "second")])
     assert (answer["sequences"], answer["appended"], answer["updated"]) == ([0, 0], 1, ["m"])
     (row,) = stored(connection, user_id)
-    assert (row["text"], row["cumulative_characters"]) == ("second", 6)
+    assert (row["text"], row["characters"]) == ("second", 6)
     found = connection.execute(
         "select message_count, next_sequence, total_characters from memory.conversations where user_id = %s", [user_id]
     ).fetchone()
@@ -496,7 +496,6 @@ def test_two_writers_at_once_keep_an_order_without_holes(conn_string: str, user_
     with psycopg.connect(conn_string, row_factory=dict_row) as connection:
         rows = stored(connection, user_id)
     assert sorted(taken) == [each["sequence"] for each in rows] == list(range(120))
-    assert [each["cumulative_characters"] for each in rows] == list(range(1, 121))
 
 
 def test_a_writer_that_waits_goes_on_where_the_other_ended(conn_string: str, user_id: str) -> None:

@@ -574,12 +574,12 @@ ATTEMPTS = {
     ),
     "write in the owner's name": (
         "insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, characters,"
-        " tokens, cumulative_characters, payload) values (%(owner)s, %(conversation)s, 7, 'x', 'user', 0, 0, 0,"
+        " tokens, payload) values (%(owner)s, %(conversation)s, 7, 'x', 'user', 0, 0,"
         ' \'{"type": "human", "data": {}}\')'
     ),
     "write into the owner's conversation": (
         "insert into memory.conversation_messages (user_id, conversation_id, sequence, message_id, role, characters,"
-        " tokens, cumulative_characters, payload) values (%(me)s, %(conversation)s, 7, 'x', 'user', 0, 0, 0,"
+        " tokens, payload) values (%(me)s, %(conversation)s, 7, 'x', 'user', 0, 0,"
         ' \'{"type": "human", "data": {}}\')'
     ),
     "change a conversation": "update memory.conversations set thread_id = 'gone' where id = %(conversation)s",
@@ -590,12 +590,12 @@ ATTEMPTS = {
     "look at summaries": "select * from memory.conversation_summaries where user_id = %(owner)s",
     "write a summary in the owner's name": (
         "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
-        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " message_ids, content, characters, tokens, covered_characters, covered_tokens)"
         " values (%(owner)s, %(conversation)s, 7, 0, 0, '{m}', 'forged', 6, 2, 6, 2)"
     ),
     "write a summary into the owner's conversation": (
         "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
-        " message_ids, content, characters, tokens, characters_through, tokens_through)"
+        " message_ids, content, characters, tokens, covered_characters, covered_tokens)"
         " values (%(me)s, %(conversation)s, 7, 0, 0, '{m}', 'forged', 6, 2, 6, 2)"
     ),
     "change a summary": (
