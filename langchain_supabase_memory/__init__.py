@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.expander import ExpandModel
+    from langchain_supabase_memory.adapters.reranker import RerankModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
     from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
@@ -127,6 +129,7 @@ __all__ = [
     "ConversationStatus",
     "Coverage",
     "EmbeddingModel",
+    "ExpandModel",
     "ExtractiveSummarizer",
     "Health",
     "IndexResult",
@@ -148,6 +151,7 @@ __all__ = [
     "Redactor",
     "Reference",
     "Remembered",
+    "RerankModel",
     "Retention",
     "RetryPolicy",
     "Rollout",
@@ -213,6 +217,7 @@ _HOMES = {
     "ConversationStatus": "operations.work",
     "Coverage": "values",
     "EmbeddingModel": "adapters.embedder",
+    "ExpandModel": "adapters.expander",
     "ExtractiveSummarizer": "language.extractive",
     "Health": "values",
     "IndexResult": "values",
@@ -234,6 +239,7 @@ _HOMES = {
     "Redactor": "language.messages.redaction.redactor",
     "Reference": "values",
     "Remembered": "long_term.memories",
+    "RerankModel": "adapters.reranker",
     "Retention": "settings",
     "RetryPolicy": "settings",
     "Rollout": "operations.rollout.stages",

@@ -108,6 +108,7 @@ begin
     memory_private.unchunk(text, uuid, bigint, bigint, boolean), memory_private.unrate(text, uuid, bigint[]),
     memory_private.unindex(text, uuid, bigint),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
+    memory_private.recall_one(text, uuid[], json, json),
     memory_private.together(text, uuid, bigint, integer, integer, boolean, int8multirange),
     memory_private.shown(memory.working_memory_chunks, memory.conversations),
     memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),

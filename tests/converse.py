@@ -180,6 +180,7 @@ def _index(call: Caller) -> None:
     assert len(call("pending_chunks", thread_id="studio", model="words")["before"]["near"]) == 2
     ask = {"query": "thermocouple", "vectors": [{"names": [], "vector": VECTORS[0]}], "model": "words", "neighbors": 1,
            "limit": 2}  # fmt: skip
+    call("recall", ask={**ask, "more": [{"query": "kiln"}], "pool": 2}, thread_id="studio")
     found = call("recall", ask=ask, thread_id="studio")
     assert any(each["before"] for each in found["chunks"])
     assert any(each["after"] for each in found["chunks"])

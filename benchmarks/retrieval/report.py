@@ -28,6 +28,7 @@ class Results:
     questions: int
     rankings: dict[str, dict[str, Any]] = field(default_factory=dict)
     packs: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    gains: dict[str, dict[str, float]] = field(default_factory=dict)
     milliseconds: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def tables(self, package: str) -> list[Table]:
@@ -36,6 +37,8 @@ class Results:
             found.append(self._categories(package))
         if self.packs:
             found.append(self._packs(package))
+        if self.gains:
+            found.append(self._gains())
         return found
 
     def _rankings(self) -> Table:
@@ -60,6 +63,14 @@ class Results:
             for category, group in self.rankings[package].items()
         ]
         return Table(f"By category: {package}", ["category", "questions", *_BY_CATEGORY], rows, self._verdicts(package))
+
+    def _gains(self) -> Table:
+        rows: list[list[str | float]] = [
+            [measure, f"{gain['mean']:+.2f}", f"{gain['low']:+.2f} to {gain['high']:+.2f}"]
+            for measure, gain in self.gains.items()
+        ]
+        notes = ["points over the same questions without it, and the 95 % interval of the paired differences."]
+        return Table("What the second stage gains", ["measure", "gain", "interval"], rows, notes)
 
     def _verdicts(self, package: str) -> list[str]:
         means = {column: self.rankings[package]["all"][column]["mean"] for column in TARGETS}

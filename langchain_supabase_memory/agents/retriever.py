@@ -20,7 +20,7 @@ from langchain_supabase_memory.language.messages.content import indented
 from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question
+from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question, questions
 from langchain_supabase_memory.operations.recall.ranges import TimeRange  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope, Scope, check_id
@@ -38,6 +38,7 @@ _IDS: Final = ("thread_id", "user_id", "agent_id")
 _FILTERS: Final = tuple(each.name for each in fields(Filters) if each.name != "limit")  # that is `k`
 _METADATA: Final = (
     "score",
+    "score_parts",
     "similarity",
     "thread_id",
     "agent_id",
@@ -56,6 +57,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=4)
     retriever.invoke("What did my kiln show?")
     retriever.invoke("What did my kiln show?", k=2, time_range="week")  # any field but `memory`, for one call
+    retriever.invoke("What did my kiln show?", more=["kiln repairs"])  # several questions, of which each is served
     ```
 
     Where it looks: in the thread that is named; else in all conversations of the user who is named, or of one agent of
@@ -63,9 +65,9 @@ class SupabaseMemoryRetriever(BaseRetriever):
     user, or of the bearer of its token. If that is nobody, it is an error, and not everybody's.
 
     A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
-    `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`, `speaker`, `type`,
-    `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in `page_content`, a
-    line for each with who says it; then the range and the ids are those of all of them.
+    `score_parts`, `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`,
+    `speaker`, `type`, `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in
+    `page_content`, a line for each with who says it; then the range and the ids are those of all of them.
 
     Attributes:
         memory: Where to look.
@@ -127,7 +129,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        self._question("", {})
+        self._questions("", {})
         self._ids({})
         return self
 
@@ -151,16 +153,20 @@ class SupabaseMemoryRetriever(BaseRetriever):
         return FlowStep(self.memory, self._documents(query, asked))
 
     def _documents(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
-        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "verbose"))
-        scope, question = self._scope(asked), self._question(query, asked)
-        result = yield from search.recall(scope, question, model=self.memory.embedder_name)
+        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "more", "verbose"))
+        scope, asked_for = self._scope(asked), self._questions(query, asked)
+        result = yield from search.recall(scope, asked_for, self.memory.means)
         return [_document(chunk) for chunk in result.chunks]
 
-    def _question(self, query: str, asked: Mapping[str, Any]) -> Question:
+    def _questions(self, query: str, asked: Mapping[str, Any]) -> list[Question]:
         k = asked.get("k", self.k)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
-        return Question(query, Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS}))
+        filters = Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS})
+        more = asked.get("more")
+        if more is not None and not isinstance(more, (list, tuple)):
+            raise InvalidInputError("more must be a list of questions.", hint='Pass more=["..."].')
+        return questions([query, *more] if more else query, filters)
 
     def _ids(self, asked: Mapping[str, Any]) -> dict[str, str | None]:
         """The ids that a call or this retriever names."""

@@ -60,6 +60,11 @@ class Hits:
             name = f"{LABELS[each.role]} {short_name(each.speaker or '')}"
             self._place(each.from_sequence, each.said_at, each.role, name, where)
             self._excerpt(words.excerpt(each.content, _LONGEST))
+            parts = sorted(each.score_parts.items(), key=lambda part: -abs(part[1]))
+            if each.score is not None:
+                self._sheet.lines(
+                    f"  {each.score:.2f} = " + " ".join(f"{value:+.2f} {name}" for name, value in parts), style=QUIET
+                )
 
     def found(self, found: Found, limit: int) -> None:
         """Where the words stand.

@@ -138,7 +138,9 @@ def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow
 def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
-    flow = index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS)
+    flow = index(
+        key, chunking, model=recalling.means.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
+    )
     return (yield from flow)
 
 
@@ -212,27 +214,25 @@ class Asking:
 
     def packed(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
-        asked, failed = None, None
+        asked = None
         if self.recalling is not None:
-            question = self.recalling.question(self.budget)
-            asked, failed = yield from search.document_of(question, model=self.recalling.model)
-            asked["scope"] = self.recalling.scope
+            asked = yield from search.asking(self.recalling.questions(self.budget), self.recalling.means)
         arguments = {
             **conversation_ids(self.key),
             **self._bounds(),
             "p_retention": retention_argument(self.retention),
-            "p_recall": asked,
+            "p_recall": self._recalled(asked),
         }
         try:
             document = (yield from call("memory_context", arguments, "load context")) or {}
         except MigrationConflictError as error:
             if asked is None or self.recalling is None or self.recalling.strict:
                 raise
-            failed = error.message
-            arguments = {**arguments, "p_recall": {**asked, "vectors": []}}
+            asked = asked.by_words(error.message)
+            arguments = {**arguments, "p_recall": self._recalled(asked)}
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
-        recall = None if found is None else search.recall_of(found, failed)
+        recall = None if found is None or asked is None else (yield from asked.found(found))
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
         pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
@@ -244,10 +244,17 @@ class Asking:
             due=is_due,
             due_through=through,
             index_due=is_index_due,
-            recall_error=failed,
+            recall_error=None if asked is None else asked.failed,
+            rerank_error=None if recall is None else recall.rerank_failed,
             unattended=is_unattended,
             expired=document.get("expired", False),
         )
+
+    def _recalled(self, asked: search.Asked | None) -> dict[str, Any] | None:
+        """What the SQL function takes of what is to be recalled."""
+        if asked is None or self.recalling is None:
+            return None
+        return {**asked.document, "scope": self.recalling.scope}
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -366,7 +373,7 @@ class Asking:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
-        lacks_vectors = self.recalling.model is not None and document["unembedded"]
+        lacks_vectors = self.recalling.means.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.recall import lines
-from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question
+from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question, questions
+from langchain_supabase_memory.operations.recall.search import NO_MEANS, Means
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
@@ -28,18 +29,18 @@ class Recalling:
     """What a pack recalls.
 
     Attributes:
-        query: The question, mostly the user's message.
+        query: The question, mostly the user's message; or several.
         scope: Where to look.
         filters: What narrows the question down; its characters are the budget's share by default.
-        model: The embedder's name; `None` without one.
+        means: What there is beside the database.
         chunking: How what is not indexed yet becomes chunks.
         strict: Whether it is an error if what is stored was embedded by another model; else words alone find.
     """
 
-    query: str = field(repr=False)
+    query: str | Sequence[str] = field(repr=False)
     scope: RecallScope = "conversation"
     filters: Filters = NO_FILTERS
-    model: str | None = None
+    means: Means = NO_MEANS
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     strict: bool = True
 
@@ -47,12 +48,12 @@ class Recalling:
         if self.scope not in RECALL_SCOPES:
             raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
 
-    def question(self, budget: ContextBudget) -> Question:
-        """The question, for the share that a budget has for what is recalled."""
+    def questions(self, budget: ContextBudget) -> list[Question]:
+        """The questions, for the share that a budget has for what is recalled."""
         if self.filters.characters is not None:
-            return Question(self.query, self.filters)
+            return questions(self.query, self.filters)
         characters = max(1, int(budget.about_characters * budget.recalled))
-        return Question(self.query, replace(self.filters, characters=characters))
+        return questions(self.query, replace(self.filters, characters=characters))
 
     @property
     def time_zone(self) -> str | tzinfo | None:

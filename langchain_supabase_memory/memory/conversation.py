@@ -441,7 +441,7 @@ class Conversation(Handle):
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         limit: int | None = None,
         characters: int | None = None,
@@ -469,8 +469,8 @@ class Conversation(Handle):
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default. With `None` no summary is made.
             retention: What is kept; the memory's by default.
-            query: What to recall; the user's message by default. What is found stands beside the recent messages,
-                within the budget's share `recalled`.
+            query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
+                recent messages, within the budget's share `recalled`.
             recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
                 The memory's by default, or this conversation if a query is given.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
@@ -526,7 +526,7 @@ class Conversation(Handle):
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         limit: int | None = None,
         characters: int | None = None,
@@ -877,7 +877,7 @@ class Conversation(Handle):
 
     def recall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         limit: int | None = None,
         characters: int | None = None,
@@ -892,10 +892,11 @@ class Conversation(Handle):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
@@ -940,7 +941,7 @@ class Conversation(Handle):
 
     async def arecall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         limit: int | None = None,
         characters: int | None = None,

@@ -38,7 +38,7 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime, tzinfo
     from os import PathLike
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.expander import Expander, ExpandModel
+    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
     from langchain_supabase_memory.adapters.schema.script import Installed
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
@@ -77,6 +79,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -102,6 +106,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -136,6 +147,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -163,6 +176,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -190,6 +205,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -225,6 +247,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -249,6 +273,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -277,6 +303,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -310,6 +343,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -334,6 +369,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -360,6 +397,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -394,6 +438,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -416,6 +462,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -439,6 +487,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -470,6 +525,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -554,7 +611,7 @@ class SupabaseMemory(Doors):
 
     def recall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -573,10 +630,11 @@ class SupabaseMemory(Doors):
     ) -> Recall:
         """What was said in any of the user's conversations and fits a question, by meaning and by words.
 
-        One round trip beside the embedding.
+        One round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
             agent_id: Only with this agent; by default with all.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
@@ -625,7 +683,7 @@ class SupabaseMemory(Doors):
 
     async def arecall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         user_id: str | None = None,
         agent_id: str | None = None,

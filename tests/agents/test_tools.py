@@ -84,7 +84,7 @@ def test_a_toolkit_has_them_all_with_typed_schemas(memory: SupabaseMemory) -> No
     made = tools(memory, thread_id="t")
     assert list(made) == list(ARGUMENTS)
     assert {name: sorted(tool.args) for name, tool in made.items()} == {
-        "search_conversation_history": ["limit", "query", "time_range"],
+        "search_conversation_history": ["limit", "more", "query", "time_range"],
         "get_conversation_summary": ["conversation_id"],
         "recall_context": ["context_type", "conversation_id"],
         "get_turn": ["n"],

@@ -13,7 +13,7 @@ from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.question import MOST_QUESTIONS, Filters, questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,11 @@ class _Search(BaseModel):
         default="all", description="Only what was said today, or in the last 7 or 30 days."
     )
     limit: int = Field(default=5, ge=1, le=20, description="The most passages.")
+    more: list[str] = Field(
+        default=[],
+        max_length=MOST_QUESTIONS - 1,
+        description="Further things to look for in the same search, each in words or as a question.",
+    )
 
 
 class _Summary(BaseModel):
@@ -70,7 +75,7 @@ def search_conversation_history_tool(
         bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
-        The tool `search_conversation_history(query, time_range="all", limit=5)`, sync and async.
+        The tool `search_conversation_history(query, time_range="all", limit=5, more=[])`, sync and async.
 
     Raises:
         ConfigurationError: `scope` is none of the choices.
@@ -81,8 +86,10 @@ def search_conversation_history_tool(
         "each with who said it, when, and the numbers of its messages."
     )
 
-    def answer(asked: Asked, query: str, time_range: TimeRange = "all", limit: int = 5) -> Flow[Answer]:
-        return _search(asked, scope, query, time_range, limit)
+    def answer(
+        asked: Asked, query: str, time_range: TimeRange = "all", limit: int = 5, more: Sequence[str] = ()
+    ) -> Flow[Answer]:
+        return _search(asked, scope, [query, *more], time_range, limit)
 
     return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
 
@@ -118,14 +125,16 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
     return tool("recall_context", description, _Recall, Binding.of(memory, bound), _recalled)
 
 
-def _search(asked: Asked, reach: RecallScope, query: str, time_range: TimeRange, limit: int) -> Flow[Answer]:
+def _search(
+    asked: Asked, reach: RecallScope, queries: Sequence[str], time_range: TimeRange, limit: int
+) -> Flow[Answer]:
     scope = asked.scope(reach)
     complete = True
     if reach == "conversation":
         complete = yield from asked.indexed(asked.key())
     spare = _SPARE if asked.present else 0
-    question = Question(query, Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone))
-    result = yield from search.recall(scope, question, model=asked.embedder)
+    filters = Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone)
+    result = yield from search.recall(scope, questions(queries, filters), asked.binding.memory.means)
     chunks = [chunk for chunk in result.chunks if not asked.sees(chunk)][:limit]
     notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
     if not chunks:
@@ -152,6 +161,7 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
         "to_sequence": chunk.to_sequence,
         "message_ids": chunk.message_ids,
         "score": chunk.score,
+        "score_parts": dict(chunk.score_parts),
     }
     return Passage("passage", chunk.content, attributes, source)
 

@@ -67,7 +67,8 @@ def search(
 
 def _document(recalled: Recall, found: Found | None) -> dict[str, Any]:
     """What was found, for a program."""
-    names = ("thread_id", "agent_id", "from_sequence", "to_sequence", "said_at", "role", "speaker", "content", "score")
+    where = ("thread_id", "agent_id", "from_sequence", "to_sequence")
+    names = (*where, "said_at", "role", "speaker", "content", "score", "score_parts")
     document: dict[str, Any] = {
         "recalled": [{name: getattr(each, name) for name in names} for each in recalled.chunks],
         "by_meaning": recalled.by_meaning,

@@ -12,7 +12,7 @@ from langchain_supabase_memory.operations import boards, controls, conversations
 from langchain_supabase_memory.operations.boards import editing
 from langchain_supabase_memory.operations.recall import indexing, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.question import Filters, questions
 from langchain_supabase_memory.operations.rollout import comparison
 from langchain_supabase_memory.operations.summaries.complete import complete_summary
 from langchain_supabase_memory.operations.turns import TEMPLATE
@@ -361,7 +361,7 @@ class ConversationFlows:
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         filters: Filters,
     ) -> Flow[ContextPack]:
@@ -378,8 +378,8 @@ class ConversationFlows:
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default. With `None` no summary is made.
             retention: What is kept; the memory's by default.
-            query: What to recall; the user's message by default. What is found stands beside the recent messages,
-                within the budget's share `recalled`.
+            query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
+                recent messages, within the budget's share `recalled`.
             recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
                 The memory's by default, or this conversation if a query is given.
             filters: What narrows down what is recalled.
@@ -675,11 +675,12 @@ class ConversationFlows:
 
     # Recall
 
-    def recall(self, query: str, *, filters: Filters) -> Flow[Recall]:
-        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+    def recall(self, query: str | Sequence[str], *, filters: Filters) -> Flow[Recall]:
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             filters: What narrows it down.
 
         Returns:
@@ -690,8 +691,8 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        question = Question(query, filters)
-        return (yield from search.recall(Scope.of(self._key), question, model=self._memory.embedder_name))
+        made = search.recall(Scope.of(self._key), questions(query, filters), self._memory.means)
+        return (yield from made)
 
     def chunks(self) -> Flow[list[Chunk]]:
         """The chunks that are not expired, in order."""

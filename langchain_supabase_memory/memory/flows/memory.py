@@ -13,10 +13,11 @@ from langchain_supabase_memory.memory import delivery
 from langchain_supabase_memory.operations import controls, conversations, listing
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.question import Filters, Question, questions
 from langchain_supabase_memory.values import Chunk, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, tzinfo
 
     from langchain_supabase_memory.adapters.schema.script import Installed
@@ -84,14 +85,15 @@ class MemoryFlows:
         return (yield from made)
 
     def recall(
-        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, filters: Filters
+        self, query: str | Sequence[str], *, user_id: str | None = None, agent_id: str | None = None, filters: Filters
     ) -> Flow[Recall]:
         """What was said in any of the user's conversations and fits a question, by meaning and by words.
 
-        One round trip beside the embedding.
+        One round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
             agent_id: Only with this agent; by default with all.
             filters: What narrows it down.
@@ -104,8 +106,8 @@ class MemoryFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        scope, question = self._memory.scope(user_id, agent_id), Question(query, filters)
-        return (yield from search.recall(scope, question, model=self._memory.embedder_name))
+        scope = self._memory.scope(user_id, agent_id)
+        return (yield from search.recall(scope, questions(query, filters), self._memory.means))
 
     def recall_summaries(
         self,
