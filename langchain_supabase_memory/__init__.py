@@ -20,8 +20,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
     from langchain_supabase_memory.adapters.expander import ExpandModel
+    from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
     from langchain_supabase_memory.adapters.reranker import RerankModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
@@ -91,6 +93,8 @@ if TYPE_CHECKING:
         ConversationKey,
         ConversationPage,
         Coverage,
+        FoundMessage,
+        FoundPage,
         Health,
         IndexResult,
         Recall,
@@ -128,12 +132,16 @@ __all__ = [
     "ConversationPage",
     "ConversationStatus",
     "Coverage",
+    "EdgeEmbeddings",
     "EmbeddingModel",
     "ExpandModel",
     "ExtractiveSummarizer",
+    "FoundMessage",
+    "FoundPage",
     "Health",
     "IndexResult",
     "LoadContextNode",
+    "LocalEmbeddings",
     "LongTerm",
     "Memory",
     "Metrics",
@@ -216,12 +224,16 @@ _HOMES = {
     "ConversationKey": "values",
     "ConversationStatus": "operations.work",
     "Coverage": "values",
+    "EdgeEmbeddings": "adapters.edge_embeddings",
     "EmbeddingModel": "adapters.embedder",
     "ExpandModel": "adapters.expander",
     "ExtractiveSummarizer": "language.extractive",
+    "FoundMessage": "values",
+    "FoundPage": "values",
     "Health": "values",
     "IndexResult": "values",
     "LoadContextNode": "agents.nodes",
+    "LocalEmbeddings": "adapters.local_embeddings",
     "LongTerm": "long_term.memories",
     "Memory": "long_term.memories",
     "Metrics": "adapters.telemetry.metrics",

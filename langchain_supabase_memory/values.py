@@ -148,6 +148,50 @@ class StoredMessage:
 
 
 @dataclass(frozen=True)
+class FoundMessage:
+    """A message that holds the texts which were looked for.
+
+    Attributes:
+        thread_id: The thread of its conversation.
+        agent_id: The agent.
+        message: It, with `message`, `message_id`, `role`, `text` and `created_at`.
+        before: The messages before it, in order, as many as were asked for.
+        after: Those after it.
+    """
+
+    thread_id: str
+    agent_id: str
+    message: StoredMessage = field(repr=False)
+    before: list[StoredMessage] = field(default_factory=list, repr=False)
+    after: list[StoredMessage] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True)
+class FoundPage(Sequence[FoundMessage]):
+    """What one call has found; it can be used as a list.
+
+    Attributes:
+        found: The messages, in the order that was asked for.
+        read: How much was looked at: messages, and ten for each conversation.
+        after: Pass it as `after` to go on from there; `None` if everything was looked at.
+    """
+
+    found: list[FoundMessage]
+    read: int = 0
+    after: str | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> FoundMessage: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FoundMessage]: ...
+    def __getitem__(self, index: int | slice) -> FoundMessage | list[FoundMessage]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
+@dataclass(frozen=True)
 class UnreadableMessage:
     """A stored message of which no LangChain message can be made: where it is, and why, without its content.
 

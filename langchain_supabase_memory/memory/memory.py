@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never, Self
 from langchain_supabase_memory.memory.core import OUTBOX_LIMIT, QUOTES, Settings
 from langchain_supabase_memory.memory.doors import Doors
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
 from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
@@ -31,6 +32,7 @@ from langchain_supabase_memory.values import (
     Chunk,
     ConversationPage,
     ConversationState,
+    FoundPage,
     Recall,
     RecalledSummary,
     RecallScope,
@@ -720,6 +722,91 @@ class SupabaseMemory(Doors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+            )
+        )
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The messages of any of the user's conversations that hold some texts letter by letter, in one round trip.
+
+        As `Conversation.find`. Conversations come in the order in which they were begun, from the newest or the oldest
+        on, each with its messages in that order. Of the 2,000 messages that one call looks at, each conversation counts
+        as ten.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages, and where to go on: `page.after` is `None` if everything was looked at.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, a text is blank or too long, a time is naive, or an
+                argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self.run(
+            self._flows.find(
+                texts,
+                user_id=user_id,
+                agent_id=agent_id,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
+            )
+        )
+
+    async def afind(
+        self,
+        texts: str | Sequence[str],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The async twin of `find`."""
+        return await self.arun(
+            self._flows.find(
+                texts,
+                user_id=user_id,
+                agent_id=agent_id,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
             )
         )
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from langchain_supabase_memory.agents.tools import derived
+from langchain_supabase_memory.agents.tools import derived, exactly
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
 from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall.exact import Wanted
 from langchain_supabase_memory.operations.recall.question import MOST_QUESTIONS, Filters, questions
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.recall.exact import Order
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.values import Chunk, RecallScope, Scope
 
@@ -51,6 +53,12 @@ class _Search(BaseModel):
         max_length=MOST_QUESTIONS - 1,
         description="Further things to look for in the same search, each in words or as a question.",
     )
+    exact: Literal["newest", "oldest"] | None = Field(
+        default=None,
+        description="Instead find messages that hold the query letter by letter, such as a phrase, a number, a file "
+        "name or an id: the newest or the oldest first.",
+    )
+    after: str | None = Field(default=None, max_length=200, description="Where an exact search goes on, as it said.")
 
 
 class _Summary(BaseModel):
@@ -75,7 +83,8 @@ def search_conversation_history_tool(
         bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
-        The tool `search_conversation_history(query, time_range="all", limit=5, more=[])`, sync and async.
+        The tool `search_conversation_history(query, time_range="all", limit=5, more=[], exact=None, after=None)`, sync
+        and async.
 
     Raises:
         ConfigurationError: `scope` is none of the choices.
@@ -87,9 +96,17 @@ def search_conversation_history_tool(
     )
 
     def answer(
-        asked: Asked, query: str, time_range: TimeRange = "all", limit: int = 5, more: Sequence[str] = ()
+        asked: Asked,
+        query: str,
+        time_range: TimeRange = "all",
+        limit: int = 5,
+        more: Sequence[str] = (),
+        exact: Order | None = None,
+        after: str | None = None,
     ) -> Flow[Answer]:
-        return _search(asked, scope, [query, *more], time_range, limit)
+        if exact is None:
+            return _search(asked, scope, [query, *more], time_range, limit)
+        return exactly.found(asked, scope, Wanted(texts=query, order=exact, limit=limit), time_range, after)
 
     return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
 
@@ -149,11 +166,7 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
         "by": name(chunk.speaker or chunk.role),
         "at": dated(chunk.said_at, asked.zone),
     }
-    if scope.thread_id is None:
-        # Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
-        own = chunk.agent_id == asked.scope("agent").agent_id
-        attributes["conversation_id" if own else "conversation"] = chunk.thread_id
-        attributes |= {} if own else {"agent": chunk.agent_id}
+    attributes |= asked.where(scope, chunk.thread_id, chunk.agent_id)
     source = {
         "thread_id": chunk.thread_id,
         "agent_id": chunk.agent_id,

@@ -10,8 +10,9 @@ from langchain_supabase_memory.context import cover
 from langchain_supabase_memory.memory import delivery, packing
 from langchain_supabase_memory.operations import boards, controls, conversations, listing, summaries, turns, work
 from langchain_supabase_memory.operations.boards import editing
-from langchain_supabase_memory.operations.recall import indexing, search
+from langchain_supabase_memory.operations.recall import exact, indexing, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
 from langchain_supabase_memory.operations.recall.question import Filters, questions
 from langchain_supabase_memory.operations.rollout import comparison
 from langchain_supabase_memory.operations.summaries.complete import complete_summary
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         ConversationInfo,
         ConversationKey,
         Coverage,
+        FoundPage,
         IndexResult,
         Recall,
         RecallScope,
@@ -196,6 +198,47 @@ class ConversationFlows:
             retention=retention or self._memory.settings.retention,
         )
         return (yield from made)
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> Flow[FoundPage]:
+        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+
+        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
+        itself gave a tool. One call looks at 2,000 messages at most. Nothing needs to be indexed.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
+            looked at.
+
+        Raises:
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        wanted = Wanted(
+            texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
+        )
+        retention = self._memory.settings.retention
+        return (yield from exact.find(Scope.of(self._key), wanted, after=after, retention=retention))
 
     def count(self) -> Flow[int]:
         """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
