@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.recall import lines
 from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question, questions
+from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.operations.recall.search import NO_MEANS, Means
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
@@ -52,8 +54,8 @@ class Recalling:
         """The questions, for the share that a budget has for what is recalled."""
         if self.filters.characters is not None:
             return questions(self.query, self.filters)
-        characters = max(1, int(budget.about_characters * budget.recalled))
-        return questions(self.query, replace(self.filters, characters=characters))
+        # What the other parts leave over is filled with it, too.
+        return questions(self.query, replace(self.filters, characters=budget.about_characters))
 
     @property
     def time_zone(self) -> str | tzinfo | None:
@@ -87,16 +89,26 @@ class Recalled:
         return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
 
     def fitting(self, room: int, meter: Meter) -> Recalled:
-        """The best of it that fit into a room."""
-        kept = list(self.chunks)
-        while kept:
-            made = Recalled(kept, self.time_zone)
-            weight = made.weight(meter)
-            if weight <= room:
-                return made
-            # What is beyond it, by the share of the chunks that it is; one at least.
+        """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next."""
+        here = zone(self.time_zone)
+        left = room - meter.about(lines.FRAME)
+        days: set[str] = set()
+        kept: list[Chunk] = []
+        for chunk in self.chunks:
+            if left <= 0:
+                break
+            day, said = lines.day(chunk, here), lines.line(chunk)
+            weight = meter.about(escaped(said)) + (0 if day in days else meter.about(day))
+            if weight <= left:
+                kept.append(chunk)
+                days.add(day)
+                left -= weight
+        made = Recalled(kept, self.time_zone)
+        while kept and (weight := made.weight(meter)) > room:
+            # It was an estimate. What is beyond it, by the share of the chunks that it is; one at least.
             del kept[min(len(kept) - 1, len(kept) * room // weight) :]
-        return Recalled((), self.time_zone)
+            made = Recalled(tuple(kept), self.time_zone)
+        return made
 
     def without(self, shown: Collection[int], key: ConversationKey) -> Recalled:
         """It without what a conversation shows anyway."""
