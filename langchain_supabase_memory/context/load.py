@@ -484,7 +484,7 @@ def _is_any_left(document: Mapping[str, Any], history: History, policy: SummaryP
     if quality is not None and policy.min_quality is not None and quality < policy.min_quality and keep is not None:
         keep = keep if policy.keep_when_poor is None else max(keep, policy.keep_when_poor)
     low = _tail(read, keep, messages)
-    middle = _tail(read, None if keep is None else keep // 2, None if messages is None else max(messages // 2, 1))
+    middle = _tail(read, None if keep is None else keep // 2, None if messages is None else -(-4 * messages // 5))
     asked = (sequence for sequence, role, _ in read if low <= sequence <= middle and role == "user")
     blocks = (sequence for sequence, role, _ in reversed(read) if sequence <= low and role != "tool")
     cut = next(asked, None)
