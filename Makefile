@@ -52,7 +52,7 @@ lint: .venv/ready
 bench: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) python -m benchmarks $(ARGS)
 
-# Its data set is not part of this repository: make bench-retrieval DATA=path/to/locomo10.json [ARGS="--limit 1"]
+# Its data sets are not part of this repository: make bench-retrieval DATA="locomo10.json BEAM/chats/100K" [ARGS="--limit 1"]
 bench-retrieval: $(if $(DATA),.tools/retrieval/ready)
 	$(if $(DATA),,$(error say where the data is, for example DATA=locomo/data/locomo10.json, after \
 	  git clone --depth 1 https://github.com/snap-research/locomo))

@@ -20,7 +20,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.expander import ExpandModel
+    from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
+    from langchain_supabase_memory.adapters.reranker import RerankModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
     from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
@@ -89,6 +93,8 @@ if TYPE_CHECKING:
         ConversationKey,
         ConversationPage,
         Coverage,
+        FoundMessage,
+        FoundPage,
         Health,
         IndexResult,
         Recall,
@@ -126,11 +132,16 @@ __all__ = [
     "ConversationPage",
     "ConversationStatus",
     "Coverage",
+    "EdgeEmbeddings",
     "EmbeddingModel",
+    "ExpandModel",
     "ExtractiveSummarizer",
+    "FoundMessage",
+    "FoundPage",
     "Health",
     "IndexResult",
     "LoadContextNode",
+    "LocalEmbeddings",
     "LongTerm",
     "Memory",
     "Metrics",
@@ -148,6 +159,7 @@ __all__ = [
     "Redactor",
     "Reference",
     "Remembered",
+    "RerankModel",
     "Retention",
     "RetryPolicy",
     "Rollout",
@@ -212,11 +224,16 @@ _HOMES = {
     "ConversationKey": "values",
     "ConversationStatus": "operations.work",
     "Coverage": "values",
+    "EdgeEmbeddings": "adapters.edge_embeddings",
     "EmbeddingModel": "adapters.embedder",
+    "ExpandModel": "adapters.expander",
     "ExtractiveSummarizer": "language.extractive",
+    "FoundMessage": "values",
+    "FoundPage": "values",
     "Health": "values",
     "IndexResult": "values",
     "LoadContextNode": "agents.nodes",
+    "LocalEmbeddings": "adapters.local_embeddings",
     "LongTerm": "long_term.memories",
     "Memory": "long_term.memories",
     "Metrics": "adapters.telemetry.metrics",
@@ -234,6 +251,7 @@ _HOMES = {
     "Redactor": "language.messages.redaction.redactor",
     "Reference": "values",
     "Remembered": "long_term.memories",
+    "RerankModel": "adapters.reranker",
     "Retention": "settings",
     "RetryPolicy": "settings",
     "Rollout": "operations.rollout.stages",

@@ -16,6 +16,8 @@ SupabaseMemoryError
 ├── NotFoundError                what a call names does not exist                    (also a LookupError)
 ├── TooLargeError                more was sent at once than the server takes
 ├── EmbeddingError               the embedder failed, or its vectors are of no use
+├── RerankingError               the reranker failed, or its order is of no use
+├── ExpansionError               what makes further questions failed
 ├── OutboxFullError              too many failed writes are waiting; this one was not accepted
 ├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
 └── DatabaseError                anything else the server answered
@@ -160,6 +162,20 @@ class EmbeddingError(SupabaseMemoryError):
 
     default_message = "The embedder failed."
     default_hint = "Check the embedder's key and network; what is stored is found by its words all the same."
+
+
+class RerankingError(SupabaseMemoryError):
+    """The reranker failed, or its order is of no use."""
+
+    default_message = "The reranker failed."
+    default_hint = "Check the reranker; what is recalled comes in the first stage's order all the same."
+
+
+class ExpansionError(SupabaseMemoryError):
+    """What makes further questions of one failed."""
+
+    default_message = "What makes further questions failed."
+    default_hint = "Check the model of expand=; the question is looked for alone all the same."
 
 
 class OutboxFullError(SupabaseMemoryError):

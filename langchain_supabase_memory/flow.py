@@ -1,11 +1,13 @@
 """Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
 
-The surface to the outside is tiny: call a SQL function, ask a model, embed texts, compute what takes long. Two small
+The surface to the outside is tiny: call a SQL function, ask a model, embed texts, rerank what was found, make further
+questions of one, compute what takes long. Two small
 drivers, one sync and one async, run any flow, so there is no second copy of the logic, no hidden event loop and no
 thread between them. A flow is tested by stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the
 next.
 
-Only `call`, `ask`, `embed` and `compute` yield; everything above them uses `yield from` and stays typed.
+Only `call`, `ask`, `embed`, `rerank`, `expand` and `compute` yield; everything above them uses `yield from` and stays
+typed.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedE
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
+    from langchain_core.documents import Document
     from langchain_core.messages import BaseMessage
 
 S = TypeVar("S")
@@ -148,7 +151,35 @@ class Compute:
     function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
 
 
-Step = Call | Ask | Embed | Compute
+Placing: TypeAlias = tuple[int, float | None]
+"""Which candidate, by its place among them, and how well it fits, where that is said."""
+
+
+@dataclass(frozen=True)
+class Rerank:
+    """Candidates that are to be put into a better order. No connection is held meanwhile.
+
+    Attributes:
+        queries: The questions; each orders all candidates.
+        documents: The candidates, in the first stage's order, each with an id.
+    """
+
+    queries: Sequence[str] = field(repr=False)  # repr=False: they are content
+    documents: Sequence[Document] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Expand:
+    """A question of which further ones are to be made. No connection is held meanwhile.
+
+    Attributes:
+        query: The question.
+    """
+
+    query: str = field(repr=False)  # repr=False: it is content
+
+
+Step = Call | Ask | Embed | Compute | Rerank | Expand
 """All that an operation needs from the outside."""
 
 Flow = Generator[Step, Any, T]
@@ -215,6 +246,33 @@ def embed(texts: Sequence[str], *, is_query: bool = False, seconds: float | None
     """
     vectors: list[list[float]] = yield Embed(texts, is_query, seconds)
     return vectors
+
+
+def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[list[Placing]]]:
+    """A further innermost verb: for each question the candidates in a better order; some may be left out.
+
+    Args:
+        queries: The questions.
+        documents: The candidates.
+
+    Raises:
+        RerankingError: The reranker failed, or took too long.
+    """
+    orders: list[list[Placing]] = yield Rerank(queries, documents)
+    return orders
+
+
+def expand(query: str) -> Flow[list[str]]:
+    """A further innermost verb: further questions of one.
+
+    Args:
+        query: The question.
+
+    Raises:
+        ExpansionError: What makes them failed, or took too long.
+    """
+    texts: list[str] = yield Expand(query)
+    return texts
 
 
 def compute(function: Callable[[], T], characters: int, *, kept: Sequence[_lru_cache_wrapper[Any]] = ()) -> Flow[T]:

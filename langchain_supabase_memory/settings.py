@@ -76,7 +76,8 @@ class ContextBudget:
             12,000 if neither this nor `tokens` is given.
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
-        recalled: The share of the budget that recalled chunks may take, where something is recalled: above 0, below 1.
+        recalled: The share of the budget that is kept for recalled chunks, where something is recalled: above 0, below
+            1. They also fill what the summary, the board and the messages leave over.
         board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
             something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
@@ -140,9 +141,9 @@ class SummaryPolicy:
         messages: Due beyond so many messages.
         keep_characters: About so many of the newest characters are not summarized.
         keep_messages: No more than so many of the newest messages are not summarized. Of the two the smaller part is
-            kept; the newest block is always kept.
+            kept; the newest block is always kept. With the budget's `max_messages` at least two thirds of that many.
         max_characters: The most characters of a summary; by default a quarter of the budget, and no more than 2,000
-            (about 500 tokens).
+            (about 500 tokens). It is never more than half of what the summary stands for.
         mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
             scheduled task calls `summarize_due`.
         input_characters: About the most characters of messages in one call of the model; longer ranges take several.
@@ -205,7 +206,8 @@ class SummaryPolicy:
                 keep_characters = min(keep_characters, (characters or (self.tokens or 0) * 4) // 2)
             keep_messages = None if messages is None else max(1, messages // 2)
         if most is not None:
-            keep_messages = max(1, most // 2) if keep_messages is None else min(keep_messages, most)
+            # As `memory_pending` cuts, two thirds of it stay at least, and some room is left for what follows.
+            keep_messages = -(-5 * most // 6) if keep_messages is None else min(keep_messages, most)
         keep_when_poor = self.keep_when_poor
         if keep_when_poor is None and keep_characters is not None:
             keep_when_poor = max(1, (keep_characters + (characters or (self.tokens or 0) * 4 or keep_characters)) // 2)

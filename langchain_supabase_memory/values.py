@@ -148,6 +148,50 @@ class StoredMessage:
 
 
 @dataclass(frozen=True)
+class FoundMessage:
+    """A message that holds the texts which were looked for.
+
+    Attributes:
+        thread_id: The thread of its conversation.
+        agent_id: The agent.
+        message: It, with `message`, `message_id`, `role`, `text` and `created_at`.
+        before: The messages before it, in order, as many as were asked for.
+        after: Those after it.
+    """
+
+    thread_id: str
+    agent_id: str
+    message: StoredMessage = field(repr=False)
+    before: list[StoredMessage] = field(default_factory=list, repr=False)
+    after: list[StoredMessage] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True)
+class FoundPage(Sequence[FoundMessage]):
+    """What one call has found; it can be used as a list.
+
+    Attributes:
+        found: The messages, in the order that was asked for.
+        read: How much was looked at: messages, and ten for each conversation.
+        after: Pass it as `after` to go on from there; `None` if everything was looked at.
+    """
+
+    found: list[FoundMessage]
+    read: int = 0
+    after: str | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> FoundMessage: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FoundMessage]: ...
+    def __getitem__(self, index: int | slice) -> FoundMessage | list[FoundMessage]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
+@dataclass(frozen=True)
 class UnreadableMessage:
     """A stored message of which no LangChain message can be made: where it is, and why, without its content.
 
@@ -500,9 +544,12 @@ class Chunk:
         content: The words, as they were said.
         importance: How much it is likely to matter, from 0 to 1.
         expires_at: Until when it is found; `None` for as long as its messages are kept.
-        score: How well it fits the question; comparable within one result only.
+        score: How well it fits the question, by the first stage; comparable within one result only.
         similarity: The cosine of its vector and the question's, -1 to 1; `None` without vectors.
         words: How well its words fit; 0 if none does, `None` if it was not searched for.
+        score_parts: What each part adds to the score: `words`, `meaning`, `around`, `speaker`, `date`, `kind`,
+            `question`, `importance`, `recency` (see `RecallWeights`); those that add nothing are left out. `rerank` is
+            beside the sum: what the reranker says of it, or one over its place where that says nothing.
         before: What was said right before it, if that was asked for.
         after: What was said right after it.
     """
@@ -526,6 +573,7 @@ class Chunk:
     score: float | None = None
     similarity: float | None = None
     words: float | None = None
+    score_parts: Mapping[str, float] = field(default_factory=dict)
     before: list[Chunk] = field(default_factory=list, repr=False)
     after: list[Chunk] = field(default_factory=list, repr=False)
 
@@ -540,6 +588,8 @@ class Recall:
         approximate: Whether an index chose the candidates, so that a good one may have been missed.
         by_meaning: Whether vectors were compared, and not words alone.
         failed: Why vectors were not compared though there is an embedder, in a word; `None` if they were.
+        rerank_failed: Why the reranker did not order it; `None` if it did, or if there is none.
+        queries: What was looked for: the questions, and those that were made of them.
     """
 
     chunks: list[Chunk]
@@ -547,6 +597,8 @@ class Recall:
     approximate: bool = False
     by_meaning: bool = False
     failed: str | None = None
+    rerank_failed: str | None = None
+    queries: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -627,7 +679,8 @@ class Cause:
     """Why a part of the memory does not work now.
 
     Attributes:
-        part: `database`, `embedder`, or `writer`: what writes summaries and boards.
+        part: `database`, `embedder`, `writer` (what writes summaries and boards), `reranker`, or `expander` (what makes
+            further questions).
         error: The class of its newest error.
         reason: What went wrong, without content.
         code: The server's or the provider's code, if there is one.
@@ -636,7 +689,7 @@ class Cause:
         last: When it was met last.
     """
 
-    part: Literal["database", "embedder", "writer"]
+    part: Literal["database", "embedder", "writer", "reranker", "expander"]
     error: str
     reason: str
     code: str | None

@@ -17,8 +17,8 @@ declare
 
   -- What a signed-in user may call, and a server for any of them.
   v_verbs  constant text[] := array[
-    -- Conversations: store, read and count messages; list them, set a title; forget them; set aside those that cannot be read.
-    'memory_append', 'memory_read', 'memory_count', 'memory_conversations', 'memory_update',
+    -- Conversations: store, read, find and count messages; list them, set a title; forget them; set aside those that cannot be read.
+    'memory_append', 'memory_read', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
     -- Turns, and what the next prompt receives.
     'memory_turns', 'memory_context', 'memory_append_context',
@@ -94,7 +94,9 @@ begin
     memory_private.move(text, uuid, bigint[], boolean), memory_private.take_out(text, uuid, bigint, bigint),
     memory_private.follow(text, text, text, json), memory_private.followed(text, uuid, bigint, json, jsonb),
     memory_private.expire_superseded(text, uuid, timestamptz, bigint),
-    memory_private.reposition(text, uuid), memory_private.folded(text), memory_private.mentions(text, text[], text),
+    memory_private.reposition(text, uuid), memory_private.folded(text),
+    memory_private.letters(text, boolean), memory_private.holds(text, text, json, text[], boolean),
+    memory_private.mentions(text, text[], text),
     memory_private.unmentioned(text, text[], text), memory_private.sentences(text),
     memory_private.unsaid(text, text[]), memory_private.telling(text[]), memory_private.deleted(text, uuid), memory_private.topics(text, uuid),
     memory_private.told_topics(text, uuid), memory_private.hold_opt_outs(text, boolean),
@@ -108,6 +110,7 @@ begin
     memory_private.unchunk(text, uuid, bigint, bigint, boolean), memory_private.unrate(text, uuid, bigint[]),
     memory_private.unindex(text, uuid, bigint),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
+    memory_private.recall_one(text, uuid[], json, json),
     memory_private.together(text, uuid, bigint, integer, integer, boolean, int8multirange),
     memory_private.shown(memory.working_memory_chunks, memory.conversations),
     memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),

@@ -34,6 +34,7 @@ from typing import Any
 import blockbuster.blockbuster
 import psycopg
 from langchain.agents import create_agent
+from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -237,6 +238,8 @@ class Place:
             "user_id": self.user_id,
             "embeddings": self.embedder(),
             "model": RunnableLambda(_written, afunc=_awritten) if is_async else _written,
+            "reranker": AsyncCompressor() if is_async else _reranked,
+            "expand": RunnableLambda(_written, afunc=_awritten) if is_async else _expanded,
             "budget": ContextBudget(tokens=900),
             "policy": SummaryPolicy(messages=4, keep_messages=2, attempts=1),
             "board_policy": BoardPolicy(update_frequency=2, attempts=1),
@@ -255,6 +258,31 @@ class Place:
     def embedder(self) -> Embeddings:
         """With an async side at one door, without one at the others."""
         return AsyncEmbedder(384) if self.door == "direct" else WordEmbedder(384)
+
+
+def _reranked(_: str, documents: Any) -> Any:
+    time.sleep(0.001)
+    return documents[::-1]
+
+
+async def _areranked(_: str, documents: Any) -> Any:
+    await asyncio.sleep(0.001)
+    return documents[::-1]
+
+
+class AsyncCompressor(BaseDocumentCompressor):
+    """With an async side of its own."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return _reranked(query, documents)
+
+    async def acompress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return await _areranked(query, documents)
+
+
+def _expanded(_: str) -> list[str]:
+    time.sleep(0.001)
+    return ["the kiln"]
 
 
 def _written(prompt: Any) -> Any:

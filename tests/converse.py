@@ -92,6 +92,9 @@ def _store_and_read(call: Caller) -> None:
     assert len(call("read", thread_id="studio", columns=columns)["messages"]) == len(SAID)
     call("read", thread_id="studio", last=2)
     call("read", thread_id="nowhere")
+    found = call("find", texts=["e-47"], around=1)
+    assert [each["message"]["message_id"] for each in found["found"]] == ["m0"]
+    assert call("find", texts=["the"], limit=1, order="oldest", around=1)["after"]
     call("read", thread_id="studio", display=True)
     first = call("conversations", limit=1)
     assert call("conversations", limit=1, after=first["after"])["before"]
@@ -180,6 +183,7 @@ def _index(call: Caller) -> None:
     assert len(call("pending_chunks", thread_id="studio", model="words")["before"]["near"]) == 2
     ask = {"query": "thermocouple", "vectors": [{"names": [], "vector": VECTORS[0]}], "model": "words", "neighbors": 1,
            "limit": 2}  # fmt: skip
+    call("recall", ask={**ask, "more": [{"query": "kiln"}], "pool": 2}, thread_id="studio")
     found = call("recall", ask=ask, thread_id="studio")
     assert any(each["before"] for each in found["chunks"])
     assert any(each["after"] for each in found["chunks"])

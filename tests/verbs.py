@@ -69,6 +69,9 @@ class Subject:
     def recall(self, n: int) -> object:
         return self._handle.recall("When does Ana open the kiln in Porto?")
 
+    def find(self, n: int) -> object:
+        return self._handle.find(f"{self.size // 2} the kiln", around=1)
+
     def board(self, n: int) -> object:
         return self._handle.board()
 
@@ -90,6 +93,7 @@ OF_A_CONVERSATION: Final[Mapping[str, Verb]] = {
     "resolve": Subject.resolve,
     "count": Subject.count,
     "recall": Subject.recall,
+    "find": Subject.find,
     "board": Subject.board,
     "status": Subject.status,
     "append a turn": Subject.append,

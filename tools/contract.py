@@ -46,7 +46,7 @@ PAGES = {
         "Store messages, and note those that cannot be read.",
         "append set_aside unreadable",
     ),
-    "reading": ("Reading", "Read messages and turns.", "read count turns"),
+    "reading": ("Reading", "Read messages and turns, and find words in them.", "read find count turns"),
     "conversations": ("Conversations", "List conversations, and set their titles.", "conversations update"),
     "retention": (
         "Retention and erasure",

@@ -1,9 +1,10 @@
 """Measure whether the right messages come back, against what else is done with Postgres, Supabase and LangChain.
 
-    make bench-retrieval DATA=path/to/locomo10.json [ARGS="--limit 1 --json FILE"]
+    make bench-retrieval DATA="path/to/locomo10.json ..." [ARGS="--limit 1 --json FILE"]
 
-No language model, no key and no network: questions with the turns that hold their evidence (LoCoMo), a small embedder
-from a package, a real Postgres. The vectors are kept in a folder, so that a second run takes a few minutes.
+No language model, no key and no network: questions with the turns that hold their evidence (LoCoMo, LongMemEval,
+REALTALK, BEAM: one or several paths, and one table over all of them), a small embedder from a package, a real Postgres.
+The vectors are kept in a folder, so that a second run takes a few minutes.
 """
 
 from __future__ import annotations
@@ -21,103 +22,139 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.retrieval import baselines, pack
-from benchmarks.retrieval.data import ADVERSARIAL, CATEGORIES, HOW_TO_GET_IT, load
+from benchmarks.retrieval.data import ADVERSARIAL, FormError
+from benchmarks.retrieval.data_sets import HOW_TO_GET_THEM, load
 from benchmarks.retrieval.embedder import CACHE, MiniLM
-from benchmarks.retrieval.metrics import Packer, by_category, measured
+from benchmarks.retrieval.late import Late
+from benchmarks.retrieval.metrics import Packer, by_category, columns, gain, measured
 from benchmarks.retrieval.package import Package
 from benchmarks.retrieval.postgres import Postgres
 from benchmarks.retrieval.rankings import STEPS, Scores, Study
-from benchmarks.retrieval.report import Results, named
+from benchmarks.retrieval.report import Results, named, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
+    from benchmarks.retrieval.data import DataSet
     from benchmarks.retrieval.metrics import Unit
 
 PACKAGE = "this package"
 WORDS_ONLY = "this package, no embedder"
+RERANKED = "this package, reranked by late interaction"
 REFERENCE = list(STEPS)[-1]
 NEWEST = "newest turns alone"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description="Measure recall.")
-    parser.add_argument("data", type=Path, nargs="?", metavar="DATA", help="LoCoMo's JSON file")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
+    parser.add_argument("data", type=Path, nargs="*", metavar="DATA", help="files or folders of the data sets")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of each")
     parser.add_argument("--only", action="append", metavar="PART", help="only what has this in its name; repeatable")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"of vectors; {CACHE} by default")
     given = parser.parse_args()
-    if given.data is None or not given.data.is_file():
-        sys.exit(f"{given.data or 'DATA'}: {HOW_TO_GET_IT}")
+    if not given.data:
+        sys.exit(f"DATA: {HOW_TO_GET_THEM}")
+    try:
+        data_sets = [load(path, given.limit) for path in given.data]
+    except FormError as error:
+        sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(f"stopped by {signal.Signals(number).name}"))
 
-    conversations = load(given.data, given.limit)
+    found = [_results(data_set, given.cache, given.only) for data_set in data_sets]
+    if len(found) > 1:
+        print(together(found, [REFERENCE, WORDS_ONLY, PACKAGE]).text() + "\n", flush=True)
+    if given.json is not None:
+        given.json.write_text(json.dumps({each.name: asdict(each) for each in found}, indent=1) + "\n")
+
+
+def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Results:
+    """Measure everything on one data set, and print it."""
+    conversations = data_set.conversations
     with ExitStack() as stack:
         postgres = stack.enter_context(Postgres())
-        embedder = MiniLM(given.cache)
+        embedder = MiniLM(cache)
         studies = [Study(conversation, postgres, embedder) for conversation in conversations]
         ours = stack.enter_context(Package(postgres.conn_string, embedder, "by meaning"))
+        late = Late(embedder, cache)
+        staged = stack.enter_context(Package(postgres.conn_string, embedder, "in two stages", late))
         worded = stack.enter_context(Package(postgres.conn_string, None, "by words"))
         rankers: dict[str, Callable[[Study], list[list[Unit]]]] = {
             **baselines.rankers(),
             **{name: partial(_stepped, step) for name, step in STEPS.items()},
             WORDS_ONLY: worded.rank,
             PACKAGE: ours.rank,
+            RERANKED: staged.rank,
         }
-        results = Results(len(conversations), sum(len(pack.asked(each)) for each in conversations))
-        for name in named(list(rankers), given.only):
+        results = Results(data_set.name, len(conversations), sum(len(pack.asked(each)) for each in conversations))
+        kinds = [question.category for study in studies for question in study.conversation.questions]
+        values: dict[str, NDArray[np.float64]] = {}
+        for name in named(list(rankers), only):
             print(f"... {name}", file=sys.stderr, flush=True)
-            results.rankings[name] = _measured(studies, rankers[name])
-        for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours)):
+            values[name] = _measured(studies, rankers[name])
+            results.rankings[name] = by_category(values[name], kinds, ADVERSARIAL)
+        if {PACKAGE, RERANKED} <= values.keys():
+            asked = np.array(kinds) != ADVERSARIAL
+            for place, column in enumerate(columns()):
+                pair = (values[name][asked, place] for name in (PACKAGE, RERANKED))
+                results.gains[column] = gain(*pair)
+        for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours), (RERANKED, staged)):
             if package.seconds:
                 median, late = (1000 * np.percentile(package.seconds, [50, 95])).tolist()
                 results.milliseconds[name] = {"median": round(median, 1), "p95": round(late, 1)}
-        for name in named([NEWEST, REFERENCE, PACKAGE], given.only):
+        packs: dict[str, dict[str, list[pack.Kept]]] = {}
+        for name in named([NEWEST, REFERENCE, PACKAGE, RERANKED], only):
             print(f"... packs: {name}", file=sys.stderr, flush=True)
-            results.packs[name] = _packs(studies, name, ours)
+            packs[name] = _packs(studies, name, staged if name == RERANKED else ours)
+            results.packs[name] = {budget: _means(kept) for budget, kept in packs[name].items()}
+        if {PACKAGE, RERANKED} <= packs.keys():
+            for budget in packs[PACKAGE]:
+                both = (np.array([each.evidence for each in packs[name][budget]]) for name in (PACKAGE, RERANKED))
+                results.gains[f"evidence in a pack of {int(budget):,}"] = gain(*both)
     for table in results.tables(PACKAGE):
         print(table.text() + "\n", flush=True)
-    if given.json is not None:
-        given.json.write_text(json.dumps(asdict(results), indent=1) + "\n")
+    return results
 
 
 def _stepped(step: Callable[[Study], Scores], study: Study) -> list[list[Unit]]:
     return baselines.ranked(study, step(study))
 
 
-def _measured(studies: Sequence[Study], ranker: Callable[[Study], list[list[Unit]]]) -> dict[str, object]:
-    values, categories = [], []
+def _measured(studies: Sequence[Study], ranker: Callable[[Study], list[list[Unit]]]) -> NDArray[np.float64]:
+    values = []
     for study in studies:
         packer = Packer(study.conversation)
         for question, units in zip(study.conversation.questions, ranker(study), strict=True):
             values.append(measured(packer, question, units))
-            categories.append(question.category)
-    return by_category(np.array(values), categories, CATEGORIES, ADVERSARIAL)
+    return np.array(values)
 
 
-def _packs(studies: Sequence[Study], name: str, ours: Package) -> dict[str, dict[str, float]]:
+def _packs(studies: Sequence[Study], name: str, ours: Package) -> dict[str, list[pack.Kept]]:
     found = {}
     for characters in pack.BUDGETS:
         kept = []
         for study in studies:
             conversation, packer = study.conversation, Packer(study.conversation)
-            if name == PACKAGE:
+            if name in (PACKAGE, RERANKED):
                 ours.store(conversation)
             ranked = baselines.ranked(study, study.recommended()) if name == REFERENCE else []
             for place in pack.asked(conversation):
                 question = conversation.questions[place]
-                if name == PACKAGE:
+                if name in (PACKAGE, RERANKED):
                     text = ours.pack(question.text, conversation.id, characters)
                 elif name == REFERENCE:
                     text = pack.reference(packer, ranked[place], characters)
                 else:
                     text = pack.newest(packer, characters)
                 kept.append(pack.kept(conversation, question, text))
-        found[str(characters)] = {
-            measure: _mean([getattr(each, measure) for each in kept]) for measure in pack.MEASURES
-        }
+        found[str(characters)] = kept
     return found
+
+
+def _means(kept: Sequence[pack.Kept]) -> dict[str, float]:
+    return {measure: _mean([getattr(each, measure) for each in kept]) for measure in pack.MEASURES}
 
 
 def _mean(shares: Sequence[float | None]) -> float:

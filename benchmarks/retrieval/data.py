@@ -1,38 +1,19 @@
-"""LoCoMo: long conversations of two people, with questions and the turns that hold their answers.
-
-Maharana et al. 2024, github.com/snap-research/locomo, CC BY-NC 4.0: for measuring only, never part of this package.
-"""
+"""Conversations with questions, and the turns that hold their answers, whichever data set they are from."""
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from datetime import datetime
 
-HOW_TO_GET_IT: Final = """\
-the data set is not part of this repository. Get it and say where it is:
+ADVERSARIAL: Final = "adversarial"
+"""The questions that have no answer: they are measured apart."""
 
-    git clone --depth 1 https://github.com/snap-research/locomo
-    make bench-retrieval DATA=locomo/data/locomo10.json
-"""
 
-ADVERSARIAL: Final = 5
-CATEGORIES: Final = {
-    1: "several turns",
-    2: "time",
-    3: "with world knowledge",
-    4: "one turn",
-    ADVERSARIAL: "adversarial",
-}
-"""What the data set's numbers mean."""
-
-_SESSION: Final = re.compile(r"session_(\d+)")
+class FormError(Exception):
+    """What was read is not of the form of a data set. The text says of which, and where."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +34,12 @@ class Question:
     text: str
     answer: str
     evidence: frozenset[str]
-    category: int
+    category: str
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """All that two people said, oldest first, and what is asked about it."""
+    """All that two have said, oldest first, and what is asked about it."""
 
     id: str
     speakers: tuple[str, str]
@@ -66,31 +47,20 @@ class Conversation:
     questions: list[Question]
 
 
-def load(path: Path, limit: int | None = None) -> list[Conversation]:
-    """The conversations of a file, or its first ones."""
-    return [_conversation(raw, number) for number, raw in enumerate(json.loads(path.read_text())[:limit])]
+@dataclass(frozen=True)
+class DataSet:
+    """The conversations of one data set.
+
+    Attributes:
+        name: Its name.
+        conversations: Those that were read.
+    """
+
+    name: str
+    conversations: list[Conversation]
 
 
-def _conversation(raw: dict[str, Any], number: int) -> Conversation:
-    spoken = raw["conversation"]
-    turns = list(_turns(spoken))
+def measurable(turns: list[Turn], questions: list[Question]) -> list[Question]:
+    """The questions whose evidence stands in the turns: some of it is mistyped, or there is none."""
     known = {turn.id for turn in turns}
-    questions = [
-        Question(entry["question"], str(entry.get("answer", "")), frozenset(entry["evidence"]), entry["category"])
-        for entry in raw["qa"]
-        # Some evidence is mistyped, or there is none: nothing can be measured with it.
-        if entry.get("evidence") and known.issuperset(entry["evidence"])
-    ]
-    name = str(raw.get("sample_id", number))
-    return Conversation(name, (spoken["speaker_a"], spoken["speaker_b"]), turns, questions)
-
-
-def _turns(spoken: dict[str, Any]) -> Iterator[Turn]:
-    sessions = sorted(int(match[1]) for key in spoken if (match := _SESSION.fullmatch(key)))
-    for session in sessions:
-        begins = datetime.strptime(spoken[f"session_{session}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-        for number, entry in enumerate(spoken[f"session_{session}"]):
-            caption = entry.get("blip_caption")
-            text = f"{entry['text']} [{caption}]" if caption else entry["text"]
-            # The data has no time for a single turn; a second apart keeps their order.
-            yield Turn(entry["dia_id"], entry["speaker"], text, session, begins + timedelta(seconds=number))
+    return [each for each in questions if each.evidence and each.evidence <= known]

@@ -47,6 +47,20 @@ class MiniLM(Embeddings):
         with self._lock:
             return self._matrix(texts)
 
+    def pieces(self, texts: Sequence[str]) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
+        """Of each text its word pieces, by their numbers, and a vector of length one for each."""
+        with self._lock:
+            tokens = self._encoder.tokenizer(list(texts), truncation=True, max_length=self._encoder.max_seq_length)
+            given = self._encoder.encode(
+                list(texts), batch_size=32, output_value="token_embeddings", show_progress_bar=False
+            )
+        made = []
+        for ids, vectors in zip(tokens["input_ids"], given, strict=True):
+            rows = np.asarray(vectors, np.float32)[1 : len(ids) - 1]  # without the marks at the ends
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            made.append((np.asarray(ids[1:-1], np.int32), rows))
+        return made
+
     def _matrix(self, texts: Sequence[str]) -> NDArray[np.float32]:
         wanted = {hashlib.sha256(text.encode()).digest(): text for text in texts}
         found = {key: vector for key in wanted if (vector := self._cached(key)) is not None}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -112,12 +112,15 @@ def summary(values: NDArray[np.float64]) -> list[dict[str, float]]:
     ]
 
 
-def by_category(
-    values: NDArray[np.float64], categories: Sequence[int], names: Mapping[int, str], apart: int
-) -> dict[str, Any]:
+def gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
+    """The mean gain of the same questions and its 95 % interval, in points, by bootstrap over questions."""
+    return summary((after - before)[:, None])[0]
+
+
+def by_category(values: NDArray[np.float64], categories: Sequence[str], apart: str) -> dict[str, Any]:
     """The summary over all questions but those of one category, and of each category alone."""
     kinds = np.array(categories)
-    groups = {"all": kinds != apart, **{name: kinds == kind for kind, name in names.items()}}
+    groups = {"all": kinds != apart, **{name: kinds == name for name in sorted(set(categories))}}
     return {
         name: {
             "questions": int(inside.sum()),

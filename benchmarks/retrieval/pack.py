@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.retrieval.data import Conversation, Question
     from benchmarks.retrieval.metrics import Packer, Unit
 
-BUDGETS: Final = (4_000, 12_000)
+BUDGETS: Final = (2_000, 4_000, 12_000)
 _RECALL: Final = 2 / 3
 """The part of a reference pack that is for what is recalled; the rest is for the newest turns."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, HumanMessage
 
 from benchmarks.retrieval.metrics import DEPTH, Unit
-from langchain_supabase_memory import ContextBudget, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, RerankModel, SupabaseMemory
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from benchmarks.retrieval.data import Conversation
+    from benchmarks.retrieval.late import Late
     from benchmarks.retrieval.rankings import Study
 
 
@@ -29,17 +30,24 @@ class Package:
         conn_string: A database of this release.
         embedder: What finds by meaning; without one what was said is found by its words.
         user_id: The owner: one for each setting, so that nobody's words are another's.
+        late: A second stage.
     """
 
     conn_string: str
     embedder: Embeddings | None
     user_id: str
+    late: Late | None = None
     seconds: list[float] = field(default_factory=list)
     """How long each recall took, the embedding of the question included."""
     _stored: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        self.memory = SupabaseMemory.from_conn_string(self.conn_string, user_id=self.user_id, embeddings=self.embedder)
+        self.memory = SupabaseMemory.from_conn_string(
+            self.conn_string,
+            user_id=self.user_id,
+            embeddings=self.embedder,
+            reranker=None if self.late is None else RerankModel(self.late, candidates=100, seconds=60),
+        )
         return self
 
     def __exit__(
@@ -51,6 +59,8 @@ class Package:
         """Append what was said, as a user's and an assistant's messages, and index it."""
         if conversation.id in self._stored:
             return
+        if self.late is not None:
+            self.late.add(conversation)
         user, _ = conversation.speakers
         messages = [
             (HumanMessage if turn.speaker == user else AIMessage)(turn.text, name=turn.speaker, id=turn.id)
@@ -72,6 +82,8 @@ class Package:
         begun = time.perf_counter()
         found = self.memory.conversation(thread_id).recall(question, limit=DEPTH)
         self.seconds.append(time.perf_counter() - begun)
+        if found.rerank_failed is not None:
+            raise RuntimeError(f"the second stage failed: {found.rerank_failed}")
         return [tuple(chunk.message_ids) for chunk in found.chunks]
 
     def pack(self, question: str, thread_id: str, characters: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.harness import Table, verdict
-from benchmarks.retrieval.data import ADVERSARIAL, CATEGORIES
+from benchmarks.retrieval.data import ADVERSARIAL
 from benchmarks.retrieval.metrics import DEPTH
 from benchmarks.retrieval.pack import MEASURES
 
@@ -24,10 +24,12 @@ PACK_TARGET: Final = ("12000", 93)
 class Results:
     """The measures by ranking and category, and the packs by filler and budget, in per cent."""
 
+    name: str
     conversations: int
     questions: int
     rankings: dict[str, dict[str, Any]] = field(default_factory=dict)
     packs: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    gains: dict[str, dict[str, float]] = field(default_factory=dict)
     milliseconds: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def tables(self, package: str) -> list[Table]:
@@ -36,6 +38,8 @@ class Results:
             found.append(self._categories(package))
         if self.packs:
             found.append(self._packs(package))
+        if self.gains:
+            found.append(self._gains())
         return found
 
     def _rankings(self) -> Table:
@@ -46,22 +50,37 @@ class Results:
         ]
         notes = [
             f"{self.conversations} conversations; per cent, ± half the 95 % interval over {self.questions} questions, "
-            f"{CATEGORIES[ADVERSARIAL]} ones apart."
+            f"{ADVERSARIAL} ones apart."
         ]
         notes += [
             f"{name}: a recall of {DEPTH} chunks took {times['median']:.0f} ms, one in twenty {times['p95']:.0f} ms."
             for name, times in self.milliseconds.items()
         ]
-        return Table("How much of the evidence comes back", ["ranking", *_SHOWN], rows, notes)
+        return Table(f"{self.name}: how much of the evidence comes back", ["ranking", *_SHOWN], rows, notes)
 
     def _categories(self, package: str) -> Table:
         rows: list[list[str | float]] = [
             [category, str(group["questions"]), *(_interval(group[column]) for column in _BY_CATEGORY)]
             for category, group in self.rankings[package].items()
         ]
-        return Table(f"By category: {package}", ["category", "questions", *_BY_CATEGORY], rows, self._verdicts(package))
+        return Table(
+            f"{self.name}, by category: {package}",
+            ["category", "questions", *_BY_CATEGORY],
+            rows,
+            self._verdicts(package),
+        )
+
+    def _gains(self) -> Table:
+        rows: list[list[str | float]] = [
+            [measure, f"{gain['mean']:+.2f}", f"{gain['low']:+.2f} to {gain['high']:+.2f}"]
+            for measure, gain in self.gains.items()
+        ]
+        notes = ["points over the same questions without it, and the 95 % interval of the paired differences."]
+        return Table("What the second stage gains", ["measure", "gain", "interval"], rows, notes)
 
     def _verdicts(self, package: str) -> list[str]:
+        if self.name != "LoCoMo":  # on which the targets were set
+            return []
         means = {column: self.rankings[package]["all"][column]["mean"] for column in TARGETS}
         return [verdict(column, means[column], target, at_least=True) for column, target in TARGETS.items()]
 
@@ -77,10 +96,29 @@ class Results:
             "those in a sentence of it that is in the pack; of the answers' words, those anywhere in the pack.",
         ]
         budget, target = PACK_TARGET
-        if package in self.packs:
+        if package in self.packs and self.name == "LoCoMo":
             kept = self.packs[package][budget]["evidence"]
             notes.append(verdict(f"evidence in {int(budget):,} characters", kept, target, at_least=True))
-        return Table("What a whole context pack keeps", ["pack", *columns], rows, notes)
+        return Table(f"{self.name}: what a whole context pack keeps", ["pack", *columns], rows, notes)
+
+
+def together(found: Sequence[Results], names: Sequence[str]) -> Table:
+    """One table over several data sets.
+
+    Args:
+        found: The results on each.
+        names: The rankings that are shown, where they were measured.
+    """
+    rows: list[list[str | float]] = [
+        [each.name, name, str(each.questions), *(_interval(each.rankings[name]["all"][column]) for column in _SHOWN)]
+        for each in found
+        for name in names
+        if "all" in each.rankings.get(name, {})
+    ]
+    notes = ["per cent, ± half the 95 % interval over the questions of each data set."]
+    return Table(
+        "Every data set: how much of the evidence comes back", ["data", "ranking", "questions", *_SHOWN], rows, notes
+    )
 
 
 def _interval(value: dict[str, float]) -> str:

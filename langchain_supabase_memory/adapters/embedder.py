@@ -250,6 +250,8 @@ def _digest(text: str) -> bytes:
 
 
 def _failed(error: Exception) -> EmbeddingError:
+    if isinstance(error, EmbeddingError):  # of an embedder of this package: it says the next action, and no content
+        return EmbeddingError(error.message, code=error.code, hint=error.hint)
     return EmbeddingError(f"The embedder failed ({type(error).__name__}).", code=code_of(error))
 
 

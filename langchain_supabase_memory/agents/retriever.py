@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection  # noqa: TC003  # pydantic needs it
 from dataclasses import fields
-from datetime import datetime, tzinfo  # noqa: F401, TC003  # pydantic needs them
-from typing import TYPE_CHECKING, Any, Final, Literal  # noqa: F401  # pydantic needs it
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args  # noqa: F401  # pydantic needs it
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
@@ -16,12 +16,13 @@ from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.checks import known
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.chunks.kinds import Kind  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.language.messages.content import indented, shown
 from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question
-from langchain_supabase_memory.operations.recall.ranges import TimeRange  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.operations.recall import exact, search
+from langchain_supabase_memory.operations.recall.exact import Order, Wanted
+from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question, questions
+from langchain_supabase_memory.operations.recall.ranges import TimeRange, bounds, zone
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope, Scope, check_id
 
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.values import Chunk
+    from langchain_supabase_memory.values import Chunk, FoundMessage
 
 _IDS: Final = ("thread_id", "user_id", "agent_id")
 _FILTERS: Final = tuple(each.name for each in fields(Filters) if each.name != "limit")  # that is `k`
+_OF_CHUNKS: Final = ("types", "min_importance", "min_similarity", "stretch", "characters")
 _METADATA: Final = (
     "score",
+    "score_parts",
     "similarity",
     "thread_id",
     "agent_id",
@@ -56,6 +59,8 @@ class SupabaseMemoryRetriever(BaseRetriever):
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=4)
     retriever.invoke("What did my kiln show?")
     retriever.invoke("What did my kiln show?", k=2, time_range="week")  # any field but `memory`, for one call
+    retriever.invoke("What did my kiln show?", more=["kiln repairs"])  # several questions, of which each is served
+    retriever.invoke("E-47", exact="newest")  # messages that hold it letter by letter
     ```
 
     Where it looks: in the thread that is named; else in all conversations of the user who is named, or of one agent of
@@ -63,9 +68,13 @@ class SupabaseMemoryRetriever(BaseRetriever):
     user, or of the bearer of its token. If that is nobody, it is an error, and not everybody's.
 
     A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
-    `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`, `speaker`, `type`,
-    `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in `page_content`, a
-    line for each with who says it; then the range and the ids are those of all of them.
+    `score_parts`, `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`,
+    `speaker`, `type`, `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in
+    `page_content`, a line for each with who says it; then the range and the ids are those of all of them.
+
+    With `exact` a document is a message that holds the query letter by letter, up to 1,000 characters of it, and
+    `neighbors` counts messages, up to 10. It looks until it has `k` of them, 2,000 messages with each call. Scores,
+    types, importance, stretches and a bound in characters are of chunks: to ask for one of these is an error then.
 
     Attributes:
         memory: Where to look.
@@ -86,6 +95,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         fusion: How words and meaning become one ranking: `score` or `rrf`.
         weights: What each part of the score counts.
         exact_below: Scopes of more chunks than this are not compared one by one.
+        exact: In place of meaning and words, letter by letter: the `newest` or the `oldest` messages first.
 
     Raises:
         InvalidInputError: A field is none of its choices, or there is no such field.
@@ -109,6 +119,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     fusion: str = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS
     exact_below: int = EXACT_BELOW
+    exact: SkipValidation[Order | None] = None
 
     if not TYPE_CHECKING:  # type checkers know the fields
 
@@ -127,8 +138,10 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        self._question("", {})
+        self._questions("", {})
         self._ids({})
+        if self.exact not in (None, *get_args(Order)):
+            raise InvalidInputError("exact is none of the choices.", hint='Pass "newest" or "oldest".')
         return self
 
     def _get_relevant_documents(
@@ -151,16 +164,36 @@ class SupabaseMemoryRetriever(BaseRetriever):
         return FlowStep(self.memory, self._documents(query, asked))
 
     def _documents(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
-        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "verbose"))
-        scope, question = self._scope(asked), self._question(query, asked)
-        result = yield from search.recall(scope, question, model=self.memory.embedder_name)
+        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "more", "exact", "verbose"))
+        order: Order | None = asked.get("exact", self.exact)
+        if order is not None:
+            return (yield from self._exactly(query, order, asked))
+        scope, asked_for = self._scope(asked), self._questions(query, asked)
+        result = yield from search.recall(scope, asked_for, self.memory.means)
         return [_document(chunk) for chunk in result.chunks]
 
-    def _question(self, query: str, asked: Mapping[str, Any]) -> Question:
+    def _exactly(self, query: str, order: Order, asked: Mapping[str, Any]) -> Flow[list[Document]]:
+        filters = self._questions("", asked)[0].filters
+        for name in _OF_CHUNKS:
+            if getattr(filters, name):
+                raise InvalidInputError(
+                    f"{name} is of chunks, and an exact search finds messages.", hint=f"Leave out {name}, or exact."
+                )
+        since, until = bounds(filters.time_range, datetime.now(zone(filters.time_zone)))
+        wanted = Wanted(texts=query, order=order, since=since, until=until, around=filters.neighbors)
+        retention = self.memory.settings.retention
+        page = yield from exact.find_all(self._scope(asked), wanted, most=filters.limit or LIMIT, retention=retention)
+        return [_message_document(each) for each in page]
+
+    def _questions(self, query: str, asked: Mapping[str, Any]) -> list[Question]:
         k = asked.get("k", self.k)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
-        return Question(query, Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS}))
+        filters = Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS})
+        more = asked.get("more")
+        if more is not None and not isinstance(more, (list, tuple)):
+            raise InvalidInputError("more must be a list of questions.", hint='Pass more=["..."].')
+        return questions([query, *more] if more else query, filters)
 
     def _ids(self, asked: Mapping[str, Any]) -> dict[str, str | None]:
         """The ids that a call or this retriever names."""
@@ -206,3 +239,22 @@ def _document(chunk: Chunk) -> Document:
         "said_at": chunk.said_at.isoformat(),
     }
     return Document(chunk.content if len(around) == 1 else "\n".join(lines), id=chunk.id, metadata=metadata)
+
+
+def _message_document(found: FoundMessage) -> Document:
+    around = [*found.before, found.message, *found.after]
+    said = [(each, each.message) for each in around if each.message is not None]  # the payload always comes
+    lines = [f"{message.name or (each.role or '').capitalize()}: {indented(shown(message))}" for each, message in said]
+    stored = found.message
+    metadata = {
+        "thread_id": found.thread_id,
+        "agent_id": found.agent_id,
+        "role": stored.role,
+        "speaker": stored.message.name if stored.message else None,
+        "from_sequence": around[0].sequence,
+        "to_sequence": around[-1].sequence,
+        "message_ids": [each.message_id for each in around],
+        "said_at": stored.created_at.isoformat() if stored.created_at else None,
+    }
+    alone = shown(stored.message) if stored.message else ""
+    return Document(alone if len(around) == 1 else "\n".join(lines), id=stored.message_id, metadata=metadata)

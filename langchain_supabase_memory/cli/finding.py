@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.cli.look import working
-from langchain_supabase_memory.cli.reading import backwards
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.invisible import legible
+from langchain_supabase_memory.operations.recall import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from langchain_supabase_memory.memory.conversation import Conversation
-    from langchain_supabase_memory.values import Role
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.values import FoundMessage, Role, Scope
 
 _AROUND: Final = 80
 """About so many characters stand before and after the words."""
 
 _MOST_PLACES: Final = 3
 """Of one message, no more places are shown."""
-
-_SAID_AFTER: Final = 500  # messages
 
 _SPACES: Final = re.compile(r"\s+")
 
@@ -48,12 +46,16 @@ class Hit:
     """A message that holds the words.
 
     Attributes:
+        thread_id: The thread of its conversation.
+        agent_id: The agent.
         sequence: Its number in the conversation.
         role: Who speaks, in a word.
         said_at: When.
         excerpts: The words, with what stands around them.
     """
 
+    thread_id: str
+    agent_id: str
     sequence: int
     role: Role
     said_at: datetime
@@ -73,45 +75,53 @@ class Found:
     is_cut: bool
 
 
-def found(conversation: Conversation, query: str, limit: int) -> Found:
-    """The messages of a conversation that hold every word; it is read from its end until there are enough.
+def found(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], limit: int) -> Found:
+    """The messages that hold every one of some texts, the newest first; one looks until there are enough.
 
     Args:
-        conversation: Which conversation.
-        query: The words. Capitals do not matter.
+        memory: Where.
+        scope: In which conversations.
+        texts: What to look for. Capitals do not matter.
         limit: The most messages.
     """
-    with working("Looking through the conversation …") as say:
-        hits = list(islice(_hits(conversation, Words(query), say), limit + 1))
+    words, hits, read, after = Words(texts), list[Hit](), 0, None
+    with working("Looking through what was said …") as say:
+        while len(hits) <= limit:
+            wanted = exact.Wanted(texts=texts, limit=min(exact.MOST, limit + 1 - len(hits)))
+            page = memory.run(exact.find(scope, wanted, after=after, retention=memory.settings.retention))
+            hits += [_hit(each, words) for each in page]
+            read, after = read + page.read, page.after
+            say(f"Looking through what was said … {read:,} messages")
+            if after is None:
+                break
     return Found(hits[:limit], is_cut=len(hits) > limit)
 
 
-def _hits(conversation: Conversation, words: Words, say: Callable[[str], None]) -> Iterator[Hit]:
-    for message in backwards(conversation, ("role", "created_at", "text")):
-        if message.sequence % _SAID_AFTER == 0:
-            say(f"Looking through the conversation … {message.sequence:,} messages to go")
-        excerpts = words.excerpts(message.text or "")
-        if excerpts and message.role and message.created_at:
-            yield Hit(message.sequence, message.role, message.created_at, excerpts)
+def _hit(found: FoundMessage, words: Words) -> Hit:
+    stored = found.message
+    assert stored.message is not None  # these always come
+    assert stored.role is not None
+    assert stored.created_at is not None
+    text = content.shown(stored.message)
+    excerpts = words.excerpts(text) or [words.excerpt(text, 2 * _AROUND)]
+    return Hit(found.thread_id, found.agent_id, stored.sequence, stored.role, stored.created_at, excerpts)
 
 
 class Words:
     """Words to look for.
 
     Args:
-        typed: What was typed. Capitals do not matter.
+        texts: Words, or phrases. Capitals do not matter.
     """
 
-    def __init__(self, typed: str) -> None:
-        words = sorted({word.casefold(): word for word in _line(typed).split()}.values(), key=len, reverse=True)
-        self._each = [re.compile(re.escape(word), re.IGNORECASE) for word in words]
+    def __init__(self, texts: Iterable[str]) -> None:
+        lines = [line for line in map(_line, texts) if line]
+        words = sorted({line.casefold(): line for line in lines}.values(), key=len, reverse=True)
         self._any = re.compile("|".join(re.escape(word) for word in words), re.IGNORECASE)
 
     def excerpts(self, text: str) -> list[Excerpt]:
-        """The places of a text that holds every word, each with what stands around it; none of any other text."""
+        """The places of the words in a text, each with what stands around it; none if it does not hold them."""
         line = _line(text)
-        if not all(word.search(line) for word in self._each):
-            return []
         places = [found.span() for found in self._any.finditer(line)]
         made: list[Excerpt] = []
         end = -1

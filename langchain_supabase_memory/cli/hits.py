@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from langchain_supabase_memory.cli.finding import Excerpt, Found
-    from langchain_supabase_memory.values import Recall, Role
+    from langchain_supabase_memory.cli.finding import Excerpt, Found, Hit
+    from langchain_supabase_memory.values import Chunk, Recall, Role
 
 _LONGEST: Final = 400
 """The most characters that are shown of what is recalled."""
@@ -53,20 +53,26 @@ class Hits:
                     "Nothing is indexed here yet: `supabase-memory worker --drain` does that.", style=QUIET
                 )
             return
-        words = Words(query)
+        words = Words(query.split())
         self._sheet.lines("Recalled, the best first", style=LOUD)
         for each in recalled.chunks:
-            where = "" if is_of_one else f"{shown_id(each.thread_id)}, with {shown_id(each.agent_id)}"
+            where = "" if is_of_one else _where(each)
             name = f"{LABELS[each.role]} {short_name(each.speaker or '')}"
             self._place(each.from_sequence, each.said_at, each.role, name, where)
             self._excerpt(words.excerpt(each.content, _LONGEST))
+            parts = sorted(each.score_parts.items(), key=lambda part: -abs(part[1]))
+            if each.score is not None:
+                self._sheet.lines(
+                    f"  {each.score:.2f} = " + " ".join(f"{value:+.2f} {name}" for name, value in parts), style=QUIET
+                )
 
-    def found(self, found: Found, limit: int) -> None:
+    def found(self, found: Found, limit: int, *, is_of_one: bool) -> None:
         """Where the words stand.
 
         Args:
             found: Where.
             limit: The most messages that were asked for.
+            is_of_one: Whether only one conversation was asked, which need not be named.
         """
         self._sheet.blank()
         if not found.hits:
@@ -74,7 +80,8 @@ class Hits:
             return
         self._sheet.lines("Said, the newest first", style=LOUD)
         for hit in found.hits:
-            self._place(hit.sequence, hit.said_at, hit.role, LABELS[hit.role])
+            where = "" if is_of_one else _where(hit)
+            self._place(hit.sequence, hit.said_at, hit.role, LABELS[hit.role], where)
             for each in hit.excerpts:
                 self._excerpt(each)
         if found.is_cut:
@@ -92,3 +99,7 @@ class Hits:
         for start, end in excerpt.marks:
             line.stylize(_MARK, start, end)
         self._sheet.line(line, indent=2)
+
+
+def _where(hit: Hit | Chunk) -> str:
+    return f"{shown_id(hit.thread_id)}, with {shown_id(hit.agent_id)}"

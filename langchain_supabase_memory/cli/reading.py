@@ -145,14 +145,3 @@ def pages(conversation: Conversation, window: Window, columns: Sequence[Column])
         page = conversation.read(first=PAGE, from_sequence=lower, to_sequence=window.last, columns=columns)
         yield page
         lower = page[-1].sequence + 1 if len(page) == PAGE else window.last + 1
-
-
-def backwards(conversation: Conversation, columns: Sequence[Column]) -> Iterator[StoredMessage]:
-    """All messages, the newest first; they are read by pages as they are asked for."""
-    upper: int | None = None
-    while True:
-        rows = conversation.read(last=PAGE, to_sequence=upper, columns=columns)
-        yield from reversed(rows)
-        if len(rows) < PAGE:
-            return
-        upper = rows[0].sequence - 1

@@ -138,7 +138,9 @@ def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow
 def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
-    flow = index(key, chunking, model=recalling.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS)
+    flow = index(
+        key, chunking, model=recalling.means.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
+    )
     return (yield from flow)
 
 
@@ -212,27 +214,25 @@ class Asking:
 
     def packed(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
-        asked, failed = None, None
+        asked = None
         if self.recalling is not None:
-            question = self.recalling.question(self.budget)
-            asked, failed = yield from search.document_of(question, model=self.recalling.model)
-            asked["scope"] = self.recalling.scope
+            asked = yield from search.asking(self.recalling.questions(self.budget), self.recalling.means)
         arguments = {
             **conversation_ids(self.key),
             **self._bounds(),
             "p_retention": retention_argument(self.retention),
-            "p_recall": asked,
+            "p_recall": self._recalled(asked),
         }
         try:
             document = (yield from call("memory_context", arguments, "load context")) or {}
         except MigrationConflictError as error:
             if asked is None or self.recalling is None or self.recalling.strict:
                 raise
-            failed = error.message
-            arguments = {**arguments, "p_recall": {**asked, "vectors": []}}
+            asked = asked.by_words(error.message)
+            arguments = {**arguments, "p_recall": self._recalled(asked)}
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
-        recall = None if found is None else search.recall_of(found, failed)
+        recall = None if found is None or asked is None else (yield from asked.found(found))
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
         pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
@@ -244,10 +244,17 @@ class Asking:
             due=is_due,
             due_through=through,
             index_due=is_index_due,
-            recall_error=failed,
+            recall_error=None if asked is None else asked.failed,
+            rerank_error=None if recall is None else recall.rerank_failed,
             unattended=is_unattended,
             expired=document.get("expired", False),
         )
+
+    def _recalled(self, asked: search.Asked | None) -> dict[str, Any] | None:
+        """What the SQL function takes of what is to be recalled."""
+        if asked is None or self.recalling is None:
+            return None
+        return {**asked.document, "scope": self.recalling.scope}
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -276,10 +283,13 @@ class Asking:
     def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
         recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone)
-        fitted, recalled = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
+        fitted = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
         board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
         if board:
-            fitted, recalled, board = self._beside(board, history, fitted, recalled, whole)
+            fitted, board = self._with_board(board, history, fitted, recalled, whole)
+        # What the others leave over; where the user's message alone is more than there is, nothing.
+        left = whole.limit - fitted.weight - board.weight(whole)
+        recalled = recalled.without(_shown(fitted), self.key).fitting(left, whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -297,67 +307,55 @@ class Asking:
             taken=recalled.weight(whole) + board.weight(whole),
         )
 
-    def _chosen(
-        self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool
-    ) -> tuple[Fitted, Recalled]:
-        """The history, and what of what is recalled fits beside it."""
+    def _chosen(self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool) -> Fitted:
+        """The history, beside what is recalled."""
+        if not is_recalling:
+            return self._beside(history, whole)
+        fitted = self._beside(history, whole)
+        if _is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key):
+            return fitted
+        # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
         room = int(whole.limit * self.budget.recalled)
-        if is_recalling:
-            fitted, _ = self._around(history, Recalled(), whole)
-            if _is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key):
-                return fitted, Recalled()
-            # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
-            fitted, _ = self._around(history, Recalled(), whole, room)
-            if not _leaves_out(fitted):
-                return fitted, recalled.without(_shown(fitted), self.key).fitting(whole.limit - fitted.weight, whole)
-        recalled = recalled.fitting(room, whole)
-        fitted, weight = self._around(history, recalled, whole)
-        while recalled and _lacks_summary(fitted):
+        fitted = self._beside(history, whole, room)
+        if not _leaves_out(fitted):
+            return fitted
+        part = recalled.fitting(room, whole)
+        fitted = self._beside(history, whole, part.weight(whole))
+        while part and _lacks_summary(fitted):
             # What is recalled stands beside a summary, and never in its place.
-            room //= 2
-            recalled = recalled.fitting(room, whole)
-            fitted, weight = self._around(history, recalled, whole)
-        repeated = recalled.without(_shown(fitted), self.key)
-        if len(repeated.chunks) < len(recalled.chunks):
+            room = room * 7 // 8
+            part = recalled.fitting(room, whole)
+            fitted = self._beside(history, whole, part.weight(whole))
+        repeated = part.without(_shown(fitted), self.key)
+        if len(repeated.chunks) < len(part.chunks):
             # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
-            fitted, weight = self._around(history, repeated, whole)
-            recalled = repeated.without(_shown(fitted), self.key)
-        if fitted.weight + weight > whole.limit:
-            # The user's message alone is more than was left: it is never cut, so there is nothing else.
-            recalled = Recalled()
-            fitted, weight = self._around(history, recalled, whole)
-        return fitted, recalled
+            fitted = self._beside(history, whole, repeated.weight(whole))
+        return fitted
 
-    def _beside(
+    def _with_board(
         self, board: BoardPart, history: History, fitted: Fitted, recalled: Recalled, whole: Meter
-    ) -> tuple[Fitted, Recalled, BoardPart]:
+    ) -> tuple[Fitted, BoardPart]:
         """What fits of a board into its share, beside what was chosen without it; that changes as little as it can.
 
-        First the board takes what is left over, then from what was recalled, then from the history; but no pack that
-        leaves out nothing without it leaves something out because of it.
+        The board takes from what is recalled first, then from the history; but no pack that leaves out nothing without
+        it leaves something out because of it.
         """
         if _is_verbatim(fitted):
             board = board.beyond(_shown(fitted))
         part = board.fitting(int(whole.limit * (self.budget.board or 0)), whole)
         weight = part.weight(whole)
-        used = fitted.weight + recalled.weight(whole)
-        if not part or used + weight <= whole.limit:
-            return fitted, recalled, part
-        fewer = recalled.fitting(max(0, int(whole.limit * self.budget.recalled) - weight), whole)
-        if fitted.weight + fewer.weight(whole) + weight <= whole.limit:
-            return fitted, fewer, part
-        shorter, beside = self._around(history, fewer, whole, weight)
-        fewer = fewer.without(_shown(shorter), self.key)
-        if shorter.weight + beside <= whole.limit and (_leaves_out(fitted) or not _leaves_out(shorter)):
-            return shorter, fewer, part
-        return fitted, recalled, board.fitting(whole.limit - used, whole)
+        if not part or fitted.weight + weight <= whole.limit:
+            return fitted, part
+        shorter = self._beside(history, whole, weight)
+        if shorter.weight + weight <= whole.limit and (_leaves_out(fitted) or not _leaves_out(shorter)):
+            return shorter, part
+        return fitted, board.fitting(whole.limit - fitted.weight, whole)
 
-    def _around(self, history: History, recalled: Recalled, whole: Meter, beside: int = 0) -> tuple[Fitted, int]:
-        """The history beside what is recalled and something else, and what the two weigh."""
-        weight = recalled.weight(whole) + beside
+    def _beside(self, history: History, whole: Meter, taken: int = 0) -> Fitted:
+        """The history beside something else."""
         left = copy(whole)  # what was weighed once is known
-        left.limit = whole.limit - weight
-        return fit(history, left, self.budget.max_messages), weight
+        left.limit = whole.limit - taken
+        return fit(history, left, self.budget.max_messages)
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
@@ -366,7 +364,7 @@ class Asking:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
-        lacks_vectors = self.recalling.model is not None and document["unembedded"]
+        lacks_vectors = self.recalling.means.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
 
@@ -486,7 +484,7 @@ def _is_any_left(document: Mapping[str, Any], history: History, policy: SummaryP
     if quality is not None and policy.min_quality is not None and quality < policy.min_quality and keep is not None:
         keep = keep if policy.keep_when_poor is None else max(keep, policy.keep_when_poor)
     low = _tail(read, keep, messages)
-    middle = _tail(read, None if keep is None else keep // 2, None if messages is None else max(messages // 2, 1))
+    middle = _tail(read, None if keep is None else keep // 2, None if messages is None else -(-4 * messages // 5))
     asked = (sequence for sequence, role, _ in read if low <= sequence <= middle and role == "user")
     blocks = (sequence for sequence, role, _ in reversed(read) if sequence <= low and role != "tool")
     cut = next(asked, None)

@@ -43,6 +43,9 @@ class Meter(Protocol):
     def is_additive(self) -> bool:
         """Whether messages weigh together what they weigh one by one."""
 
+    def about(self, text: str) -> int:
+        """About what a message weighs more with one more line in it."""
+
     def room_in_characters(self, room: int) -> int:
         """About how many characters fit into a room."""
 
@@ -71,6 +74,10 @@ class CharacterMeter:
 
     is_additive = True
 
+    def about(self, text: str) -> int:
+        """See `Meter`."""
+        return len(content.indented(f"\n{text}"))
+
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
         return room
@@ -88,6 +95,7 @@ class TokenMeter:
         self._counter = counter
         self._has_failed = False
         count = best_counter()
+        self._count = count
         self._estimate = _remembered(lambda message: content.tokens(message, count))
 
     def weigh(self, message: BaseMessage) -> int:
@@ -116,6 +124,10 @@ class TokenMeter:
     def is_additive(self) -> bool:
         """See `Meter`. A counter of the application may count as it likes."""
         return self._counter is None or self._has_failed
+
+    def about(self, text: str) -> int:
+        """See `Meter`."""
+        return self._count(f"\n{text}")
 
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""

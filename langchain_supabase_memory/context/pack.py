@@ -50,6 +50,7 @@ class ContextPack:
         index_due: Whether something that is not shown can not be recalled yet.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
+        rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         branch_token: Names the state of a graph that is stored; `None` if none is.
     """
 
@@ -72,6 +73,7 @@ class ContextPack:
     index_due: bool = False
     opted_out: bool = False
     recall_error: str | None = None
+    rerank_error: str | None = None
     branch_token: str | None = None
 
     @property
@@ -181,6 +183,7 @@ class ContextPack:
             previous_response_id=previous_response_id,
             summary_error=self.summary_error,
             recall_error=self.recall_error,
+            rerank_error=self.rerank_error,
             board_left_out=self.board.left_out,
         )
 

@@ -7,8 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.recall import lines
-from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question
+from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question, questions
+from langchain_supabase_memory.operations.recall.ranges import zone
+from langchain_supabase_memory.operations.recall.search import NO_MEANS, Means
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
@@ -28,18 +31,18 @@ class Recalling:
     """What a pack recalls.
 
     Attributes:
-        query: The question, mostly the user's message.
+        query: The question, mostly the user's message; or several.
         scope: Where to look.
         filters: What narrows the question down; its characters are the budget's share by default.
-        model: The embedder's name; `None` without one.
+        means: What there is beside the database.
         chunking: How what is not indexed yet becomes chunks.
         strict: Whether it is an error if what is stored was embedded by another model; else words alone find.
     """
 
-    query: str = field(repr=False)
+    query: str | Sequence[str] = field(repr=False)
     scope: RecallScope = "conversation"
     filters: Filters = NO_FILTERS
-    model: str | None = None
+    means: Means = NO_MEANS
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     strict: bool = True
 
@@ -47,12 +50,12 @@ class Recalling:
         if self.scope not in RECALL_SCOPES:
             raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
 
-    def question(self, budget: ContextBudget) -> Question:
-        """The question, for the share that a budget has for what is recalled."""
+    def questions(self, budget: ContextBudget) -> list[Question]:
+        """The questions, for the share that a budget has for what is recalled."""
         if self.filters.characters is not None:
-            return Question(self.query, self.filters)
-        characters = max(1, int(budget.about_characters * budget.recalled))
-        return Question(self.query, replace(self.filters, characters=characters))
+            return questions(self.query, self.filters)
+        # What the other parts leave over is filled with it, too.
+        return questions(self.query, replace(self.filters, characters=budget.about_characters))
 
     @property
     def time_zone(self) -> str | tzinfo | None:
@@ -86,16 +89,26 @@ class Recalled:
         return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
 
     def fitting(self, room: int, meter: Meter) -> Recalled:
-        """The best of it that fit into a room."""
-        kept = list(self.chunks)
-        while kept:
-            made = Recalled(kept, self.time_zone)
-            weight = made.weight(meter)
-            if weight <= room:
-                return made
-            # What is beyond it, by the share of the chunks that it is; one at least.
+        """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next."""
+        here = zone(self.time_zone)
+        left = room - meter.about(lines.FRAME)
+        days: set[str] = set()
+        kept: list[Chunk] = []
+        for chunk in self.chunks:
+            if left <= 0:
+                break
+            day, said = lines.day(chunk, here), lines.line(chunk)
+            weight = meter.about(escaped(said)) + (0 if day in days else meter.about(day))
+            if weight <= left:
+                kept.append(chunk)
+                days.add(day)
+                left -= weight
+        made = Recalled(kept, self.time_zone)
+        while kept and (weight := made.weight(meter)) > room:
+            # It was an estimate. What is beyond it, by the share of the chunks that it is; one at least.
             del kept[min(len(kept) - 1, len(kept) * room // weight) :]
-        return Recalled((), self.time_zone)
+            made = Recalled(tuple(kept), self.time_zone)
+        return made
 
     def without(self, shown: Collection[int], key: ConversationKey) -> Recalled:
         """It without what a conversation shows anyway."""

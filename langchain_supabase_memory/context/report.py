@@ -55,6 +55,7 @@ class ContextReport:
             is new was sent; `None` if nobody said.
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
+        rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         board_left_out: How many items of the board were read for the pack and have no room in it.
     """
 
@@ -74,6 +75,7 @@ class ContextReport:
     previous_response_id: bool | None = None
     summary_error: str | None = None
     recall_error: str | None = None
+    rerank_error: str | None = None
     board_left_out: int = 0
     characters: int = field(init=False)
     tokens: int = field(init=False)
@@ -149,6 +151,8 @@ class ContextReport:
             said.append(f"the last summary failed: {self.summary_error}")
         if self.recall_error is not None:
             said.append(f"recalled by words alone: {self.recall_error}")
+        if self.rerank_error is not None:
+            said.append(f"recalled in the first stage's order: {self.rerank_error}")
         if self.previous_response_id is not None:
             said.append(f"previous_response_id {'used' if self.previous_response_id else 'not used'}")
         return "; ".join(said)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.breaker import Breaker
     from langchain_supabase_memory.context.pack import ContextPack
 
-Part: TypeAlias = Literal["database", "embedder", "writer"]
+Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander"]
 
 _OF_THE_DATABASE: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)
 _OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
@@ -38,6 +38,8 @@ _COSTS: Final[dict[Part, str]] = {
     "database": "memories wait or are missing until it answers",
     "embedder": "what was said is found by its words until it answers",
     "writer": "nothing is summarized until it answers",
+    "reranker": "what is recalled comes in the first stage's order until it answers",
+    "expander": "questions are looked for as they are until it answers",
 }
 _UNATTENDED: Final = """Packs leave out messages that no summary covers: this memory has no writer, and for an hour no \
 worker has taken the conversation up. Give the memory a writer, or run a worker beside it:

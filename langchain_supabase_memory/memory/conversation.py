@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import Handle
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
 from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.operations.turns import TEMPLATE
 from langchain_supabase_memory.settings import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         Chunk,
         ConversationInfo,
         Coverage,
+        FoundPage,
         IndexResult,
         Recall,
         RecallScope,
@@ -228,6 +230,80 @@ class Conversation(Handle):
                 columns=columns,
                 display=display,
                 retention=retention,
+            )
+        )
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+
+        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
+        itself gave a tool. One call looks at 2,000 messages at most. Nothing needs to be indexed.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
+            looked at.
+
+        Raises:
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.find(
+                texts,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
+            )
+        )
+
+    async def afind(
+        self,
+        texts: str | Sequence[str],
+        *,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The async twin of `find`."""
+        return await self._memory.arun(
+            self._flows.find(
+                texts,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
             )
         )
 
@@ -441,7 +517,7 @@ class Conversation(Handle):
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         limit: int | None = None,
         characters: int | None = None,
@@ -469,8 +545,8 @@ class Conversation(Handle):
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default. With `None` no summary is made.
             retention: What is kept; the memory's by default.
-            query: What to recall; the user's message by default. What is found stands beside the recent messages,
-                within the budget's share `recalled`.
+            query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
+                recent messages, within the budget's share `recalled`.
             recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
                 The memory's by default, or this conversation if a query is given.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
@@ -526,7 +602,7 @@ class Conversation(Handle):
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         limit: int | None = None,
         characters: int | None = None,
@@ -877,7 +953,7 @@ class Conversation(Handle):
 
     def recall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         limit: int | None = None,
         characters: int | None = None,
@@ -892,10 +968,11 @@ class Conversation(Handle):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
@@ -940,7 +1017,7 @@ class Conversation(Handle):
 
     async def arecall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         limit: int | None = None,
         characters: int | None = None,

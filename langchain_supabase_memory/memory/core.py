@@ -6,19 +6,22 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory.adapters import embedder as embedders
+from langchain_supabase_memory.adapters import expander as expanders
+from langchain_supabase_memory.adapters import reranker as rerankers
 from langchain_supabase_memory.adapters import writer as writers
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import SCHEMA, Ask, Compute, Embed, Flow, Step
+from langchain_supabase_memory.flow import SCHEMA, Ask, Call, Compute, Embed, Expand, Flow, Rerank, Step
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import watch
-from langchain_supabase_memory.memory.causes import Causes
+from langchain_supabase_memory.memory.causes import Causes, Part
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.operations.branch import Records
+from langchain_supabase_memory.operations.recall.search import Means
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
     DEFAULT_BREAKER,
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.expander import Expander, ExpandModel
+    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
@@ -77,6 +82,11 @@ class Settings:
         embeddings: What finds by meaning: any LangChain embedder, or its name, such as
             `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or where it
             fails, what was said is found by its words.
+        reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain document
+            compressor, or a function of the question and the documents; or a `RerankModel` with settings of its own.
+            None by default. Where it fails or takes too long, the first stage's order stands.
+        expand: What makes further questions of one that is looked for: a chat model or its name, or a function; or an
+            `ExpandModel` with settings of its own. None by default. Where it fails, the question goes alone.
         budget: The budget of a context pack where a call gives none.
         policy: When and how older messages are summarized, where a call does not say.
         board_policy: When and how boards are revised.
@@ -101,6 +111,8 @@ class Settings:
     outbox_limit: int = OUTBOX_LIMIT
     model: Summarizer | SummaryModel | None = QUOTES
     embeddings: Embeddings | EmbeddingModel | str | None = None
+    reranker: Reranker | RerankModel | None = None
+    expand: Expander | ExpandModel | None = None
     budget: ContextBudget = DEFAULT_BUDGET
     policy: SummaryPolicy = DEFAULT_POLICY
     board_policy: BoardPolicy = DEFAULT_BOARD
@@ -148,6 +160,8 @@ class Core:
         self.causes = Causes(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = writers.writer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
+        self.reranker: RerankModel | None = rerankers.reranker(settings.reranker)
+        self.expander: ExpandModel | None = expanders.expander(settings.expand)
         self.metrics: NoMetrics = settings.metrics or NO_METRICS
         self.redactor: Redactor | None = redactor(settings.redact)
 
@@ -155,6 +169,12 @@ class Core:
     def embedder_name(self) -> str | None:
         """What the embedder's vectors are recorded under; `None` without one."""
         return None if self.embeddings is None else self.embeddings.name
+
+    @property
+    def means(self) -> Means:
+        """What a recall has beside the database."""
+        candidates = 0 if self.reranker is None else self.reranker.candidates
+        return Means(self.embedder_name, candidates, self.expander is not None)
 
     @property
     def writer_name(self) -> str | None:
@@ -229,18 +249,14 @@ class Core:
         """Drive a flow through this memory's transport, its summary model and its embedder."""
 
         def perform(step: Step) -> Any:
-            if isinstance(step, Ask):
-                asked = writers.needed(step.writer or self.model)
-                with self.causes.watching("writer"):
-                    return asked.answer(step)
-            if isinstance(step, Embed):
-                embedding = embedders.needed(step.embedder or self.embeddings)
-                with self.causes.watching("embedder"):
-                    return embedding.answer(step)
             if isinstance(step, Compute):
                 return step.function()
-            with self.causes.watching("database", settles=step.function != SCHEMA):
-                return self.transport.perform(step)
+            if isinstance(step, Call):
+                with self.causes.watching("database", settles=step.function != SCHEMA):
+                    return self.transport.perform(step)
+            part, asked = self._asked(step)
+            with self.causes.watching(part):
+                return asked.answer(step)
 
         return watch.run(flow, perform, self.metrics)
 
@@ -248,20 +264,24 @@ class Core:
         """The async twin of `run`."""
 
         async def perform(step: Step) -> Any:
-            if isinstance(step, Ask):
-                asked = writers.needed(step.writer or self.model)
-                with self.causes.watching("writer"):
-                    return await asked.aanswer(step)
-            if isinstance(step, Embed):
-                embedding = embedders.needed(step.embedder or self.embeddings)
-                with self.causes.watching("embedder"):
-                    return await embedding.aanswer(step)
             if isinstance(step, Compute):
                 return await in_thread(step.function)
-            with self.causes.watching("database", settles=step.function != SCHEMA):
-                return await self.transport.aperform(step)
+            if isinstance(step, Call):
+                with self.causes.watching("database", settles=step.function != SCHEMA):
+                    return await self.transport.aperform(step)
+            part, asked = self._asked(step)
+            with self.causes.watching(part):
+                return await asked.aanswer(step)
 
         return await watch.arun(flow, perform, self.metrics)
+
+    def _asked(self, step: Ask | Embed | Rerank | Expand) -> tuple[Part, Any]:
+        """What answers a step that is not the database's."""
+        if isinstance(step, Ask):
+            return "writer", writers.needed(step.writer or self.model)
+        if isinstance(step, Embed):
+            return "embedder", embedders.needed(step.embedder or self.embeddings)
+        return ("reranker", self.reranker) if isinstance(step, Rerank) else ("expander", self.expander)
 
     def close(self) -> None:
         """Close the connections of the sync methods; clients that you passed stay open."""

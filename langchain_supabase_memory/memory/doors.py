@@ -194,8 +194,14 @@ class Doors(Core):
         Raises:
             AuthenticationError: Nobody is signed in: the token is none, or the claims name no user.
         """
-        parts = {"model": self.model, "embeddings": self.embeddings, "redact": self.redactor}
-        settings = {**self.settings.keywords(), **parts}  # what was made once is not made for each request
+        # What was made once is not made for each request.
+        models = {
+            "model": self.model,
+            "embeddings": self.embeddings,
+            "reranker": self.reranker,
+            "expand": self.expander,
+        }
+        settings = {**self.settings.keywords(), **models, "redact": self.redactor}
         memory = type(self)(self.transport.as_user(identity), agent_id=self.agent_id, **settings)
         memory.causes = self.causes.of_a_user()
         memory.metrics = self.metrics

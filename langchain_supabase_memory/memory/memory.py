@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never, Self
 from langchain_supabase_memory.memory.core import OUTBOX_LIMIT, QUOTES, Settings
 from langchain_supabase_memory.memory.doors import Doors
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
 from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
@@ -31,6 +32,7 @@ from langchain_supabase_memory.values import (
     Chunk,
     ConversationPage,
     ConversationState,
+    FoundPage,
     Recall,
     RecalledSummary,
     RecallScope,
@@ -38,7 +40,7 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime, tzinfo
     from os import PathLike
 
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.expander import Expander, ExpandModel
+    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
     from langchain_supabase_memory.adapters.schema.script import Installed
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
@@ -77,6 +81,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -102,6 +108,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -136,6 +149,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -163,6 +178,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -190,6 +207,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -225,6 +249,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -249,6 +275,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -277,6 +305,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -310,6 +345,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -334,6 +371,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -360,6 +399,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -394,6 +440,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -416,6 +464,8 @@ class SupabaseMemory(Doors):
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
+        reranker: Reranker | RerankModel | None = None,
+        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
         policy: SummaryPolicy = DEFAULT_POLICY,
         board_policy: BoardPolicy = DEFAULT_BOARD,
@@ -439,6 +489,13 @@ class SupabaseMemory(Doors):
             embeddings: What finds by meaning: any LangChain embedder, or its name, such as
                 `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
                 where it fails, what was said is found by its words.
+            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
+                document compressor, or a function of the question and the documents; or a `RerankModel` with
+                settings of its own. None by default. Where it fails or takes too long, the first stage's order
+                stands.
+            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
+                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
+                alone.
             budget: The budget of a context pack where a call gives none.
             policy: When and how older messages are summarized, where a call does not say.
             board_policy: When and how boards are revised.
@@ -470,6 +527,8 @@ class SupabaseMemory(Doors):
                 outbox_limit=outbox_limit,
                 model=model,
                 embeddings=embeddings,
+                reranker=reranker,
+                expand=expand,
                 budget=budget,
                 policy=policy,
                 board_policy=board_policy,
@@ -554,7 +613,7 @@ class SupabaseMemory(Doors):
 
     def recall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -573,10 +632,11 @@ class SupabaseMemory(Doors):
     ) -> Recall:
         """What was said in any of the user's conversations and fits a question, by meaning and by words.
 
-        One round trip beside the embedding.
+        One round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
             agent_id: Only with this agent; by default with all.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
@@ -625,7 +685,7 @@ class SupabaseMemory(Doors):
 
     async def arecall(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -662,6 +722,91 @@ class SupabaseMemory(Doors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+            )
+        )
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The messages of any of the user's conversations that hold some texts letter by letter, in one round trip.
+
+        As `Conversation.find`. Conversations come in the order in which they were begun, from the newest or the oldest
+        on, each with its messages in that order. Of the 2,000 messages that one call looks at, each conversation counts
+        as ten.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages, and where to go on: `page.after` is `None` if everything was looked at.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, a text is blank or too long, a time is naive, or an
+                argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self.run(
+            self._flows.find(
+                texts,
+                user_id=user_id,
+                agent_id=agent_id,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
+            )
+        )
+
+    async def afind(
+        self,
+        texts: str | Sequence[str],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> FoundPage:
+        """The async twin of `find`."""
+        return await self.arun(
+            self._flows.find(
+                texts,
+                user_id=user_id,
+                agent_id=agent_id,
+                order=order,
+                match_case=match_case,
+                since=since,
+                until=until,
+                around=around,
+                limit=limit,
+                after=after,
             )
         )
 

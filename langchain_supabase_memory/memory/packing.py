@@ -72,7 +72,7 @@ def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[B
 def recalling_for(
     memory: Core,
     turn: Sequence[BaseMessage],
-    query: str | None,
+    query: str | Sequence[str] | None,
     scope: RecallScope | Inherited | None,
     filters: Filters,
 ) -> Recalling | None:
@@ -86,7 +86,7 @@ def recalling_for(
 
 
 def recalling(
-    memory: Core, query: str | None, scope: RecallScope | None, filters: Filters = NO_FILTERS
+    memory: Core, query: str | Sequence[str] | None, scope: RecallScope | None, filters: Filters = NO_FILTERS
 ) -> Recalling | None:
     """What a pack recalls for a query, with a memory's embedder and policy; `None` for no scope or no words.
 
@@ -95,6 +95,6 @@ def recalling(
     """
     if scope is None or query is None or (isinstance(query, str) and not query.strip()):
         return None
-    made = Recalling(query, scope, filters, memory.embedder_name, memory.settings.chunking)
-    made.question(memory.settings.budget)  # refuses what is no question
+    made = Recalling(query, scope, filters, memory.means, memory.settings.chunking)
+    made.questions(memory.settings.budget)  # refuses what is no question
     return made

@@ -15,7 +15,7 @@ from langchain_supabase_memory import flow as driver
 from langchain_supabase_memory.adapters.telemetry import tracing
 from langchain_supabase_memory.context.load import SUPERSEDED
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.flow import Ask, Call, Embed
+from langchain_supabase_memory.flow import Ask, Call, Embed, Rerank
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ class Watch:
                 self._asked_seconds += seconds  # a try that failed took its time too
             elif isinstance(step, Embed) and step.is_query:
                 self._embedded_ms += seconds * 1000
+            elif isinstance(step, Rerank):
+                with _unharmed():
+                    self._metrics.reranked(seconds, seen.answer is not None)
         if isinstance(step, Call):
             with _unharmed():
                 self._called(step, seen.answer, seconds * 1000)
@@ -185,6 +188,8 @@ def _asked(step: object) -> dict[str, Any]:
         return {name: step.arguments.get(f"p_{name}") for name in _IDS}
     if isinstance(step, Embed):
         return {"texts": len(step.texts), "is_query": step.is_query}
+    if isinstance(step, Rerank):
+        return {"queries": len(step.queries), "documents": len(step.documents)}
     if isinstance(step, Ask):
         return {"messages": len(step.prompt), "task": None if step.material is None else step.material.task}
     return {}

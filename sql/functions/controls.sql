@@ -23,6 +23,15 @@ begin
     '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u3030\ufe30-\ufe4f]+',
     ' ', 'g'))
 $body$, coalesce(' collate pg_catalog.' || v_collation, '')));
+  -- A text as it is looked for letter by letter: each letter in one form, and in one case unless capitals matter. Accents,
+  -- blanks and signs stay.
+  execute format($make$
+    create or replace function memory_private.letters(p_text text, p_case boolean) returns text
+    language sql immutable security invoker set search_path = ''
+    as %L $make$, format($body$
+  select case when p_case then normalize(p_text, NFC)
+              else replace(replace(replace(lower(normalize(p_text, NFC)%s), 'ß', 'ss'), 'ς', 'σ'), U&'i\0307', 'i') end
+$body$, coalesce(' collate pg_catalog.' || v_collation, '')));
 end
 $do$;
 

@@ -1,21 +1,52 @@
 -- Recall: what was said and fits a question, by meaning and by words, in one call.
 
--- The chunks of one user that fit a question best. p_conversations is the scope; p_ask says the rest:
---   query, vectors [{"names", "vector"}], model          what is asked, and its vectors, also without names in it
---   names, dates [{"year", "month", "day", "weekday"}], zone, wants ["time", "number"]      the cues in it
+-- The chunks of one user that fit a question best, and those that fit each further one. p_conversations is the scope.
+create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_more  json := nullif(p_ask ->> 'more', '')::json;
+  v_each  json;
+  v_first json;
+  v_found json[] := '{}';
+begin
+  perform memory_private.admit(p_ask);
+  if json_array_length(v_more) > 15 then
+    raise exception 'a recall has more than 16 questions' using errcode = 'PT400', hint = 'ask fewer at once';
+  end if;
+  v_first := memory_private.recall_one(p_user_id, p_conversations, p_ask, p_ask);
+  for v_each in select e from json_array_elements(v_more) e loop
+    v_found := v_found || memory_private.recall_one(p_user_id, p_conversations, p_ask, v_each);
+  end loop;
+  return case when cardinality(v_found) = 0 then v_first else json_build_object(
+    'chunks', v_first -> 'chunks', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate',
+    'by_meaning', v_first -> 'by_meaning', 'more', array_to_json(v_found)) end;
+end
+$function$;
+
+-- The chunks of one user that fit a question best. p_question says what is asked, p_ask the rest:
+--   query, vectors [{"names", "vector"}]                 what is asked, and its vectors, also without names in it
+--   names, dates [{"year", "month", "day", "weekday"}], wants ["time", "number"]      the cues in it
+--   model, zone                                          of the vectors; of who asks
 --   since, until, types, min_importance, min_similarity      what is left out; before {"conversation", "sequence", "expired"}:
 --   of one conversation what is from this sequence on, and what has expired, as ranges of sequences
 --   limit, characters, neighbors, whole                 how much is returned
+--   pool                                                so many of the best come in any case, with all that comes with each
 --   fusion "score" or "rrf", weights, exact_below        how it is ranked
-create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
+create or replace function memory_private.recall_one(
+  p_user_id text, p_conversations uuid[], p_ask json, p_question json
+) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = on
 set enable_sort = on
 as $function$
 declare
   v_ask        record;
+  v_asked      record;
   v_limit      integer;
   v_left       bigint;
+  v_pool       integer; -- so many are returned whether there is room or not,
+  v_fit        integer; -- and so many are for which there is
   v_most       integer;
   v_joins      boolean;
   v_speakers   text[]; -- those of the scope that the question names,
@@ -35,7 +66,7 @@ declare
   v_is_cut     boolean := false;
   -- What is ranked, the best first.
   v_conversation uuid[]; v_place bigint[]; v_part integer[]; v_id uuid[]; v_characters integer[]; v_hash text[];
-  v_score float8[]; v_similarity float8[]; v_word float8[];
+  v_score float8[]; v_similarity float8[]; v_word float8[]; v_parts real[];
   v_chosen     integer[];
   v_ids        uuid[];
   v_seen       text[];
@@ -48,18 +79,20 @@ declare
   v_expired    int8multirange; -- of the conversation that "before" names
   v_without    int8multirange; -- with what is from its sequence on
 begin
-  perform memory_private.admit(p_ask);
   select a.* into v_ask from json_to_record(p_ask) as a (
-    query text, vectors json, model text, names text[], dates json, zone text, wants text[], since timestamptz,
-    until timestamptz, types text[], min_importance float8, min_similarity float8, "before" json, "limit" integer,
-    characters bigint, neighbors integer, whole boolean, fusion text, weights json, exact_below bigint);
+    model text, zone text, since timestamptz, until timestamptz, types text[], min_importance float8,
+    min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
+    whole boolean, fusion text, weights json, exact_below bigint);
+  select q.* into v_asked from json_to_record(p_question) as q (
+    query text, vectors json, names text[], dates json, wants text[]);
   v_expired := coalesce((v_ask.before ->> 'expired')::int8multirange, '{}');
   v_without := nullif(v_expired + case when v_ask.before ->> 'sequence' is null then '{}' else
     int8multirange(int8range((v_ask.before ->> 'sequence')::bigint, null)) end, '{}');
   v_limit := greatest(0, least(coalesce(v_ask.limit, 1000), 1000));
   v_ask.characters := greatest(0, least(coalesce(v_ask.characters, 2000000), 2000000));
   v_ask.neighbors := greatest(0, least(coalesce(v_ask.neighbors, 0), 20));
-  v_most := least(v_limit, v_ask.characters / 40) * 2 + 50; -- ranked, so that repeats may fall out
+  v_pool := greatest(0, least(coalesce(v_ask.pool, 0), 200));
+  v_most := greatest(least(v_limit, v_ask.characters / 40), v_pool) * 2 + 50; -- ranked, so that repeats may fall out
   v_joins := coalesce(v_ask.neighbors > 0 or v_ask.whole, false);
   select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
@@ -67,13 +100,13 @@ begin
   -- Who of those who speak here is named in the question; their names say little about what is meant.
   v_speakers := '{}';
   v_named := '{}';
-  if v_ask.names <> '{}' then
+  if v_asked.names <> '{}' then
     select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
-      from memory.conversations c, unnest(c.speakers) s, unnest(v_ask.names) n
+      from memory.conversations c, unnest(c.speakers) s, unnest(v_asked.names) n
      where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
   end if;
   select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
-    from json_array_elements(coalesce(v_ask.vectors, '[]')) e
+    from json_array_elements(coalesce(v_asked.vectors, '[]')) e
    where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_named))
    order by json_array_length(e -> 'names') desc limit 1;
   if v_vector is not null then
@@ -83,7 +116,7 @@ begin
   v_lexemes := array(
     select distinct w.lexeme
     from unnest(v_languages) as l (name),
-         memory_private.lexemes(l.name, left(v_ask.query, 10000)) w
+         memory_private.lexemes(l.name, left(v_asked.query, 10000)) w
     limit 200);
 
   -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
@@ -127,10 +160,10 @@ begin
       || '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,'
       || ' $25)';
     execute case when coalesce(v_ask.fusion, '') = 'rrf' then memory_private.ranking(v_candidates) else v_statement end
-      into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word, v_is_cut
+      into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word, v_parts, v_is_cut
       using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
             v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers,
-            coalesce(v_ask.wants, '{}'), coalesce(v_ask.dates, '[]'), coalesce(v_ask.zone, 'UTC'),
+            coalesce(v_asked.wants, '{}'), coalesce(v_asked.dates, '[]'), coalesce(v_ask.zone, 'UTC'),
             coalesce(v_ask.weights, '{}'), coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
             v_wide, v_near_in, v_near_at, v_near;
     v_is_cut := v_is_cut or v_near_at is not null and (cardinality(v_near_at) = v_near or v_chunks > 500);
@@ -139,9 +172,10 @@ begin
     -- From the best on, as long as there is room. What no longer fits is passed over, and a repeat is not counted.
     v_chosen := '{}'; v_ids := '{}'; v_seen := '{}'; v_taken := '{}'; v_by := '{}';
     v_left := v_ask.characters;
+    v_fit := 0;
     v_passed := false;
     for v_rank in 1..coalesce(cardinality(v_place), 0) loop
-      exit when cardinality(v_chosen) >= v_limit or v_left <= 0;
+      exit when (v_fit >= v_limit or v_left <= 0) and cardinality(v_chosen) >= v_pool;
       continue when v_hash[v_rank] = any (v_seen);
       v_keys := array[v_id[v_rank]];
       v_size := v_characters[v_rank];
@@ -153,18 +187,20 @@ begin
          where t.id <> all (v_taken);
         continue when v_keys is null;
       end if;
-      if v_size > v_left then
-        v_passed := true;
-        continue;
+      if v_fit < v_limit and v_size <= v_left then
+        v_fit := v_fit + 1;
+        v_left := v_left - v_size;
+        v_taken := v_taken || v_keys;
+        v_by := v_by || array_fill(v_rank, array[cardinality(v_keys)]);
+      else
+        v_passed := v_passed or v_size > v_left;
+        continue when cardinality(v_chosen) >= v_pool;
       end if;
       v_chosen := v_chosen || v_rank;
       v_ids := v_ids || v_id[v_rank];
       v_seen := v_seen || v_hash[v_rank];
-      v_taken := v_taken || v_keys;
-      v_by := v_by || array_fill(v_rank, array[cardinality(v_keys)]);
-      v_left := v_left - v_size;
     end loop;
-    exit when cardinality(v_chosen) >= v_limit or v_left <= 0;
+    exit when (v_fit >= v_limit or v_left <= 0) and cardinality(v_chosen) >= v_pool;
     -- Neither repeats nor a filter must leave fewer than there are: then more is ranked, and at last everything.
     if cardinality(v_place) >= v_most and not (v_passed and v_chosen <> '{}') then
       v_most := v_most * 20;
@@ -176,9 +212,16 @@ begin
     end if;
   end loop;
 
-  -- Each chunk once: what was found by itself stands there, what comes with several stands with the best of them.
+  -- Each chunk once: what was found by itself stands there, what comes with several stands with the best of them. Of a
+  -- pool it is not known yet which will be the best.
   select json_agg(json_build_object(
            'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
+           'score_parts', json_strip_nulls(json_build_object(
+             'words', nullif(v_parts[r.rank][1], 0), 'meaning', nullif(v_parts[r.rank][2], 0),
+             'around', nullif(v_parts[r.rank][3], 0), 'speaker', nullif(v_parts[r.rank][4], 0),
+             'date', nullif(v_parts[r.rank][5], 0), 'kind', nullif(v_parts[r.rank][6], 0),
+             'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
+             'recency', nullif(v_parts[r.rank][9], 0))),
            'chunk', memory_private.shown(k, c), 'before', u.before, 'after', u.after) order by r.position)
     into v_found
     from unnest(v_chosen) with ordinality as r (rank, position)
@@ -196,7 +239,8 @@ begin
       from memory_private.together(
         p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbors, v_ask.whole,
         case when k.conversation_id = (v_ask.before ->> 'conversation')::uuid then v_expired end) n
-      where v_joins and n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank) u on true;
+      where v_joins and (
+        v_pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank)) u on true;
   return json_build_object(
     'chunks', coalesce(v_found, '[]'),
     'searched', v_chunks,
@@ -461,32 +505,42 @@ as $function$
            percent_rank() over (order by l.said_at) as recency
     from lengths l
     left join worded w on w.conversation_id = l.conversation_id and w.place = l.place and w.part = l.part),
-  scored as (
+  -- What each part adds to the score. With offset 0 each is computed once.
+  weighed as (
     select p.*,
-           case when $19
-             -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
-             then 10 * (case when p.words > 0 then s.words / (10 + p.words_rank) else 0 end
-                        + case when p.similarity is not null
-                               then s.meaning / (10 + p.meaning_rank) + s.around / (10 + p.around_rank) else 0 end)
-             else s.words * p.words_1 + s.meaning * p.meaning_1 + s.around * p.around_1 end
-           + case when p.speaker = any ($14) then s.speaker else 0 end
-           + case when exists (
+           -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
+           case when not $19 then s.words * p.words_1
+                when p.words > 0 then 10 * (s.words / (10 + p.words_rank)) else 0 end as words_2,
+           case when not $19 then s.meaning * p.meaning_1
+                when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
+           case when not $19 then s.around * p.around_1
+                when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
+           case when p.speaker = any ($14) then s.speaker else 0 end as speaker_2,
+           case when exists (
                select from dates d, lateral (select p.said_at at time zone $17 as time) t
                where (d.year is null or d.year = extract(year from t.time))
                  and (d.month is null or d.month = extract(month from t.time))
                  and (d.day is null or d.day = extract(day from t.time))
                  and (d.weekday is null or d.weekday = extract(isodow from t.time)))
-             then s.date else 0 end
-           + case when p.has_time and 'time' = any ($15) or p.has_number and 'number' = any ($15)
-             then s.kind else 0 end
-           + case when p.type = 'question' then s.question else 0 end
-           + s.importance * p.importance + s.recency * p.recency as score
+             then s.date else 0 end as date_2,
+           case when p.has_time and 'time' = any ($15) or p.has_number and 'number' = any ($15)
+             then s.kind else 0 end as kind_2,
+           case when p.type = 'question' then s.question else 0 end as question_2,
+           s.importance * p.importance as importance_2,
+           s.recency * p.recency as recency_2
     from parts p cross join settings s
     where p.wanted
       and (p.similarity is not null or p.words > 0 or $4 is null and cardinality($3) = 0)
-      and ($20 is null or coalesce(p.similarity, p.words_1) >= $20))
+      and ($20 is null or coalesce(p.similarity, p.words_1) >= $20)
+    offset 0),
+  scored as (
+    select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
+                + w.importance_2 + w.recency_2 as score
+    from weighed w)
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
          array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words),
+         array_agg(array[b.words_2, b.meaning_2, b.around_2, b.speaker_2, b.date_2, b.kind_2, b.question_2,
+                         b.importance_2, b.recency_2]::real[]),
          -- whether there may be more candidates
          $sql$ || case when p_candidates
            then '(select count(*) from wordy) = $25 or (select sum(r.count) from rare r) > 500' else 'false' end || $sql$
@@ -514,7 +568,8 @@ begin
         p18 json, p19 boolean, p20 float8, p21 integer, p22 boolean, p23 uuid[], p24 bigint[], p25 integer
       ) returns table (
         conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
-        scores float8[], similarities float8[], worded float8[], cut boolean)
+        scores float8[], similarities float8[], worded float8[], parted real[],
+        cut boolean)
       language plpgsql stable security invoker set search_path = ''
       set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
       set enable_sort = on
@@ -560,6 +615,8 @@ comment on function public.memory_recall is
 p_ask: what is asked, an object. Each key may be absent.
 - query: text or null. The question; its first 10000 characters count. Empty: what the filters leave, the newest
   first.
+- more: object[] or null. At most 15 further questions, each with query, vectors, names, dates and wants; all else is
+  shared. Each has an answer of its own in more.
 - vectors: object[] or null. Vectors of the question, {"names": text[], "vector": number[]}, of length one: of the
   question as it is (no names), and without names in it.
 - model: text or null. The name of the embedding model; needed with vectors.
@@ -579,6 +636,8 @@ p_ask: what is asked, an object. Each key may be absent.
   integer, "expired": ranges of sequences such as {[0,4)}}.
 - limit: integer or null. The most chunks, at most 1000; null: 1000.
 - characters: integer or null. The most characters of all that is returned; null: 2000000.
+- pool: integer or null. So many of the best come whatever limit and characters say, at most 200, each with all that
+  comes with it: for who ranks them anew; null: 0.
 - neighbors: integer or null. So many units before and after each chunk come with it, at most 20.
 - whole: boolean or null. Whether the whole stretch of talk of each chunk comes with it.
 - fusion: text or null. How words and meaning become one ranking: score, or rrf (by reciprocal ranks). Null: score.
@@ -593,6 +652,8 @@ Returns: object.
 - chunks[].score: number. How well it fits; comparable within this answer.
 - chunks[].similarity: number or null. The cosine; null without a vector.
 - chunks[].words: number. How well its words fit.
+- chunks[].score_parts: object. What each part adds to the score: words, meaning, around, speaker, date, kind,
+  question, importance, recency; those that add nothing are left out.
 - chunks[].chunk: object. The chunk.
 - chunks[].chunk.id: uuid. Its id.
 - chunks[].chunk.thread_id: text. Its thread.
@@ -617,7 +678,9 @@ Returns: object.
 - searched: integer. How many chunks were looked through.
 - approximate: boolean. Whether only what came near by words or meaning was compared.
 - by_meaning: boolean. Whether vectors had a part in it.
+- more: object[] as memory_recall or null. The answers to the further questions of p_ask, in their order; absent without
+  any.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT400: no p_user_id is given, and the caller''s token names nobody; or there are more than 15 further questions.
 - PT409: the stored vectors are of another model, or of another width.
 - PT413: p_ask is larger than call_bytes (see memory_limits).';

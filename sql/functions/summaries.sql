@@ -143,8 +143,9 @@ begin
   else
     v_low := memory_private.tail(v_user, v_c.id, v_through, v_keep, coalesce(p_keep_messages, 2147483647));
     v_middle := memory_private.tail(
-      v_user, v_c.id, v_through, v_keep / 2, greatest(coalesce(p_keep_messages, 2147483647) / 2, 1));
-    -- Whole turns stay if at least half of what may stay then does; else whole blocks. So the newest block always stays,
+      v_user, v_c.id, v_through, v_keep / 2, ceil(coalesce(p_keep_messages, 2147483647) * 0.8)::integer);
+    -- Whole turns stay if half of the characters and four fifths of the messages that may stay then do; else whole
+    -- blocks. So the newest block always stays,
     -- whatever its size: its calls may still be waiting for results.
     select m.sequence into v_cut from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
@@ -211,7 +212,8 @@ begin
     'revision', v_c.revision,
     'characters', v_characters,
     'previous', case when p_level = 0 and v_previous.number is not null then json_build_object(
-      'number', v_previous.number, 'content', v_previous.content, 'to_sequence', v_previous.to_sequence) end,
+      'number', v_previous.number, 'content', v_previous.content, 'to_sequence', v_previous.to_sequence,
+      'covers', v_c.summarized_characters) end,
     'messages', coalesce(v_rows, '[]'),
     'more', coalesce(v_rows is not null and v_end < v_last, false),
     'waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
@@ -248,6 +250,7 @@ Returns: object or null. Null if there is no such conversation.
 - previous: object or null. The summary to go on from; null for the first, and at level 1.
 - previous.number: integer. Its number.
 - previous.content: text. Its words.
+- previous.covers: integer. How many characters the messages have that it stands for.
 - previous.to_sequence: integer. The last message that it covers.
 - messages: object[]. The messages to summarize, in their order; empty if there is nothing to do.
 - messages[].sequence: integer. The number of the message.

@@ -71,6 +71,8 @@ NAMES = {
     "context_tokens_saved": "histogram",
     "context_quality_score": "histogram",
     "vector_index_size_mb": "gauge",
+    "reranks_total": "counter",
+    "rerank_duration_seconds": "histogram",
     "memory_queue_depth": "gauge",
     "memory_queue_lag_seconds": "gauge",
     "memory_leases": "gauge",
@@ -134,6 +136,7 @@ def seen(door: Door, user_id: str, metrics: Metrics) -> Door:
 def test_every_metric_is_there_under_its_very_name(metrics: Metrics) -> None:
     metrics.piece("done")
     metrics.alert("dead")
+    metrics.reranked(0.1, is_ordered=True)
     metrics.context_used(10, -5, 0.5)
     body, content_type = metrics.render()
     assert content_type.startswith("text/plain")

@@ -53,6 +53,7 @@ async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, color: s
     assert json.loads(json.dumps(answer.metadata)) == answer.metadata
     assert answer.metadata == {
         "score": answer.metadata["score"],
+        "score_parts": {"words": 0.5, "importance": 0.0175},
         "similarity": None,
         "thread_id": "studio",
         "agent_id": "default",
@@ -223,3 +224,27 @@ def test_no_key_is_shown_and_a_database_that_is_away_is_said() -> None:
     for text in (repr(retriever), str(retriever.model_dump()), str(raised.value)):
         assert "hush-hush" not in text
     memory.close()
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_messages_are_found_letter_by_letter(memory: SupabaseMemory, color: str) -> None:
+    retriever = SupabaseMemoryRetriever(memory=memory, agent_id="default", exact="oldest")
+    documents = await found(color, retriever, "GLAZE")
+    assert [(each.id, each.metadata["thread_id"]) for each in documents] == [
+        ("q", "studio"),
+        ("a", "studio"),
+        ("d", "shop"),
+    ]
+    (newest,) = await found(color, retriever, "clay?", exact="newest", thread_id="studio", neighbors=1)
+    assert newest.page_content == "Assistant: The blue glaze, 12 kg.\nJon: And the clay?"
+    assert json.loads(json.dumps(newest.metadata)) == newest.metadata
+    assert (newest.metadata["from_sequence"], newest.metadata["message_ids"]) == (1, ["a", "q2"])
+    assert await found(color, retriever, "glaze", thread_id="studio", time_range="week") == []
+    assert len(await found(color, retriever, "glaze", k=2)) == 2
+    assert await found(color, retriever, "glaze which", exact=None)
+    wrong: dict[str, Any]
+    for wrong in ({"exact": "best"}, {"neighbors": 11}, {"types": ["fact"]}, {"stretch": True}, {"characters": 100}):
+        with pytest.raises(InvalidInputError):
+            await found(color, retriever, "glaze", **{"exact": "newest", **wrong})
+    with pytest.raises(InvalidInputError, match="exact"):
+        SupabaseMemoryRetriever(memory=memory, **{"exact": "best"})  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -248,8 +249,8 @@ def test_what_has_no_room_is_left_out_by_weight_and_counted(memory: SupabaseMemo
     assert report.board_left_out == pack.board.left_out
     assert f"{pack.board.left_out} items of the board left out" in str(report)
     # One that is long does not keep out those that come after it.
-    conversation.add_board_item("action", "very " * 95 + "long", by="maya")
-    again = conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND)
+    conversation.add_board_item("action", "very " * 99 + "long", by="maya")
+    again = conversation.context("And now?", budget=replace(MIDDLE, board=0.08), policy=BACKGROUND)
     assert "very" not in shown(again.prompt)
     assert "When does the boat leave?" in shown(again.prompt)
     # A share in which nothing has room says so too.

@@ -44,6 +44,8 @@ UNLIKE_THE_DEFAULT: dict[str, Any] = {
     "outbox_limit": 7,
     "model": lambda _: "A summary.",
     "embeddings": WordEmbedder(),
+    "reranker": lambda _, documents: documents,
+    "expand": lambda _: [],
     "budget": ContextBudget(characters=1234),
     "policy": SummaryPolicy(messages=4),
     "board_policy": BoardPolicy(update_frequency=3),
@@ -147,11 +149,12 @@ def test_a_memory_for_another_user_has_every_setting() -> None:
     memory = SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", agent_id="b", **UNLIKE_THE_DEFAULT)
     theirs = memory.as_user({"sub": "ana", "role": "authenticated"})
     # What was made once is not made again.
-    expected = {**UNLIKE_THE_DEFAULT, "model": memory.model, "embeddings": memory.embeddings, "redact": memory.redactor}
+    models = {name: getattr(memory, name) for name in ("model", "embeddings", "reranker")}
+    expected = {**UNLIKE_THE_DEFAULT, **models, "expand": memory.expander, "redact": memory.redactor}
     for field in fields(Settings):
         assert UNLIKE_THE_DEFAULT[field.name] != field.default, field.name
         assert getattr(theirs.settings, field.name) is expected[field.name], field.name
-    for name in ("model", "embeddings", "redactor", "metrics", "agent_id"):
+    for name in ("model", "embeddings", "reranker", "expander", "redactor", "metrics", "agent_id"):
         assert getattr(theirs, name) is getattr(memory, name) is not None, name
 
 

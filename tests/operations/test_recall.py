@@ -229,6 +229,10 @@ def test_the_ranking_is_that_of_the_formula(
                 assert len(got) >= 0.9 * len(expected)
                 for each, score in got.items():
                     assert score == pytest.approx(expected[each], abs=2e-3)
+                for chunk in found.chunks:
+                    assert chunk.score == pytest.approx(sum(chunk.score_parts.values()), abs=1e-5)
+                    assert 0 not in chunk.score_parts.values()
+                    assert chunk.score_parts.keys() <= asdict(weights).keys()
                 scores = [expected[each.id] for each in found.chunks]
                 assert all(earlier > later - 4e-3 for earlier, later in pairwise(scores))
 
@@ -341,7 +345,8 @@ def test_no_question_is_an_error(memory: SupabaseMemory, query: str, embeddings:
     fill(memory, 12)
     found = memory.conversation("t").recall(query)
     assert found.searched > 0
-    assert memory.conversation("nowhere").recall(query) == Recall([], 0, False, False, None)
+    nothing = memory.conversation("nowhere").recall(query)
+    assert nothing == Recall([], 0, False, False, None, queries=found.queries)
 
 
 def test_long_questions_still_match(memory: SupabaseMemory) -> None:

@@ -387,7 +387,9 @@ def pending(*messages: BaseMessage, previous: str | None = None, **more: Any) ->
         "through_sequence": -1,
         "revision": 0,
         "characters": WHOLE.input_characters,
-        "previous": None if previous is None else {"number": 1, "content": previous, "to_sequence": -1},
+        "previous": None
+        if previous is None
+        else {"number": 1, "content": previous, "to_sequence": -1, "covers": 10**6},
         "messages": [
             {"sequence": place, "message_id": row["id"], "payload": row["payload"]} for place, row in enumerate(rows)
         ],
@@ -506,6 +508,19 @@ def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception
     assert finish(flow, {"retry_at": "later"}) == SummaryResult(-1, [], 3, failed=reason)
 
 
+@pytest.mark.parametrize("said", ["", "word " * 60, "word " * 90])
+def test_a_summary_is_at_most_half_as_long_as_what_it_stands_for(said: str) -> None:
+    flow = summaries.summarize(KEY, WHOLE)
+    next(flow)
+    ask = sent(flow, pending(HumanMessage("hello " + said)))
+    assert isinstance(ask, Ask)
+    assert ask.material is not None
+    assert ask.material.characters == max(len("hello " + said) // 2, 200)
+    sent(flow, AIMessage("a" * 800))  # then a shorter one is asked for, and that is cut
+    commit = called(sent(flow, AIMessage("a" * 800)), "memory_commit_summary")
+    assert len(commit["p_content"]) <= ask.material.characters
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -521,14 +536,14 @@ def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception
 def test_what_is_a_summary_is_taken_for_one(text: str) -> None:
     flow = summaries.summarize(KEY, WHOLE)
     next(flow)
-    sent(flow, pending(HumanMessage("hello")))
+    sent(flow, pending(HumanMessage("hello"), previous="before"))
     assert called(sent(flow, AIMessage(text)), "memory_commit_summary")["p_content"] == text.strip()
 
 
 def test_a_long_answer_of_marks_is_judged_quickly() -> None:
     flow = summaries.summarize(KEY, replace(WHOLE, max_characters=500_000))
     next(flow)
-    sent(flow, pending(HumanMessage("hello")))
+    sent(flow, pending(HumanMessage("hello"), previous="before"))
     called(sent(flow, AIMessage("-" * 200_000 + "x")), "memory_commit_summary")
 
 
@@ -821,7 +836,7 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
 
 async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_id: str) -> None:
     facts = Facts(6)
-    messages = [message for _ in range(10) for message in [facts.said(), *facts.loop()]]
+    messages = [message for _ in range(10) for message in [facts.said(2000), *facts.loop()]]
     numbers = await remember(door, messages, user_id)
 
     def racer(name: int) -> Watch:

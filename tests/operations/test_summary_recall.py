@@ -113,7 +113,7 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def told(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
     where = {"thread_id": thread_id, **who}
-    memory.conversation(**where).append([HumanMessage("word " * 20) for _ in range(3)])
+    memory.conversation(**where).append([HumanMessage("word " * 60) for _ in range(3)])
     result = memory.conversation(**where).summarize(policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 

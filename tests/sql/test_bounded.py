@@ -117,6 +117,18 @@ def test_a_page_touches_a_page(connection: psycopg.Connection) -> None:
     assert most_touched(connection, read, []) <= 55
 
 
+@pytest.mark.parametrize("connection", [NEVER, "analyzed", OTHERS], indirect=True)
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_an_exact_search_touches_2000_messages(connection: psycopg.Connection, order: str) -> None:
+    # What is found is read once more, with what lies around it; a row that is read ahead is one of fifty.
+    absent = "select public.memory_find('[\"nothing of this\"]', 'long', p_user_id => 'u', p_order => %s)"
+    assert most_touched(connection, absent, [order]) <= 2050
+    every = (
+        "select public.memory_find('[\"message\"]', null, p_user_id => 'u', p_order => %s, p_limit => 5, p_around => 2)"
+    )
+    assert most_touched(connection, every, [order]) <= 200
+
+
 @pytest.mark.parametrize("connection", ["analyzed"], indirect=True)  # which autovacuum sees to within a minute
 def test_a_time_window_touches_the_window(connection: psycopg.Connection) -> None:
     read = "select public.memory_read('long', 'u', p_since => now() + interval '1 hour')"

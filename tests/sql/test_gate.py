@@ -33,6 +33,7 @@ BOUNDS = {
     "resolve": Cost(1, 96, 0, 0),
     "count": Cost(1, 1, 0, 0),
     "recall": Cost(1, 1581, 0, 0),
+    "find": Cost(1, 1165, 0, 0),
     "board": Cost(1, 1124, 0, 0),
     "status": Cost(1, 64, 0, 0),
     "append a turn": Cost(1, 34, 3, 3384),

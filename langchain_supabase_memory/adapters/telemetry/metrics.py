@@ -60,6 +60,14 @@ class NoMetrics:
             vector_ms: How long the database took, in milliseconds; `ms` by default.
         """
 
+    def reranked(self, seconds: float, is_ordered: bool) -> None:
+        """A reranker was asked.
+
+        Args:
+            seconds: How long it was waited for, in seconds.
+            is_ordered: Whether it gave an order; else the first stage's stands.
+        """
+
     def vector_searched(self, ms: float) -> None:
         """Vectors were compared: in a search of the working memory, of summaries or of the store.
 
@@ -150,6 +158,7 @@ class Metrics(NoMetrics):
             self._chunks = Gauge("working_memory_chunks_created", "Chunks that were stored; it only rises.", **into)
             self._searches = Counter("working_memory_searches_total", "Searches of the working memory.", **into)
             self._vectors = Counter("vector_search_queries_total", "Searches that compared vectors.", **into)
+            self._reranks = Counter("reranks_total", "Asked rerankers, by what came of it.", ["outcome"], **into)
             self._retries = Counter("memory_retries_total", "Pieces of work that are tried again.", **into)
             self._pieces = Counter("memory_pieces_total", "Pieces of work, by how they ended.", ["outcome"], **into)
             self._alerts = Counter("memory_alerts_total", "Alerts, by their kind.", ["kind"], **into)
@@ -160,6 +169,7 @@ class Metrics(NoMetrics):
             self._vector_ms = timed(
                 "vector_search_latency_ms", "The database's time for a search that compares vectors.", _MILLISECONDS
             )
+            self._reranking = timed("rerank_duration_seconds", "The time for a reranker.", _SECONDS)
             self._length = timed("summary_token_count", "Approximate tokens of a summary.", _SUMMARY_TOKENS)
             self._used = timed("context_tokens_used", "Approximate tokens of a context pack.", _USED_TOKENS)
             self._saved = timed("context_tokens_saved", "Approximate tokens that a pack spared.", _SAVED_TOKENS)
@@ -207,6 +217,11 @@ class Metrics(NoMetrics):
         """See `NoMetrics`."""
         self._vectors.inc()
         self._vector_ms.observe(ms)
+
+    def reranked(self, seconds: float, is_ordered: bool) -> None:
+        """See `NoMetrics`."""
+        self._reranks.labels("ordered" if is_ordered else "failed").inc()
+        self._reranking.observe(seconds)
 
     def context_used(self, used: int, saved: int, quality: float | None = None) -> None:
         """See `NoMetrics`."""

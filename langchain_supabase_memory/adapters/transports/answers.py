@@ -85,6 +85,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_embed_summaries": _ARRAY,
     "memory_fail_index": _object("retry_at"),
     "memory_fail_summary": _object("retry_at"),
+    "memory_find": _object("found read after"),
     "memory_forget": _object("conversations messages segments chunks items"),
     "memory_forget_expired": _object("conversations messages segments chunks after"),
     "memory_forget_message": _object("conversations messages segments chunks"),

@@ -149,6 +149,17 @@ class Asked:
         thread_id = conversation_id or where.thread_id
         return bound.scope(where.memory, self.config, self.runtime, reach, thread_id)
 
+    def where(self, scope: Scope, thread_id: str, agent_id: str) -> dict[str, str | int]:
+        """What a passage says of the conversation that it is from, where more than one was searched.
+
+        Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
+        """
+        if scope.thread_id is not None:
+            return {}
+        if agent_id == self.scope("agent").agent_id:
+            return {"conversation_id": thread_id}
+        return {"conversation": thread_id, "agent": agent_id}
+
     def sees(self, chunk: Chunk | BoardItem) -> bool:
         """Whether the model sees the words anyhow, because they belong to the present turn."""
         return not self.present.isdisjoint(chunk.message_ids)

@@ -96,7 +96,7 @@ def recalled(
     items = _items(board, kind, key, zone, seen)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None
     question = Question("", Filters(limit=MOST + 1, types=types))  # one more, to know whether that is all
-    result = yield from search.recall(Scope.of(key), question, model=None)
+    result = yield from search.recall(Scope.of(key), [question])
     newer = [each for each in result.chunks[:MOST] if each.to_sequence > board.through_sequence]
     chunks = _once(each for each in newer if not seen(each))
     if kind == "questions":

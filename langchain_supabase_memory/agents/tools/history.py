@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from langchain_supabase_memory.agents.tools import derived
+from langchain_supabase_memory.agents.tools import derived, exactly
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
 from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.exact import Wanted
+from langchain_supabase_memory.operations.recall.question import MOST_QUESTIONS, Filters, questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.recall.exact import Order
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.values import Chunk, RecallScope, Scope
 
@@ -46,6 +48,17 @@ class _Search(BaseModel):
         default="all", description="Only what was said today, or in the last 7 or 30 days."
     )
     limit: int = Field(default=5, ge=1, le=20, description="The most passages.")
+    more: list[str] = Field(
+        default=[],
+        max_length=MOST_QUESTIONS - 1,
+        description="Further things to look for in the same search, each in words or as a question.",
+    )
+    exact: Literal["newest", "oldest"] | None = Field(
+        default=None,
+        description="Instead find messages that hold the query letter by letter, such as a phrase, a number, a file "
+        "name or an id: the newest or the oldest first.",
+    )
+    after: str | None = Field(default=None, max_length=200, description="Where an exact search goes on, as it said.")
 
 
 class _Summary(BaseModel):
@@ -70,7 +83,8 @@ def search_conversation_history_tool(
         bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
-        The tool `search_conversation_history(query, time_range="all", limit=5)`, sync and async.
+        The tool `search_conversation_history(query, time_range="all", limit=5, more=[], exact=None, after=None)`, sync
+        and async.
 
     Raises:
         ConfigurationError: `scope` is none of the choices.
@@ -81,8 +95,18 @@ def search_conversation_history_tool(
         "each with who said it, when, and the numbers of its messages."
     )
 
-    def answer(asked: Asked, query: str, time_range: TimeRange = "all", limit: int = 5) -> Flow[Answer]:
-        return _search(asked, scope, query, time_range, limit)
+    def answer(
+        asked: Asked,
+        query: str,
+        time_range: TimeRange = "all",
+        limit: int = 5,
+        more: Sequence[str] = (),
+        exact: Order | None = None,
+        after: str | None = None,
+    ) -> Flow[Answer]:
+        if exact is None:
+            return _search(asked, scope, [query, *more], time_range, limit)
+        return exactly.found(asked, scope, Wanted(texts=query, order=exact, limit=limit), time_range, after)
 
     return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
 
@@ -118,14 +142,16 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
     return tool("recall_context", description, _Recall, Binding.of(memory, bound), _recalled)
 
 
-def _search(asked: Asked, reach: RecallScope, query: str, time_range: TimeRange, limit: int) -> Flow[Answer]:
+def _search(
+    asked: Asked, reach: RecallScope, queries: Sequence[str], time_range: TimeRange, limit: int
+) -> Flow[Answer]:
     scope = asked.scope(reach)
     complete = True
     if reach == "conversation":
         complete = yield from asked.indexed(asked.key())
     spare = _SPARE if asked.present else 0
-    question = Question(query, Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone))
-    result = yield from search.recall(scope, question, model=asked.embedder)
+    filters = Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone)
+    result = yield from search.recall(scope, questions(queries, filters), asked.binding.memory.means)
     chunks = [chunk for chunk in result.chunks if not asked.sees(chunk)][:limit]
     notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
     if not chunks:
@@ -140,11 +166,7 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
         "by": name(chunk.speaker or chunk.role),
         "at": dated(chunk.said_at, asked.zone),
     }
-    if scope.thread_id is None:
-        # Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
-        own = chunk.agent_id == asked.scope("agent").agent_id
-        attributes["conversation_id" if own else "conversation"] = chunk.thread_id
-        attributes |= {} if own else {"agent": chunk.agent_id}
+    attributes |= asked.where(scope, chunk.thread_id, chunk.agent_id)
     source = {
         "thread_id": chunk.thread_id,
         "agent_id": chunk.agent_id,
@@ -152,6 +174,7 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
         "to_sequence": chunk.to_sequence,
         "message_ids": chunk.message_ids,
         "score": chunk.score,
+        "score_parts": dict(chunk.score_parts),
     }
     return Passage("passage", chunk.content, attributes, source)
 

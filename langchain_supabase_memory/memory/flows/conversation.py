@@ -10,9 +10,10 @@ from langchain_supabase_memory.context import cover
 from langchain_supabase_memory.memory import delivery, packing
 from langchain_supabase_memory.operations import boards, controls, conversations, listing, summaries, turns, work
 from langchain_supabase_memory.operations.boards import editing
-from langchain_supabase_memory.operations.recall import indexing, search
+from langchain_supabase_memory.operations.recall import exact, indexing, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
+from langchain_supabase_memory.operations.recall.question import Filters, questions
 from langchain_supabase_memory.operations.rollout import comparison
 from langchain_supabase_memory.operations.summaries.complete import complete_summary
 from langchain_supabase_memory.operations.turns import TEMPLATE
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         ConversationInfo,
         ConversationKey,
         Coverage,
+        FoundPage,
         IndexResult,
         Recall,
         RecallScope,
@@ -196,6 +198,47 @@ class ConversationFlows:
             retention=retention or self._memory.settings.retention,
         )
         return (yield from made)
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> Flow[FoundPage]:
+        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+
+        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
+        itself gave a tool. One call looks at 2,000 messages at most. Nothing needs to be indexed.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
+            looked at.
+
+        Raises:
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        wanted = Wanted(
+            texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
+        )
+        retention = self._memory.settings.retention
+        return (yield from exact.find(Scope.of(self._key), wanted, after=after, retention=retention))
 
     def count(self) -> Flow[int]:
         """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
@@ -361,7 +404,7 @@ class ConversationFlows:
         policy: SummaryPolicy | None = None,
         model: Summarizer | Inherited | None = INHERITED,
         retention: Retention | None = None,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
         filters: Filters,
     ) -> Flow[ContextPack]:
@@ -378,8 +421,8 @@ class ConversationFlows:
             policy: When and how a summary is made; the memory's by default.
             model: The summary model; the memory's by default. With `None` no summary is made.
             retention: What is kept; the memory's by default.
-            query: What to recall; the user's message by default. What is found stands beside the recent messages,
-                within the budget's share `recalled`.
+            query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
+                recent messages, within the budget's share `recalled`.
             recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
                 The memory's by default, or this conversation if a query is given.
             filters: What narrows down what is recalled.
@@ -675,11 +718,12 @@ class ConversationFlows:
 
     # Recall
 
-    def recall(self, query: str, *, filters: Filters) -> Flow[Recall]:
-        """What was said here and fits a question, by meaning and by words, in one round trip beside the embedding.
+    def recall(self, query: str | Sequence[str], *, filters: Filters) -> Flow[Recall]:
+        """What was said here and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             filters: What narrows it down.
 
         Returns:
@@ -690,8 +734,8 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        question = Question(query, filters)
-        return (yield from search.recall(Scope.of(self._key), question, model=self._memory.embedder_name))
+        made = search.recall(Scope.of(self._key), questions(query, filters), self._memory.means)
+        return (yield from made)
 
     def chunks(self) -> Flow[list[Chunk]]:
         """The chunks that are not expired, in order."""

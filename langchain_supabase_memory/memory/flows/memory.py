@@ -11,12 +11,14 @@ from langchain_supabase_memory.errors import SchemaOutdatedError
 from langchain_supabase_memory.flow import LITTLE, SCHEMA, Flow, call, compute
 from langchain_supabase_memory.memory import delivery
 from langchain_supabase_memory.operations import controls, conversations, listing
-from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall import exact, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
+from langchain_supabase_memory.operations.recall.question import Filters, Question, questions
 from langchain_supabase_memory.values import Chunk, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, tzinfo
 
     from langchain_supabase_memory.adapters.schema.script import Installed
@@ -24,7 +26,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.settings import Retention
-    from langchain_supabase_memory.values import ConversationPage, ConversationState, Recall, RecalledSummary, Receipt
+    from langchain_supabase_memory.values import (
+        ConversationPage,
+        ConversationState,
+        FoundPage,
+        Recall,
+        RecalledSummary,
+        Receipt,
+    )
 
 
 class MemoryFlows:
@@ -84,14 +93,15 @@ class MemoryFlows:
         return (yield from made)
 
     def recall(
-        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, filters: Filters
+        self, query: str | Sequence[str], *, user_id: str | None = None, agent_id: str | None = None, filters: Filters
     ) -> Flow[Recall]:
         """What was said in any of the user's conversations and fits a question, by meaning and by words.
 
-        One round trip beside the embedding.
+        One round trip beside the models.
 
         Args:
-            query: The question, in the user's words; blank lists what the filters leave.
+            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+                leave. Or up to 8 of them: the ranking serves each, its best first.
             user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
             agent_id: Only with this agent; by default with all.
             filters: What narrows it down.
@@ -104,8 +114,54 @@ class MemoryFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        scope, question = self._memory.scope(user_id, agent_id), Question(query, filters)
-        return (yield from search.recall(scope, question, model=self._memory.embedder_name))
+        scope = self._memory.scope(user_id, agent_id)
+        return (yield from search.recall(scope, questions(query, filters), self._memory.means))
+
+    def find(
+        self,
+        texts: str | Sequence[str],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        order: Order = "newest",
+        match_case: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        around: int = 0,
+        limit: int = LIMIT,
+        after: str | None = None,
+    ) -> Flow[FoundPage]:
+        """The messages of any of the user's conversations that hold some texts letter by letter, in one round trip.
+
+        As `Conversation.find`. Conversations come in the order in which they were begun, from the newest or the oldest
+        on, each with its messages in that order. Of the 2,000 messages that one call looks at, each conversation counts
+        as ten.
+
+        Args:
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            order: From the `newest` message on, or from the `oldest`.
+            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+            since: Only messages of this time or later, with a time zone.
+            until: Only messages before this time, with a time zone.
+            around: So many messages before and after each come with it, up to 10.
+            limit: The most messages that this call finds, 1 to 100.
+            after: `after` of the page before, for what follows.
+
+        Returns:
+            The messages, and where to go on: `page.after` is `None` if everything was looked at.
+
+        Raises:
+            InvalidInputError: Nobody is named as the owner, a text is blank or too long, a time is naive, or an
+                argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        wanted = Wanted(
+            texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
+        )
+        scope, retention = self._memory.scope(user_id, agent_id), self._memory.settings.retention
+        return (yield from exact.find(scope, wanted, after=after, retention=retention))
 
     def recall_summaries(
         self,

@@ -20,6 +20,10 @@ MESSAGE_ID: Final = "lc_supabase_memory_recalled"
 """The id of the message that carries what was recalled."""
 
 
+FRAME: Final = fence.fenced([fence.element("recalled", "")])
+"""What stands around the lines in a message."""
+
+
 def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> list[str]:
     """Chunks as lines: a date, and under it who said what.
 
@@ -33,10 +37,14 @@ def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> lis
     here = zone(time_zone)
     ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
     made = []
-    for day, said in groupby(ordered, key=lambda each: each.said_at.astimezone(here).date()):
-        made.append(f"{day:%Y-%m-%d}:")
-        made += [line(each) for each in said]
+    for date, said in groupby(ordered, key=lambda each: day(each, here)):
+        made += [date, *map(line, said)]
     return made
+
+
+def day(chunk: Chunk, here: tzinfo) -> str:
+    """The line above the chunks of a day, such as `2026-08-14:`."""
+    return f"{chunk.said_at.astimezone(here):%Y-%m-%d}:"
 
 
 def line(chunk: Chunk) -> str:

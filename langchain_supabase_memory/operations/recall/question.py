@@ -86,6 +86,31 @@ class Filters:
 
 NO_FILTERS: Final = Filters()
 
+MOST_QUESTIONS: Final = 8
+"""The most questions of one recall."""
+
+
+def questions(query: str | Sequence[str], filters: Filters = NO_FILTERS) -> list[Question]:
+    """The questions of one recall: one text, or several of which each is served.
+
+    Args:
+        query: The question, or up to 8; of several, blank ones and repeats count for nothing.
+        filters: What narrows each down.
+
+    Raises:
+        InvalidInputError: Something is no text, there is none, or there are too many.
+    """
+    if isinstance(query, str) or not isinstance(query, (list, tuple)):
+        return [Question(query, filters)]  # type: ignore[arg-type]
+    if not 1 <= len(query) <= MOST_QUESTIONS:
+        raise InvalidInputError(
+            f"A recall has 1 to {MOST_QUESTIONS} questions, not {len(query)}.",
+            hint='Pass fewer at once; the one question "" lists what the filters leave.',
+        )
+    asked = [Question(each, filters) for each in query]
+    distinct = {each.sent.strip().casefold(): each for each in reversed(asked) if each.sent.strip()}
+    return list(reversed(distinct.values())) or asked[:1]
+
 
 @dataclass(frozen=True)
 class Question:

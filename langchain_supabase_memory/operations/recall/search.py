@@ -1,66 +1,197 @@
-"""The flows of recall: embed the question, then one call."""
+"""The flows of recall: embed the questions, one call, and the second stage if there is one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.errors import EmbeddingError
-from langchain_supabase_memory.flow import Flow, call, compute, embed
+from langchain_supabase_memory.errors import EmbeddingError, ExpansionError, RerankingError
+from langchain_supabase_memory.flow import Flow, call, compute, embed, expand, rerank
 from langchain_supabase_memory.language import cues
 from langchain_supabase_memory.operations.arguments import scope_ids
+from langchain_supabase_memory.operations.recall import ranking
 from langchain_supabase_memory.operations.recall.indexing import chunk
 from langchain_supabase_memory.values import Chunk, Recall, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from langchain_supabase_memory.flow import Placing
     from langchain_supabase_memory.operations.recall.question import Question
 
+_OF_A_QUESTION: Final = ("query", "vectors", "names", "dates", "wants")
+"""What of a document is about one question alone."""
 
-def recall(scope: Scope, question: Question, *, model: str | None) -> Flow[Recall]:
-    """What was said and fits a question, the best first, in one round trip beside the embedding.
+
+@dataclass(frozen=True)
+class Means:
+    """What a recall has beside the database.
+
+    Attributes:
+        model: The embedder's name; `None` without one.
+        candidates: How many of the best the second stage puts in order; 0 without one.
+        expands: Whether further questions are made of one.
+    """
+
+    model: str | None = None
+    candidates: int = 0
+    expands: bool = False
+
+
+NO_MEANS: Final = Means()
+
+
+def recall(scope: Scope, questions: Sequence[Question], means: Means = NO_MEANS) -> Flow[Recall]:
+    """What was said and fits some questions, the best first, in one round trip beside the models.
 
     Args:
         scope: Where to look.
-        question: What is asked.
-        model: The embedder's name; `None` without one.
+        questions: What is asked; their filters are the same.
+        means: What there is beside the database.
 
     Returns:
-        What was found. If the embedder fails, it was found by words alone, and the result says so.
+        What was found. If the embedder fails, it was found by words alone; if the reranker does, the first stage's
+        order stands; and the result says so.
 
     Raises:
         MigrationConflictError: What is stored was embedded by another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    document, failed = yield from document_of(question, model=model)
-    answer = yield from call("memory_recall", {"p_ask": document, **scope_ids(scope)}, "recall")
-    return recall_of(answer, failed)
+    asked = yield from asking(questions, means)
+    answer = yield from call("memory_recall", {"p_ask": asked.document, **scope_ids(scope)}, "recall")
+    return (yield from asked.found(answer))
 
 
-def document_of(question: Question, *, model: str | None) -> Flow[tuple[dict[str, Any], str | None]]:
-    """A question as the SQL functions take it, and why it has no vector though there is an embedder."""
-    named = yield from compute(question.cued, len(question.sent), kept=cues.KEPT)
-    variants = question.variants(named)
+def asking(questions: Sequence[Question], means: Means) -> Flow[Asked]:
+    """Questions as the SQL functions take them, with those that are made of them.
+
+    Args:
+        questions: What is asked.
+        means: What there is beside the database.
+    """
+    further = (yield from _further(questions)) if means.expands else []
+    everything = [*questions, *further]
+    named, variants = [], []
+    for question in everything:
+        found = yield from compute(question.cued, len(question.sent), kept=cues.KEPT)
+        named.append(found)
+        variants.append(question.variants(found) if question.sent.strip() else [])
     failed = None
     vectors: list[list[float]] = []
-    if model is not None and question.sent.strip():
+    texts = [text for each in variants for _, text in each]
+    if means.model is not None and texts:
         try:
-            vectors = yield from embed([text for _, text in variants], is_query=True)
+            vectors = yield from embed(texts, is_query=True)
         except EmbeddingError as error:
             failed = error.message
-    pairs = [(names, vector) for (names, _), vector in zip(variants, vectors, strict=False)]
-    return question.document(named, pairs, model), failed
+    given = iter(vectors)
+    documents = []
+    for question, found, each in zip(everything, named, variants, strict=True):
+        # Without vectors the iterator is empty at once.
+        pairs = [(names, vector) for (names, _), vector in zip(each, given, strict=False)]
+        documents.append(question.document(found, pairs, means.model))
+    return Asked(questions, further, means, _together(documents, means), failed)
 
 
-def recall_of(answer: Mapping[str, Any], failed: str | None) -> Recall:
-    """The SQL functions' answer as a value."""
-    return Recall(
-        chunks=[_chunk(row) for row in answer["chunks"]],
-        searched=answer["searched"],
-        approximate=answer["approximate"],
-        by_meaning=answer["by_meaning"],
-        failed=failed,
-    )
+@dataclass(frozen=True)
+class Asked:
+    """Questions on their way to the database.
+
+    Attributes:
+        questions: What is asked.
+        further: What was made of it.
+        means: What there is beside the database.
+        document: What the SQL functions take.
+        failed: Why there are no vectors though there is an embedder.
+    """
+
+    questions: Sequence[Question]
+    further: Sequence[Question]
+    means: Means
+    document: Mapping[str, Any]
+    failed: str | None
+
+    def by_words(self, failed: str) -> Asked:
+        """The same without vectors.
+
+        Args:
+            failed: Why.
+        """
+        document = {**self.document, "vectors": []}
+        if "more" in document:
+            document["more"] = [{**each, "vectors": []} for each in document["more"]]
+        return replace(self, document=document, failed=failed)
+
+    def found(self, answer: Mapping[str, Any]) -> Flow[Recall]:
+        """The SQL functions' answer as a value, after the second stage if there is one."""
+        answers = [answer, *(answer.get("more") or ())]
+        rankings = [[_chunk(row) for row in each["chunks"]] for each in answers]
+        failed = None
+        if "pool" in self.document:
+            # What a model made of a question gets every other place.
+            chunks = ranking.interleaved(rankings, [1] * len(self.questions) + [2] * len(self.further))
+            chunks, failed = yield from self._reranked(chunks)
+            filters = self.questions[0].filters
+            chunks = ranking.fitting(chunks, self.document["limit"], filters.characters)
+        else:
+            (chunks,) = rankings
+        return Recall(
+            chunks=chunks,
+            searched=answer["searched"],
+            approximate=any(each["approximate"] for each in answers),
+            by_meaning=any(each["by_meaning"] for each in answers),
+            failed=self.failed,
+            rerank_failed=failed,
+            queries=tuple(each.sent for each in (*self.questions, *self.further)),
+        )
+
+    def _reranked(self, chunks: list[Chunk]) -> Flow[tuple[list[Chunk], str | None]]:
+        """The candidates in the second stage's order, the rest behind them; and why not, if that failed."""
+        pool, rest = chunks[: self.means.candidates], chunks[self.means.candidates :]
+        queries = [each.sent for each in self.questions if each.sent.strip()]
+        if len(pool) < 2 or not queries:
+            return chunks, None
+        shown = yield from compute(partial(ranking.documents, pool), sum(len(each.content) for each in pool))
+        try:
+            orders: list[list[Placing]] = yield from rerank(queries, shown)
+        except RerankingError as error:
+            return chunks, error.message
+        rankings = [ranking.placed(pool, order) for order in orders]
+        return [*ranking.interleaved(rankings, [1] * len(rankings)), *rest], None
+
+
+def _further(questions: Sequence[Question]) -> Flow[list[Question]]:
+    """What is made of questions, each once."""
+    known = {each.sent.strip().casefold() for each in questions}
+    made: list[Question] = []
+    for question in questions:
+        if not question.sent.strip():
+            continue
+        try:
+            texts = yield from expand(question.sent)
+        except ExpansionError:
+            break  # it is noted where it failed, and would fail again
+        for text in texts:
+            if text.strip().casefold() not in known and len(made) < _MOST_FURTHER:
+                known.add(text.strip().casefold())
+                made.append(replace(question, text=text))
+    return made
+
+
+_MOST_FURTHER: Final = 7
+
+
+def _together(documents: Sequence[Mapping[str, Any]], means: Means) -> dict[str, Any]:
+    """One document of several questions."""
+    first, *others = documents
+    asked = dict(first)
+    if others:
+        asked["more"] = [{name: each[name] for name in _OF_A_QUESTION} for each in others]
+    if others or (means.candidates and first["query"].strip()):
+        # With all that comes with each chunk, since it is not known yet which will be the best.
+        asked["pool"] = max(means.candidates, 1)
+    return asked
 
 
 def _chunk(row: Mapping[str, Any]) -> Chunk:
@@ -69,6 +200,7 @@ def _chunk(row: Mapping[str, Any]) -> Chunk:
         score=row["score"],
         similarity=row["similarity"],
         words=row["words"],
+        score_parts=row["score_parts"],
         before=[chunk(each) for each in row["before"] or []],
         after=[chunk(each) for each in row["after"] or []],
     )

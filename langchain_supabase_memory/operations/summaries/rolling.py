@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, Material, call
 from langchain_supabase_memory.language import prompts
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.quality import scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 PAGE: Final = 100
 """The most conversations or segments that one call returns."""
+
+_SHORTEST: Final = 200
+"""The characters that a summary may always have: fewer say nothing."""
 
 LONGEST: Final = 2000
 """The most characters of a summary where the policy says nothing."""
@@ -180,7 +184,10 @@ def written(
         NoAnswerError: There is none.
     """
     prompt = policy.prompt or prompts.summary_prompt
-    longest = policy.max_characters or LONGEST
+    covers = 0 if previous is None else previous["covers"]
+    covers += sum(content.characters(message) for _, message in messages)
+    # What is not clearly shorter than what it stands for is no summary.
+    longest = min(policy.max_characters or LONGEST, max(covers // 2, _SHORTEST))
     summary = None if previous is None else str(previous["content"])
     clipped = False
     for piece in prompts.pieces(messages, characters):

@@ -1,0 +1,131 @@
+"""An embedder on this machine: ONNX models through fastembed, without a key and without torch."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.errors import EmbeddingError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+ENGLISH: Final = "BAAI/bge-small-en-v1.5"
+MULTILINGUAL: Final = "intfloat/multilingual-e5-small"
+MODELS: Final = {"english": ENGLISH, "multilingual": MULTILINGUAL}
+"""The choices, and the models' names at Hugging Face. Both are under the MIT license, and have 384 numbers."""
+
+_PREFIXES: Final = {MULTILINGUAL: ("query: ", "passage: ")}
+"""What a model was trained to read before a question, and before a text; see its card at Hugging Face."""
+
+_WIDTH: Final = 384
+_GUARD: Final = Lock()
+
+
+class LocalEmbeddings(Embeddings):
+    """Embeds on this machine. The model is fetched from Hugging Face once, at the first text, and kept in a folder.
+
+    ```python
+    SupabaseMemory.embedded("./memory", embeddings=LocalEmbeddings("multilingual", cache_dir="./models"))
+    ```
+
+    Args:
+        language: `english` (bge-small-en-v1.5, 67 MB) or `multilingual` (multilingual-e5-small, 470 MB, about a hundred
+            languages).
+        cache_dir: The folder of the models; by default fastembed's, which `FASTEMBED_CACHE_PATH` names.
+        path: A folder that holds the model's files, for a network that is closed: nothing is fetched.
+        offline: Whether only what is in `cache_dir` already may be used.
+        threads: The most threads of one call; by default as many as onnxruntime likes.
+
+    Raises:
+        MissingDependencyError: The extra `local` is not installed.
+        ConfigurationError: `language` is none of the choices.
+    """
+
+    def __init__(
+        self,
+        language: str = "english",
+        *,
+        cache_dir: str | Path | None = None,
+        path: str | Path | None = None,
+        offline: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        choice("language", language, MODELS)
+        if find_spec("fastembed") is None:
+            raise MissingDependencyError("An embedder on this machine", "local")
+        self.model = MODELS[language]
+        self._cache_dir = None if cache_dir is None else str(cache_dir)
+        self._path = None if path is None else str(path)
+        self._offline = offline
+        self._threads = threads
+        self._query, self._passage = _PREFIXES.get(self.model, ("", ""))
+        self._loaded: Any = None
+        self._lock = Lock()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector for each text.
+
+        Raises:
+            EmbeddingError: The model could not be fetched or read.
+        """
+        return self._vectors(f"{self._passage}{text}" for text in texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question.
+
+        Raises:
+            EmbeddingError: The model could not be fetched or read.
+        """
+        return self._vectors([f"{self._query}{text}"])[0]
+
+    def _vectors(self, texts: Iterable[str]) -> list[list[float]]:
+        return [vector.tolist() for vector in self._ready().embed(list(texts))]
+
+    def _ready(self) -> Any:
+        """The model; whoever asks first loads it."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> Any:
+        from fastembed import TextEmbedding
+
+        _know_multilingual()
+        files: dict[str, Any] = {"local_files_only": self._offline or self._path is not None}
+        if self._path is not None:
+            files["specific_model_path"] = self._path
+        try:
+            return TextEmbedding(self.model, cache_dir=self._cache_dir, threads=self._threads, **files)
+        except Exception as error:  # whatever a download or onnxruntime raises
+            kind = type(error).__name__
+        where = self._path or self._cache_dir or "the folder of FASTEMBED_CACHE_PATH"
+        raise EmbeddingError(
+            f"The model {self.model} could not be loaded ({kind}).",
+            hint=f"Look whether its files are in {where}, or whether https://huggingface.co can be reached; where it "
+            "cannot, copy them there and pass path=.",
+        )
+
+
+def _know_multilingual() -> None:
+    """Tell fastembed of the multilingual model, which is none of its own; once in a process."""
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    with _GUARD:
+        if any(each["model"] == MULTILINGUAL for each in TextEmbedding.list_supported_models()):
+            return
+        TextEmbedding.add_custom_model(
+            model=MULTILINGUAL,
+            pooling=PoolingType.MEAN,
+            normalization=True,
+            sources=ModelSource(hf=MULTILINGUAL),
+            dim=_WIDTH,
+            model_file="onnx/model.onnx",
+        )

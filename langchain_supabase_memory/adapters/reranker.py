@@ -1,0 +1,238 @@
+"""The second stage of recall: any LangChain document compressor or function, with a deadline and checked answers."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from langchain_supabase_memory.adapters.patience import Patience, asettled, settled
+from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.errors import RerankingError, code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from langchain_core.documents import BaseDocumentCompressor, Document
+
+    from langchain_supabase_memory.flow import Placing, Rerank
+
+Reranker: TypeAlias = (
+    "BaseDocumentCompressor | Callable[[str, Sequence[Document]], Iterable[Any] | Awaitable[Iterable[Any]]]"
+)
+"""What puts candidates into a better order. A function takes the question and the documents, and gives the documents in
+its order, or a number for each, the higher the better; it may be a coroutine function."""
+
+MOST: Final = 200
+"""The most candidates: as many as the database ranks around."""
+
+REMEMBERED: Final = 16
+"""How many orders are kept: an agent that uses tools asks for the same again."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Defects:
+    """What is wrong with one order, in numbers."""
+
+    missing: int = 0
+    foreign: int = 0
+    doubled: int = 0
+    unscored: int = 0
+
+    def said(self) -> list[str]:
+        """It in words, without those that do not occur."""
+        words = {
+            "missing": "did not come back (look at its top_n)",
+            "foreign": "that came back were none of them",
+            "doubled": "came back twice",
+            "unscored": "had a score that is no number",
+        }
+        return [f"{getattr(self, name)} {text}" for name, text in words.items() if getattr(self, name)]
+
+
+class RerankModel:
+    """Asks a reranker.
+
+    Args:
+        reranker: Any LangChain `BaseDocumentCompressor`, such as `CrossEncoderReranker` or `CohereRerank`; or a
+            function of the question and the documents, which gives the documents in its order or a number for each.
+        candidates: How many of the best of the first stage it is shown, 2 to 200.
+        seconds: How long somebody waits for it, in seconds; then the first stage's order stands. After such a wait in
+            vain it is not asked for thirty seconds.
+
+    Raises:
+        ConfigurationError: It is no reranker, or a number is out of its range.
+    """
+
+    def __init__(self, reranker: Reranker, *, candidates: int = 64, seconds: float = 2.0) -> None:
+        compress = getattr(reranker, "compress_documents", None)
+        if isinstance(reranker, type) or not (callable(compress) or callable(reranker)):
+            hint = "Pass a LangChain document compressor, or a function of a question and documents."
+            raise wrong("reranker", "a document compressor or a function", reranker, hint)
+        number("seconds", seconds, optional=False, example=2)
+        number("candidates", candidates, least=2, above=False, below=MOST + 1, whole=True, optional=False, example=64)
+        self.candidates = candidates
+        self._reranker: Any = reranker
+        self._is_compressor = callable(compress)
+        self._patience = Patience(seconds)
+        self._orders: dict[bytes, list[Placing]] = {}
+        self._said: set[str] = set()
+
+    def answer(self, step: Rerank) -> list[list[Placing]]:
+        """For each question the candidates in their new order, by their places; those it does not place are left out.
+
+        Raises:
+            RerankingError: It failed, took too long, or gave something that is no order.
+        """
+        known = self._known(step)
+        if known is not None:
+            return known
+        try:
+            # All questions within one deadline.
+            answers = self._patience.call(lambda: [settled(self._call(query, step)) for query in step.queries])
+        except Exception as error:  # whatever a reranker, a provider or a network raises
+            raise _failed(error) from None
+        return self._learned(step, answers)
+
+    async def aanswer(self, step: Rerank) -> list[list[Placing]]:
+        """The async twin of `answer`."""
+        known = self._known(step)
+        if known is not None:
+            return known
+        try:
+            answers = await self._patience.wait(lambda: self._aall(step))
+        except Exception as error:
+            raise _failed(error) from None
+        return self._learned(step, answers)
+
+    def __repr__(self) -> str:
+        """What it is, without keys."""
+        return f"RerankModel({type(self._reranker).__name__}, candidates={self.candidates})"
+
+    def _call(self, query: str, step: Rerank, method: str | None = None) -> Callable[[], Any]:
+        """The call for one question, with documents of its own: a reranker may write into them."""
+        documents = [each.model_copy(update={"metadata": dict(each.metadata)}) for each in step.documents]
+        if self._is_compressor:
+            return partial(getattr(self._reranker, method or "compress_documents"), documents, query)
+        return partial(self._reranker, query, documents)
+
+    async def _aall(self, step: Rerank) -> list[Any]:
+        from langchain_core.documents import BaseDocumentCompressor
+
+        # LangChain's own default for one without an async side waits for its thread even when it is cancelled.
+        own = getattr(type(self._reranker), "acompress_documents", None)
+        is_async = self._is_compressor and own not in (None, BaseDocumentCompressor.acompress_documents)
+        calls = [self._call(query, step, "acompress_documents" if is_async else None) for query in step.queries]
+        return [await (call() if is_async else asettled(call)) for call in calls]
+
+    def _known(self, step: Rerank) -> list[list[Placing]] | None:
+        found = [self._orders.get(each) for each in _digests(step)]
+        return None if None in found else [each for each in found if each is not None]
+
+    def _learned(self, step: Rerank, answers: Sequence[Any]) -> list[list[Placing]]:
+        made = [self._checked(answer, step) for answer in answers]
+        # One assignment, so that threads need no lock.
+        self._orders = dict([*self._orders.items(), *zip(_digests(step), made, strict=True)][-REMEMBERED:])
+        return made
+
+    def _checked(self, answer: Any, step: Rerank) -> list[Placing]:
+        """What can be used of an answer.
+
+        Raises:
+            RerankingError: Nothing can.
+        """
+        try:
+            given = list(answer)
+        except TypeError:
+            raise RerankingError("The reranker gave something that is no order.") from None
+        order, defects = _of_numbers(given, step) if _are_numbers(given) else _of_documents(given, step)
+        fresh = [text for name, text in zip(_kinds(defects), defects.said(), strict=True) if name not in self._said]
+        if fresh:
+            self._said.update(_kinds(defects))
+            fields = {"memory_part": "reranker"}
+            text = "Of %d candidates of the reranker, %s; the first stage's order stands for what is not placed."
+            _logger.warning(text, len(step.documents), ", ".join(fresh), extra=fields)
+        return order
+
+
+def reranker(given: Reranker | RerankModel | None) -> RerankModel | None:
+    """What puts candidates into a better order: what was given, or nothing.
+
+    Raises:
+        ConfigurationError: What was given is no reranker.
+    """
+    return given if given is None or isinstance(given, RerankModel) else RerankModel(given)
+
+
+def _are_numbers(given: Sequence[Any]) -> bool:
+    return bool(given) and all(_number(each) is not None for each in given)
+
+
+def _number(value: Any) -> float | None:
+    """A value as a number, whatever library it is of; `None` if it is none."""
+    if isinstance(value, (str, bytes, bool)):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _of_numbers(given: Sequence[Any], step: Rerank) -> tuple[list[Placing], _Defects]:
+    if len(given) != len(step.documents):
+        raise RerankingError(f"The reranker gave {len(given)} numbers for {len(step.documents)} candidates.")
+    scores = [float(each) for each in given]
+    known = [place for place, score in enumerate(scores) if math.isfinite(score)]
+    known.sort(key=lambda place: -scores[place])
+    return [(place, scores[place]) for place in known], _Defects(unscored=len(scores) - len(known))
+
+
+def _of_documents(given: Sequence[Any], step: Rerank) -> tuple[list[Placing], _Defects]:
+    places = {_id(document): place for place, document in enumerate(step.documents)}
+    order: dict[int, float | None] = {}
+    defects = _Defects()
+    for document in given:
+        place = places.get(_id(document))
+        metadata = getattr(document, "metadata", None)
+        said = metadata.get("relevance_score") if isinstance(metadata, dict) else None
+        score = None if said is None else _number(said)
+        if place is None:
+            defects = replace(defects, foreign=defects.foreign + 1)
+        elif place in order:
+            defects = replace(defects, doubled=defects.doubled + 1)
+        elif said is not None and (score is None or not math.isfinite(score)):
+            defects = replace(defects, unscored=defects.unscored + 1)
+        else:
+            order[place] = score
+    missing = len(places) - len(order) - defects.unscored
+    return list(order.items()), replace(defects, missing=max(missing, 0))
+
+
+def _id(document: Any) -> str | None:
+    """The candidate that a document is, also where only its metadata was copied."""
+    metadata = getattr(document, "metadata", None)
+    named = metadata.get("chunk_id") if isinstance(metadata, dict) else None
+    found = named if named is not None else getattr(document, "id", None)
+    return found if isinstance(found, str) else None
+
+
+def _kinds(defects: _Defects) -> list[str]:
+    return [name for name in _Defects.__dataclass_fields__ if getattr(defects, name)]
+
+
+def _digests(step: Rerank) -> list[bytes]:
+    """What each order is remembered by: words are not kept."""
+    shown = hashlib.sha256()
+    for document in step.documents:
+        shown.update(f"{document.id}\n{len(document.page_content)}\n{document.page_content}".encode("utf-8", "replace"))
+    return [hashlib.sha256(shown.digest() + query.encode("utf-8", "replace")).digest() for query in step.queries]
+
+
+def _failed(error: Exception) -> RerankingError:
+    # The text of an error that is not ours may hold content; its class does not.
+    return RerankingError(f"The reranker failed ({type(error).__name__}).", code=code_of(error))

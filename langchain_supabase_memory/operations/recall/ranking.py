@@ -1,0 +1,107 @@
+"""What is done with rankings on this side: several become one, a reranker sees one, and what has room in it stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.language.messages import content
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.documents import Document
+
+    from langchain_supabase_memory.flow import Placing
+    from langchain_supabase_memory.values import Chunk
+
+
+def interleaved(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> list[Chunk]:
+    """One ranking that serves each of several: the best of each first, then the second best, and so on.
+
+    Args:
+        rankings: Each the best first.
+        steps: How many places one step in each ranking is: of one with 2, every other place.
+
+    Returns:
+        Each chunk once, where it stands best; of exact repeats the best one.
+    """
+    places: dict[str, tuple[int, int, Chunk]] = {}
+    for number, (ranking, step) in enumerate(zip(rankings, steps, strict=True)):
+        for place, chunk in enumerate(ranking, 1):
+            said = chunk.content.strip(" ").lower()  # as in the database
+            held = places.get(said)
+            if held is None or (place * step, number) < held[:2]:
+                places[said] = (place * step, number, chunk)
+    return [chunk for _, _, chunk in sorted(places.values(), key=lambda each: each[:2])]
+
+
+def fitting(chunks: Sequence[Chunk], limit: int | None, characters: int | None) -> list[Chunk]:
+    """The best for which there is room, as `memory_private.recall_one` chooses them.
+
+    What no longer fits is passed over. Each chunk comes once: what was found by itself stands there, what comes with
+    several stands with the best of them.
+
+    Args:
+        chunks: The best first, each with all that comes with it.
+        limit: The most of them.
+        characters: The most characters of all that is returned.
+    """
+    left = inf if characters is None else characters
+    kept: list[tuple[Chunk, set[str]]] = []
+    taken: set[str] = set()
+    for chunk in chunks:
+        if len(kept) == limit or left <= 0:
+            break
+        fresh = {each.id: len(each.content) for each in (*chunk.before, chunk, *chunk.after) if each.id not in taken}
+        if not fresh or sum(fresh.values()) > left:
+            continue
+        left -= sum(fresh.values())
+        taken.update(fresh)
+        kept.append((chunk, set(fresh)))
+    own = {chunk.id for chunk, _ in kept}
+    return [
+        replace(
+            chunk,
+            before=[each for each in chunk.before if each.id in fresh - own],
+            after=[each for each in chunk.after if each.id in fresh - own],
+        )
+        for chunk, fresh in kept
+    ]
+
+
+def documents(chunks: Sequence[Chunk]) -> list[Document]:
+    """Chunks as a reranker sees them: with the day and who speaks before the words, as the questions name them."""
+    from langchain_core.documents import Document
+
+    return [
+        Document(
+            f"[{each.said_at:%Y-%m-%d}] {each.speaker or content.LABELS[each.role]}: {each.content}",
+            id=each.id,
+            metadata={
+                "chunk_id": each.id,
+                "thread_id": each.thread_id,
+                "agent_id": each.agent_id,
+                "place": each.place,
+                "from_sequence": each.from_sequence,
+                "to_sequence": each.to_sequence,
+                "role": each.role,
+                "speaker": each.speaker,
+                "said_at": each.said_at.isoformat(),
+                "score": each.score,
+                "score_parts": dict(each.score_parts),
+            },
+        )
+        for each in chunks
+    ]
+
+
+def placed(chunks: Sequence[Chunk], order: Sequence[Placing]) -> list[Chunk]:
+    """Chunks in a reranker's order, and behind them, as they were, those that it does not place."""
+    first = [
+        replace(chunks[place], score_parts={**chunks[place].score_parts, "rerank": 1 / rank if fit is None else fit})
+        for rank, (place, fit) in enumerate(order, 1)
+    ]
+    known = {place for place, _ in order}
+    return [*first, *(chunk for place, chunk in enumerate(chunks) if place not in known)]

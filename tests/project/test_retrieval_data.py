@@ -1,0 +1,226 @@
+"""The data sets that recall is measured on: small files of each form, and what is of none."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.retrieval.data import ADVERSARIAL, FormError
+from benchmarks.retrieval.data_sets import load
+from benchmarks.retrieval.report import Results, together
+
+LOCOMO: list[dict[str, Any]] = [
+    {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Ana",
+            "speaker_b": "Ben",
+            "session_10": [{"dia_id": "D10:1", "speaker": "Ben", "text": "A dog.", "blip_caption": "a dog"}],
+            "session_10_date_time": "1:56 pm on 8 May, 2023",
+            "session_2": [{"dia_id": "D2:1", "speaker": "Ana", "text": "Hello."}],
+            "session_2_date_time": "9:01 am on 7 May, 2023",
+        },
+        "qa": [
+            {"question": "Which pet?", "answer": "A dog", "evidence": ["D10:1"], "category": 4},
+            {"question": "Which cat?", "evidence": ["D10:1"], "category": 5},
+            {"question": "Lost?", "answer": "x", "evidence": ["D9:1"], "category": 1},
+            {"question": "None?", "answer": 5, "evidence": [], "category": 3},
+        ],
+    }
+]
+LONGMEMEVAL: list[dict[str, Any]] = [
+    {
+        "question_id": "q1",
+        "question_type": "single-session-user",
+        "question": "Which kiln do I have?",
+        "answer": "A Rohde",
+        "question_date": "2023/06/01 (Thu) 10:00",
+        "haystack_session_ids": ["b", "a"],
+        "haystack_dates": ["2023/05/21 (Sun) 02:21", "2023/05/20 (Sat) 02:21"],
+        "haystack_sessions": [
+            [
+                {"role": "user", "content": "I have a Rohde.", "has_answer": True},
+                {"role": "assistant", "content": " ", "has_answer": False},
+            ],
+            [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}],
+        ],
+        "answer_session_ids": ["b"],
+    }
+]
+REALTALK: dict[str, Any] = {
+    "name": {"speaker_1": "Ana", "speaker_2": "Ben"},
+    "session_1": [
+        {"clean_text": "Hey", "speaker": "Ben", "date_time": "29.12.2023, 14:30:05", "dia_id": "D1:1"},
+        {"clean_text": "", "speaker": "Ana", "date_time": "29.12.2023, 14:30:05", "dia_id": "D1:2"},
+        {"clean_text": "I run at six", "speaker": "Ana", "date_time": "29.12.2023, 14:30:05", "dia_id": "D1:3"},
+    ],
+    "session_1_date_time": "29.12.2023, 14:30:05",
+    "events_session_1": {},
+    "qa": [
+        {"question": "When does she run?", "answer": "at six", "evidence": ["D1:3; D1:1"], "category": 2},
+        {"question": "Lost?", "answer": "x", "evidence": ["D7:1"], "category": 1},
+    ],
+}
+CHAT: list[dict[str, Any]] = [
+    {
+        "batch_number": 1,
+        "turns": [
+            [
+                {
+                    "role": "user",
+                    "id": 0,
+                    "time_anchor": "March-15-2024",
+                    "content": "Sprint ends on March 29 ->-> 1,1",
+                },
+                {"role": "assistant", "id": 1, "content": "Noted."},
+            ],
+            [{"role": "user", "id": 2, "content": "150 commits"}, {"role": "assistant", "id": 9, "content": "Well!"}],
+        ],
+    },
+    {
+        "batch_number": 2,
+        "turns": [
+            [
+                {"role": "user", "id": 4, "time_anchor": "April-02-2024", "content": "165 commits"},
+                {"role": "assistant", "id": 9, "content": "Fine!"},
+            ]
+        ],
+    },
+]
+PROBING: dict[str, Any] = {
+    "abstention": [{"question": "My past?", "ideal_response": "Nothing is said."}],
+    "knowledge_update": [
+        {
+            "question": "How many commits?",
+            "answer": "165",
+            "source_chat_ids": {"original_info": [2], "updated_info": [4]},
+        }
+    ],
+    "information_extraction": [
+        {"question": "When does the sprint end?", "answer": "March 29", "source_chat_ids": [0, 0]},
+        {"question": "Which of the two?", "answer": "?", "source_chat_ids": [9]},
+    ],
+}
+
+
+def written(path: Path, document: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_locomo_is_read(tmp_path: Path) -> None:
+    found = load(written(tmp_path / "locomo10.json", LOCOMO))
+    (conversation,) = found.conversations
+    assert (found.name, conversation.id, conversation.speakers) == ("LoCoMo", "conv-1", ("Ana", "Ben"))
+    assert [(turn.id, turn.text, turn.session) for turn in conversation.turns] == [
+        ("D2:1", "Hello.", 2),
+        ("D10:1", "A dog. [a dog]", 10),
+    ]
+    assert conversation.turns[0].at == datetime(2023, 5, 7, 9, 1, tzinfo=UTC)
+    assert [(each.category, set(each.evidence)) for each in conversation.questions] == [
+        ("one turn", {"D10:1"}),
+        (ADVERSARIAL, {"D10:1"}),
+    ]
+
+
+def test_longmemeval_is_read(tmp_path: Path) -> None:
+    unanswered = {**LONGMEMEVAL[0], "question_id": "q1_abs"}
+    found = load(written(tmp_path / "longmemeval_s.json", [*LONGMEMEVAL, unanswered]))
+    first, second = found.conversations
+    assert (found.name, first.id, second.questions) == ("LongMemEval", "q1", [])
+    assert [(turn.id, turn.speaker, turn.text) for turn in first.turns] == [
+        ("S0:0", "user", "Hello."),
+        ("S0:1", "assistant", "Hello!"),
+        ("S1:0", "user", "I have a Rohde."),
+    ]
+    assert first.turns[-1].at == datetime(2023, 5, 21, 2, 21, tzinfo=UTC)
+    (question,) = first.questions
+    assert (set(question.evidence), question.category) == ({"S1:0"}, "single-session-user")
+    assert len(load(tmp_path / "longmemeval_s.json", 1).conversations) == 1
+
+
+def test_realtalk_is_read_by_file_and_by_folder(tmp_path: Path) -> None:
+    one = load(written(tmp_path / "Chat_1_Ana_Ben.json", REALTALK))
+    written(tmp_path / "Chat_2_Ana_Ben.json", REALTALK)
+    found = load(tmp_path)
+    assert (found.name, [each.id for each in found.conversations]) == ("REALTALK", ["Chat_1_Ana_Ben", "Chat_2_Ana_Ben"])
+    assert one.conversations == found.conversations[:1]
+    (question,) = found.conversations[0].questions
+    assert (set(question.evidence), question.category) == ({"D1:1", "D1:3"}, "time")
+    turns = found.conversations[0].turns
+    assert [(turn.id, turn.speaker) for turn in turns] == [("D1:1", "Ben"), ("D1:3", "Ana")]
+    assert turns[0].at == datetime(2023, 12, 29, 14, 30, 5, tzinfo=UTC)
+    assert turns[0].at < turns[1].at
+
+
+def test_beam_is_read(tmp_path: Path) -> None:
+    for number in (10, 9):
+        written(tmp_path / f"100K/{number}/chat.json", CHAT)
+        written(tmp_path / f"100K/{number}/probing_questions/probing_questions.json", PROBING)
+    found = load(tmp_path / "100K")
+    assert (found.name, [each.id for each in found.conversations]) == ("BEAM", ["100K/9", "100K/10"])
+    conversation = found.conversations[0]
+    assert [turn.text for turn in conversation.turns][:3] == ["Sprint ends on March 29", "Noted.", "150 commits"]
+    assert len({turn.id for turn in conversation.turns}) == 6
+    assert conversation.turns[4].at == datetime(2024, 4, 2, tzinfo=UTC)
+    assert [(each.category, set(each.evidence)) for each in conversation.questions] == [
+        ("knowledge_update", {"2", "4"}),
+        ("information_extraction", {"0"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ([], "no form that is known"),
+        ({}, "no form that is known"),
+        (5, "no form that is known"),
+        ([5], "no form that is known"),
+        ([{"haystack_sessions": []}], "haystack_dates"),
+        ([{**LONGMEMEVAL[0], "haystack_dates": ["yesterday", "today"]}], "yesterday"),
+        ([{**LONGMEMEVAL[0], "haystack_dates": []}], "not of the form"),
+        ([{**LONGMEMEVAL[0], "haystack_sessions": [[{"role": "tool", "content": "x"}], []]}], "neither user nor"),
+        ([{**LONGMEMEVAL[0], "question_id": "q_abs"}], "no question"),
+        ([{**LOCOMO[0], "qa": 5}], "not of the form"),
+        ([{**LOCOMO[0], "conversation": {}}], "speaker_a"),
+        ({"session_1": [{"clean_text": "x"}], "qa": []}, "not of the form"),
+        ({**REALTALK, "qa": [{"question": "x", "category": 77, "evidence": []}]}, "77"),
+    ],
+)
+def test_what_is_of_no_form_is_refused(tmp_path: Path, document: Any, says: str) -> None:
+    with pytest.raises(FormError, match=says):
+        load(written(tmp_path / "data.json", document))
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormError, match="git clone"):
+        load(tmp_path / "nowhere.json")
+    with pytest.raises(FormError, match=r"no chat\.json"):
+        load(tmp_path)
+    (tmp_path / "broken.json").write_text('{"a":')
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    for name in ("broken.json", "bytes.json"):
+        with pytest.raises(FormError, match="is no JSON"):
+            load(tmp_path / name)
+    written(tmp_path / "beam/1/chat.json", CHAT)
+    with pytest.raises(FormError, match=r"probing_questions\.json is missing"):
+        load(tmp_path / "beam")
+    written(tmp_path / "beam/1/probing_questions/probing_questions.json", PROBING)
+    written(tmp_path / "beam/1/chat.json", [{"plan-0": CHAT}])
+    with pytest.raises(FormError, match="turns"):
+        load(tmp_path / "beam")
+
+
+def test_one_table_has_every_data_set() -> None:
+    measures = ("r@5", "r@10", "r@20", "r@2000c", "r@4000c", "r@8000c", "full@4000c", "mrr")
+    values = {name: {"mean": 50.0, "low": 45.0, "high": 55.0} for name in measures}
+    ranked = {"ours": {"all": {"questions": 7, **values}}}
+    found = [Results(name, 1, 7, rankings=ranked) for name in ("LoCoMo", "BEAM")]
+    table = together(found, ["ours", "not measured"])
+    assert [row[:4] for row in table.rows] == [["LoCoMo", "ours", "7", "50.0 ±5.0"], ["BEAM", "ours", "7", "50.0 ±5.0"]]
+    assert all("target" not in each.text() for each in found[1].tables("ours"))
