@@ -58,6 +58,7 @@ from langchain_supabase_memory import (
     ChunkPolicy,
     ContextBudget,
     Conversation,
+    EdgeEmbeddings,
     LoadContextNode,
     Memory,
     Metrics,
@@ -327,6 +328,7 @@ for _name, _call in {
     "opt_in": lambda memory: memory.conversation("c").aopt_in("kiln", by="ana"),
     "memory.conversations": lambda memory: memory.aconversations(limit=3),
     "memory.recall": lambda memory: memory.arecall(POINTING, time_range="week"),
+    "memory.find": lambda memory: memory.afind("kiln", around=1),
     "memory.recall_summaries": lambda memory: memory.arecall_summaries(POINTING),
     "memory.forget_user": lambda memory: memory.aforget_user(user_id="nobody", dry_run=True),
     "memory.forget_expired": lambda memory: memory.aforget_expired(),
@@ -379,6 +381,7 @@ for _name, _about in {
     "index_summaries": lambda prepared: prepared.aindex_summaries(),
     "reembed": lambda prepared: prepared.areembed(),
     "chunks": lambda prepared: prepared.achunks(),
+    "find": lambda prepared: prepared.afind("kiln", around=1),
     "recall": lambda prepared: prepared.arecall(POINTING, time_range="week"),
     "opt_outs": lambda prepared: prepared.aopt_outs(),
     "changes": lambda prepared: prepared.achanges(),
@@ -677,6 +680,24 @@ def _long_term(place: Place, memory: SupabaseMemory) -> list[Any]:
         StoreLongTerm(InMemoryStore(), place.user_id),
         VectorStoreLongTerm(InMemoryVectorStore(place.embedder()), place.user_id),
     ]
+
+
+@use
+async def edge_embeddings(_: Place) -> None:
+    """Over HTTP, beside a server of the same loop that answers as the Edge Function does."""
+    body = json.dumps({"model": "gte-small", "embeddings": [[0.0] * 384]}).encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        writer.write(f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    assert len(await EdgeEmbeddings(f"http://127.0.0.1:{port}", "key").aembed_query("kiln")) == 384
+    server.close()
 
 
 @use

@@ -7,8 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langchain_core.runnables import Runnable
-
+from langchain_supabase_memory.adapters.kinds import is_runnable
 from langchain_supabase_memory.adapters.patience import Patience
 from langchain_supabase_memory.adapters.writer import SummaryModel
 from langchain_supabase_memory.checks import number, wrong
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
     from langchain_supabase_memory.flow import Expand
 
@@ -68,7 +68,7 @@ class ExpandModel:
         number("seconds", seconds, optional=False, example=2)
         self._model: SummaryModel | None = None
         self._function: Callable[[str], Any] | None = None
-        if isinstance(model, (str, Runnable)):
+        if isinstance(model, str) or is_runnable(model):
             self._model = SummaryModel(model)
         elif callable(model) and not isinstance(model, type):
             self._function = model

@@ -247,7 +247,7 @@ async def test_parallel_sends_what_off_sends_and_records_both(memory: SupabaseMe
         model = counting()
         agent = make(
             model, Rollout(flag=said(stage), last_messages=8), thread_id=stage,
-            budget=ContextBudget(characters=1500), model=lambda _: f"Summary {SECRET}.", recall=None,
+            budget=ContextBudget(characters=1200), model=lambda _: f"Summary {SECRET}.", recall=None,
         )  # fmt: skip
         await converse(agent, 10)
         shown[stage] = [[(each.type, each.content, getattr(each, "tool_calls", None)) for each in seen]

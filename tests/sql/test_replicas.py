@@ -24,6 +24,7 @@ REQUIRED = {
     "p_model": "words",
     "p_query": "kiln",
     "p_seconds": "0",
+    "p_texts": '["kiln"]',
     "p_thread_id": "t",
 }
 """What verbs that only read have to be told."""
