@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Any, Final
@@ -129,4 +130,18 @@ def _make(folder: Path, get_server: Any) -> None:
                 hint="Name an empty folder, or a new one.",
             ) from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        _remove(aside)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what was not moved; who was making it may have been interrupted as well, and still be writing."""
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+_TRIES: Final = 50
+_PAUSE_SECONDS: Final = 0.1
+"""Five seconds in all: initdb ends at once when it is interrupted."""
