@@ -309,10 +309,8 @@ class Asking:
 
     def _chosen(self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool) -> Fitted:
         """The history, beside what is recalled."""
-        if not is_recalling:
-            return self._beside(history, whole)
         fitted = self._beside(history, whole)
-        if _is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key):
+        if not is_recalling or (_is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key)):
             return fitted
         # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
         room = int(whole.limit * self.budget.recalled)

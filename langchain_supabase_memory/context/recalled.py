@@ -88,17 +88,21 @@ class Recalled:
         """It in a text form."""
         return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
 
+    @cached_property
+    def _written(self) -> list[tuple[str, str]]:
+        """The day of each chunk, and its line as it stands in a message: a room for it is looked for several times."""
+        here = zone(self.time_zone)
+        return [(lines.day(each, here), escaped(lines.line(each))) for each in self.chunks]
+
     def fitting(self, room: int, meter: Meter) -> Recalled:
         """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next."""
-        here = zone(self.time_zone)
         left = room - meter.about(lines.FRAME)
         days: set[str] = set()
         kept: list[Chunk] = []
-        for chunk in self.chunks:
+        for chunk, (day, said) in zip(self.chunks, self._written, strict=True):
             if left <= 0:
                 break
-            day, said = lines.day(chunk, here), lines.line(chunk)
-            weight = meter.about(escaped(said)) + (0 if day in days else meter.about(day))
+            weight = meter.about(said) + (0 if day in days else meter.about(day))
             if weight <= left:
                 kept.append(chunk)
                 days.add(day)
