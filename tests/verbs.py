@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SupabaseMemory
 from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.language.messages.codec import to_row
 
 WORDS: Final = "The kiln in Porto fires the blue glaze at twelve hundred degrees, and Ana opens it on Thursday. " * 4
 """What is said: 384 characters."""
@@ -39,6 +41,11 @@ class Subject:
     def append_with_limits(self, n: int) -> object:
         said = [HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")]
         return self._handle.append(said, retention=AGES)
+
+    def store_and_load(self, n: int) -> object:
+        asked = to_row(HumanMessage(f"{n} {WORDS}", id=str(uuid4())))
+        arguments = {"p_thread_id": self.thread, "p_user_id": self.memory.user_id, "p_messages": [asked]}
+        return self.memory.transport.perform(Call("memory_append_context", arguments))
 
     def edit(self, n: int) -> object:
         # Longer than what was there, so that whatever depends on its length is to be put right.
@@ -98,6 +105,7 @@ OF_A_CONVERSATION: Final[Mapping[str, Verb]] = {
     "status": Subject.status,
     "append a turn": Subject.append,
     "append with a limit of age": Subject.append_with_limits,
+    "store a question and load its pack": Subject.store_and_load,
     "edit a message": Subject.edit,
     "forget a message": Subject.forget_message,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from tests.services import tiny_onnx
 CONN = "postgresql://postgres:x@127.0.0.1:1/none"
 FILES = {"english": "model_optimized.onnx", "multilingual": "onnx/model.onnx"}
 
-needs_fastembed = pytest.mark.skipif(find_spec("fastembed") is None, reason="the extra local is not installed")
-
 
 @pytest.fixture(params=[*FILES])
 def local(request: pytest.FixtureRequest, tmp_path: Path) -> LocalEmbeddings:
@@ -27,7 +24,6 @@ def local(request: pytest.FixtureRequest, tmp_path: Path) -> LocalEmbeddings:
     return LocalEmbeddings(request.param, path=tmp_path)
 
 
-@needs_fastembed
 async def test_texts_and_questions_are_embedded(local: LocalEmbeddings) -> None:
     kiln, glaze = local.embed_documents(["kiln", "glaze"])
     assert len(kiln) == tiny_onnx.WIDTH
@@ -44,7 +40,6 @@ async def test_texts_and_questions_are_embedded(local: LocalEmbeddings) -> None:
     assert local.embed_documents([]) == []
 
 
-@needs_fastembed
 async def test_it_serves_a_memory_under_its_models_name(local: LocalEmbeddings) -> None:
     model = EmbeddingModel(local)
     assert model.name == local.model
@@ -53,7 +48,6 @@ async def test_it_serves_a_memory_under_its_models_name(local: LocalEmbeddings) 
     assert len(await model.aanswer(Embed(("kiln",), is_query=True))) == 1
 
 
-@needs_fastembed
 def test_what_is_not_there_is_an_error_with_the_next_action(tmp_path: Path) -> None:
     for where in ({"path": tmp_path / "nothing"}, {"cache_dir": tmp_path, "offline": True}):
         embedder = LocalEmbeddings("english", **where)
@@ -66,7 +60,6 @@ def test_what_is_not_there_is_an_error_with_the_next_action(tmp_path: Path) -> N
             EmbeddingModel(embedder, attempts=1).answer(Embed(("a",)))
 
 
-@needs_fastembed
 def test_a_language_is_one_of_the_choices() -> None:
     wrong: Any
     for wrong in ("german", "", None, 5):

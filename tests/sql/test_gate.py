@@ -38,6 +38,7 @@ BOUNDS = {
     "status": Cost(1, 64, 0, 0),
     "append a turn": Cost(1, 34, 3, 3384),
     "append with a limit of age": Cost(1, 38, 3, 3408),
+    "store a question and load its pack": Cost(1, 184, 2, 1752),
     "edit a message": Cost(1, 5295, 38, 6120),
     "forget a message": Cost(1, 3270, 29, 3292),
 }
@@ -114,6 +115,7 @@ FLAT = [
     "board",
     "append a turn",
     "append with a limit of age",
+    "store a question and load its pack",
     "edit a message",
     "forget a message",
 ]

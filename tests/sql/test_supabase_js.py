@@ -142,12 +142,16 @@ def test_a_second_user_sees_nothing_and_writes_into_nobody_else_s_conversation(m
         {"conversations": [], "before": None, "after": None},
     )
     assert (named["data"], context["data"]) == ({"messages": [], "more": False}, None)
-    (forged,) = sam.run([("memory_append", {**theirs, "p_messages": TURN[:1]})])
-    assert (forged["error"]["code"], forged["status"]) == ("42501", 403)
-    assert forged["data"] is None
+    for write in ("memory_append", "memory_append_context"):
+        (forged,) = sam.run([(write, {**theirs, "p_messages": TURN[:1]})])
+        assert (forged["error"]["code"], forged["status"]) == ("42501", 403)
+        assert forged["data"] is None
+    # With what is stored only their own is read.
+    both = sam.rpc("memory_append_context", p_thread_id="t", p_messages=TURN[:1])
+    assert both["context"]["message_count"] == 1
     # Under the same name each has a conversation of their own.
     sam.rpc("memory_append", p_thread_id="t", p_messages=TURN[:1])
-    assert [each.rpc("memory_count", p_thread_id="t") for each in (maya, sam)] == [4, 1]
+    assert [each.rpc("memory_count", p_thread_id="t") for each in (maya, sam)] == [4, 2]
 
 
 def test_who_is_not_signed_in_may_not_even_call(data_api: DataApi) -> None:
