@@ -1,6 +1,6 @@
-# The whole vocabulary: demo, test, test-lowest, test-newest, lint, bench, bench-retrieval, clean. Each sets up what it
-# needs, given Python and npm.
-.PHONY: demo test test-lowest test-newest lint bench bench-retrieval clean
+# The whole vocabulary: demo, test, test-browser, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
+# sets up what it needs, given Python and npm.
+.PHONY: demo test test-browser test-lowest test-newest lint docs bench bench-retrieval clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
@@ -33,6 +33,11 @@ demo: .venv/ready
 test: .venv/ready $(if $(findstring -m pure,$(ARGS)),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# The inspector in a real Chromium: Debian's, which is installed where that may be, or the one that CHROMIUM names.
+test-browser: .tools/browser/ready
+	@command -v $${CHROMIUM:-chromium} >/dev/null || tools/chromium.sh
+	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector $(ARGS)
+
 # What touches dependencies, with the lowest versions that pyproject.toml allows, or with the index's newest.
 test-lowest: .tools/lowest/ready tests/services/node_modules/ready
 	$(call test_with,lowest)
@@ -46,20 +51,24 @@ lint: .venv/ready
 	$(RUN) ruff check .
 	$(RUN) python tools/colors.py --check
 	$(RUN) python tools/contract.py --check
+	$(RUN) python tools/site.py --check
 	$(RUN) mypy
 	$(RUN) lint-imports
+
+# The site, in .site: a link or an anchor that leads nowhere is an error.
+docs: .tools/docs/ready
+	.tools/docs/env/bin/zensical build --strict --clean
 
 bench: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) python -m benchmarks $(ARGS)
 
-# Its data sets are not part of this repository: make bench-retrieval DATA="locomo10.json BEAM/chats/100K" [ARGS="--limit 1"]
-bench-retrieval: $(if $(DATA),.tools/retrieval/ready)
-	$(if $(DATA),,$(error say where the data is, for example DATA=locomo/data/locomo10.json, after \
-	  git clone --depth 1 https://github.com/snap-research/locomo))
+# Without DATA, on its own small sets; the large ones are not part of this repository:
+# make bench-retrieval DATA="locomo10.json BEAM/chats/100K" [ARGS="--limit 1"]
+bench-retrieval: .tools/retrieval/ready
 	.tools/retrieval/bin/python -m benchmarks.retrieval $(DATA) $(ARGS)
 
 clean:
-	rm -rf .venv .tools .demo dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .tools .demo .site .cache dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 .venv/ready: $(UV) pyproject.toml uv.lock
 	$(UV) sync --frozen --all-extras --compile-bytecode
@@ -67,6 +76,18 @@ clean:
 
 .tools/lowest/ready: .venv/ready
 	$(call install,lowest)
+	@touch $@
+
+# Playwright is in an environment of its own, so that `make test` needs none.
+.tools/browser/ready: .venv/ready
+	$(UV) venv --quiet --allow-existing --python 3.11 .tools/browser/env
+	$(UV) pip install --quiet --python .tools/browser/env --group dev --group browser --editable '.[all]'
+	@touch $@
+
+# What makes the site reads the package's files and imports nothing of it.
+.tools/docs/ready: $(UV) pyproject.toml
+	$(UV) venv --quiet --allow-existing --python 3.11 .tools/docs/env
+	$(UV) pip install --quiet --python .tools/docs/env --group docs
 	@touch $@
 
 # In an environment of its own, as torch is large. Its build without CUDA is a tenth of the other, which stands in for it

@@ -24,7 +24,20 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from benchmarks import beside, context, counts, growth, imports, recall, results, turns, worker
+from benchmarks import (
+    beside,
+    context,
+    counts,
+    growth,
+    imports,
+    mcp,
+    partitions,
+    recall,
+    results,
+    transfer,
+    turns,
+    worker,
+)
 from benchmarks.services import Lab
 
 if TYPE_CHECKING:
@@ -41,9 +54,12 @@ _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
     "context": context.run,
     "turns": turns.run,
     "growth": growth.run,
+    "partitions": partitions.run,
     "recall": recall.run,
     "worker": worker.run,
     "imports": imports.run,
+    "mcp": mcp.run,
+    "transfer": transfer.run,
 }
 
 

@@ -162,7 +162,7 @@ def _targets(kept: dict[str, Kept]) -> str:
     """What was aimed at, and how it stands: the verdicts of the benchmarks that have targets of their own."""
     lines = [
         _target(table.title, note)
-        for name in ("beside", "counts", "imports", "growth")
+        for name in ("beside", "counts", "imports", "transfer", "growth")
         if name in kept
         for table in kept[name].tables
         for note in table.notes

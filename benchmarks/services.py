@@ -164,8 +164,8 @@ class Lab:
             self._sites[commit] = self.another(commit)
         return self._sites[commit]
 
-    def another(self, commit: str) -> Site:
-        """A fresh project."""
+    def another(self, commit: str, *, partitions: int | None = None) -> Site:
+        """A fresh project, with the tables of owners in so many partitions."""
         if self._cluster is None:
             self._cluster = FlushingCluster()
             self._stack.callback(self._cluster.stop)
@@ -173,7 +173,7 @@ class Lab:
         cluster = self._cluster
         database = cluster.create_database()
         cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
-        migrate(cluster.conn_string(database))
+        migrate(cluster.conn_string(database), partitions=partitions)
         cluster.execute(_FLOOR, database=database)
         cluster.execute(floors.TABLES, database=database)
         api = DataApi(cluster, database)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from itertools import count
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 BOUND: Final = 1.5
 GROWTH_BOUND: Final = 0.05
+MANIFEST_BOUND: Final = 1.05
 TURNS: Final = 10
 USERS: Final = 64
 _MESSAGES: Final = 2 * TURNS
@@ -51,7 +53,33 @@ async def run(lab: Lab) -> list[Table]:
         verdict("growth of adding", exponent(sizes, added), GROWTH_BOUND),
     ]
     columns = ["", "read 10 turns, ms", "x raw", "add a turn, keep 10, ms", "x raw"]
-    return [Table("Turns, direct, synchronous_commit=off", columns, rows, notes), await _at_once(lab, site, sizes[-1])]
+    turns = Table("Turns, direct, synchronous_commit=off", columns, rows, notes)
+    return [turns, await _at_once(lab, site, sizes[-1]), await _with_manifests(lab)]
+
+
+async def _with_manifests(lab: Lab) -> Table:
+    """An answer with and without what stood in its prompt. Nothing of that is done while a pack is loaded."""
+    rows: list[list[str | float]] = []
+    notes: list[str] = []
+    for commit in ("on", "off"):
+        site = lab.site(commit)
+        for door, memory in (("direct", site.direct()), ("Data API", site.data_api())):
+            told = memory.conversation(f"manifests-{door}")
+            for _ in range(20):
+                told.append(work.said())
+            pack = told.context(work.text())
+            pack.report()  # as whatever streams it has made it before the answer
+            contestants: dict[str, Any] = {
+                "without": told.append,
+                "with": partial(told.append, pack=pack),
+            }
+            rounds, seconds = (200, 5) if lab.quick else (1000, 20)
+            medians = await interleaved(contestants, work.said, rounds=rounds, seconds=seconds)
+            ratio = medians["with"] / medians["without"]
+            name = f"{door}, synchronous_commit={commit}"
+            rows.append([name, medians["without"], medians["with"], ratio])
+            notes.append(verdict(f"a manifest, {name}, ratio to none", ratio, MANIFEST_BOUND))
+    return Table("A turn of two messages with its manifest", ["", "without, ms", "with, ms", "x without"], rows, notes)
 
 
 async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, float]:

@@ -93,7 +93,7 @@ class SchemaError(SupabaseMemoryError):
     """The database does not match this release."""
 
     default_message = "The database does not match this release."
-    default_hint = "Run `supabase-memory check`, which says what is missing, then `supabase-memory migrate`."
+    default_hint = "Run `supabase-memory doctor`, which says what is missing, then `supabase-memory migrate`."
 
 
 class SchemaMissingError(SchemaError):
@@ -178,8 +178,8 @@ class ExpansionError(SupabaseMemoryError):
     default_hint = "Check the model of expand=; the question is looked for alone all the same."
 
 
-class OutboxFullError(SupabaseMemoryError):
-    """Too many failed writes are waiting; the newest was not accepted."""
+class OutboxError(SupabaseMemoryError):
+    """A failed write was not accepted: too many wait, or nobody is named whose it is."""
 
     default_message = "Earlier writes failed and the outbox is full; these messages were not accepted."
     default_hint = "Bring the database back, then call flush(), or raise outbox_limit."
@@ -262,6 +262,12 @@ _CODES: Final[dict[str, _Meaning]] = {
     "08": _Meaning(UnavailableError, "The connection to the database was lost."),
     "22": _Meaning(InvalidInputError),  # data exceptions
     "23": _Meaning(InvalidInputError),  # constraint violations
+    "25006": _Meaning(
+        ConfigurationError,
+        "The database takes no writes: it is a read replica, or read-only.",
+        "Write at the primary's address; if this is the primary, look whether its disk is full, where "
+        "Supabase makes it read-only.",
+    ),
     "28": _Meaning(AuthenticationError),  # invalid password or role
     "3D000": _Meaning(ConfigurationError),  # no such database
     "3F000": _Meaning(SchemaMissingError),  # no such schema

@@ -290,6 +290,28 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class ManifestPolicy:
+    """Of which prompts it is kept what stood in them, in numbers, and for how long.
+
+    Attributes:
+        share: The share of the answers whose pack leaves a manifest, from 0 to 1; which ones is drawn by their ids.
+        max_age: How long one is kept, from when it was stored; `None` for as long as its messages are.
+
+    Raises:
+        ConfigurationError: The share is none, or the time is not positive.
+    """
+
+    share: float = 1.0
+    max_age: timedelta | None = timedelta(days=30)
+
+    def __post_init__(self) -> None:
+        number("share", self.share, above=False, optional=False, example=0.1)
+        if self.share > 1:
+            raise ConfigurationError("share is more than 1.", hint="Pass share=0.1 for a tenth of the answers.")
+        lasting("max_age", self.max_age)
+
+
+@dataclass(frozen=True)
 class ChunkPolicy:
     """How what was said becomes chunks, the small units that recall ranks and returns.
 
@@ -347,6 +369,8 @@ class RecallWeights:
         question: Whether the chunk is itself a question: seldom what is looked for.
         importance: The chunk's importance.
         recency: How late it was said, among the chunks that are compared.
+        beside: Of a question whose words were asked for and a short answer right behind it, what the lesser has of the
+            better's score beyond its own: 1 brings both along with either, 0 neither.
     """
 
     words: float = 0.5
@@ -358,6 +382,7 @@ class RecallWeights:
     question: float = -0.1
     importance: float = 0.05
     recency: float = 0.02
+    beside: float = 1.0
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -404,6 +429,9 @@ DEFAULT_BOARD = BoardPolicy()
 DEFAULT_CHUNKS = ChunkPolicy()
 """Chunks of 256 tokens, found for seven days, indexed before an answer that would miss them."""
 
+DEFAULT_MANIFESTS = ManifestPolicy()
+"""Of every pack, for 30 days."""
+
 DEFAULT_WEIGHTS = RecallWeights()
 """What the measurements recommend."""
 
@@ -417,6 +445,7 @@ _EXAMPLES: Final[dict[str, tuple[type, str]]] = {
     "board_policy": (BoardPolicy, "board_policy=BoardPolicy(update_frequency=5), for example"),
     "chunking": (ChunkPolicy, "chunking=ChunkPolicy(max_tokens=256), for example"),
     "retention": (Retention, "retention=Retention(max_age=timedelta(days=30)) or Retention(max_turns=50)"),
+    "manifests": (ManifestPolicy, "manifests=ManifestPolicy(share=0.1), for example"),
     "breaker": (BreakerPolicy, "breaker=BreakerPolicy(failures=3), for example"),
     "retry": (RetryPolicy, "retry=RetryPolicy(attempts=4), for example"),
 }
@@ -428,7 +457,7 @@ def checked(optional: bool = True, /, **settings: object) -> None:
     Args:
         optional: Whether `None` will do.
         settings: The settings, by their usual names: `budget`, `policy`, `board_policy`, `chunking`, `retention`,
-            `breaker`, `retry`.
+            `manifests`, `breaker`, `retry`.
 
     Raises:
         ConfigurationError: One of them is none.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, overload
 
+from langchain_supabase_memory import markup
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.markup import minute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,6 +183,20 @@ class FoundPage(Sequence[FoundMessage]):
     read: int = 0
     after: str | None = None
 
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                each.thread_id,
+                each.message.sequence,
+                each.message.role,
+                minute(each.message.created_at),
+                each.message.text,
+            )
+            for each in self
+        )
+        note = f"{self.read:,} looked at" + ("; there is more, by after=" if self.after else "")
+        return markup.table("Found", ("thread", "message", "role", "said", "text"), rows, note=note)
+
     @overload
     def __getitem__(self, index: int) -> FoundMessage: ...
     @overload
@@ -285,6 +302,23 @@ class ConversationPage(Sequence[ConversationInfo]):
     conversations: list[ConversationInfo]
     before: str | None = None
     after: str | None = None
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                each.title,
+                each.thread_id,
+                each.agent_id,
+                f"{each.message_count:,}",
+                minute(each.updated_at),
+                each.last_message_text,
+            )
+            for each in self
+        )
+        note = "there are more, by after=" if self.after else None
+        return markup.table(
+            "Conversations", ("title", "thread", "agent", "messages", "changed", "last said"), rows, note=note
+        )
 
     @overload
     def __getitem__(self, index: int) -> ConversationInfo: ...
@@ -480,11 +514,11 @@ class Coverage:
     def _repr_html_(self) -> str:
         colors = {"verbatim": "#3ecf8e", "segment": "#9bd7bd", "omitted": "#e5484d"}
         strip = "".join(
-            f'<div title="{line}" style="flex:{each.to_sequence - each.from_sequence + 1};'
-            f'background:{colors.get(each.state, "#bbb")};border-right:1px solid white"></div>'
+            f'<div title="{escape(line)}" style="flex:{each.to_sequence - each.from_sequence + 1};'
+            f'background:{colors.get(each.state, "#8888")};border-inline-end:1px solid #8884"></div>'
             for each, line in zip(self.ranges, str(self).splitlines(), strict=True)
         )
-        return f'<div style="display:flex;height:1.2em;max-width:50em">{strip}</div><pre>{self}</pre>'
+        return f'<div style="display:flex;height:1.2em;max-width:50em">{strip}</div><pre>{escape(str(self))}</pre>'
 
     def __str__(self) -> str:
         """A line for each range."""
@@ -548,8 +582,9 @@ class Chunk:
         similarity: The cosine of its vector and the question's, -1 to 1; `None` without vectors.
         words: How well its words fit; 0 if none does, `None` if it was not searched for.
         score_parts: What each part adds to the score: `words`, `meaning`, `around`, `speaker`, `date`, `kind`,
-            `question`, `importance`, `recency` (see `RecallWeights`); those that add nothing are left out. `rerank` is
-            beside the sum: what the reranker says of it, or one over its place where that says nothing.
+            `question`, `importance`, `recency`, `beside` (see `RecallWeights`); those that add nothing are left out.
+            `rerank` stands apart from the sum: what the reranker says of it, or one over its place where that says
+            nothing.
         before: What was said right before it, if that was asked for.
         after: What was said right after it.
     """
@@ -599,6 +634,22 @@ class Recall:
     failed: str | None = None
     rerank_failed: str | None = None
     queries: tuple[str, ...] = field(default=(), repr=False)
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                None if each.score is None else f"{each.score:.2f}",
+                each.thread_id,
+                each.from_sequence,
+                minute(each.said_at),
+                each.speaker or each.role,
+                each.content,
+            )
+            for each in self.chunks
+        )
+        how = "by meaning and by words" if self.by_meaning else "by words"
+        note = f"{len(self.chunks):,} of {self.searched:,} chunks, {how}"
+        return markup.table("Recalled", ("score", "thread", "message", "said", "speaker", "text"), rows, note=note)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ declare
     'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
-    'opt_outs', 'control_changes', 'context_comparisons'];
+    'opt_outs', 'control_changes', 'context_manifests'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- What workers share: for servers alone; a user may see the work on conversations of their own.
@@ -20,8 +20,8 @@ declare
     -- Conversations: store, read, find and count messages; list them, set a title; forget them; set aside those that cannot be read.
     'memory_append', 'memory_read', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
-    -- Turns, and what the next prompt receives.
-    'memory_turns', 'memory_context', 'memory_append_context',
+    -- Turns, what the next prompt receives, and what earlier ones did.
+    'memory_turns', 'memory_context', 'memory_append_context', 'memory_manifests',
     -- Summaries: which conversations are due, what to summarize, and what came of it; read, correct and find them.
     'memory_due', 'memory_pending', 'memory_commit_summary', 'memory_commit_parent', 'memory_describe_summary',
     'memory_fail_summary', 'memory_summaries', 'memory_coverage', 'memory_edit_summary',
@@ -36,6 +36,8 @@ declare
     'memory_important', 'memory_promote', 'memory_withdrawn',
     -- Controls: what is not to be remembered, and who changed what.
     'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_control_changes',
+    -- Transfer: what people have set of a conversation, taken along and put back.
+    'memory_edits', 'memory_restore',
     -- Work: ask for a summary now, and see how far it is.
     'memory_request', 'memory_status',
     -- Rollout: which context one receives, and what the old and the new one came to.
@@ -50,8 +52,9 @@ declare
     'memory_worker_release',
     -- What is done from time to time for all conversations.
     'memory_worker_chore', 'memory_worker_rederive', 'memory_worker_idle', 'memory_worker_archive',
-    -- Operators: look at the queue, try again what was given up, set the stage of an agent.
-    'memory_worker_queue', 'memory_worker_revive', 'memory_worker_set_rollout', 'memory_worker_rollouts'];
+    -- Operators: look at the queue and at the database, try again what was given up, set the stage of an agent.
+    'memory_worker_queue', 'memory_worker_doctor', 'memory_worker_revive', 'memory_worker_set_rollout',
+    'memory_worker_rollouts'];
 
   -- The owner's comparison. In a select of its own, with the arrow inside: so it runs once per statement, and not once
   -- per row; the select within it is what Supabase's advisor looks for. Text, so that a third-party identity works too.
@@ -111,6 +114,7 @@ begin
     memory_private.unindex(text, uuid, bigint),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
     memory_private.recall_one(text, uuid[], json, json),
+    memory_private.meant(text, uuid[], text[], text[]), memory_private.differs(text, text, integer),
     memory_private.together(text, uuid, bigint, integer, integer, boolean, int8multirange),
     memory_private.shown(memory.working_memory_chunks, memory.conversations),
     memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),
@@ -124,8 +128,11 @@ begin
     memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),
     memory_private.unboard_items(text, uuid, bigint, text),
     memory_private.board_items(text, uuid, boolean, integer),
-    memory_private.state(timestamptz, timestamptz), memory_private.failures(jsonb, text[]),
-    memory_private.in_share(text, float8), memory_private.expire_comparisons(text, uuid),
+    memory_private.named_time(text), memory_private.state(timestamptz, timestamptz), memory_private.failures(jsonb, text[]),
+    memory_private.in_share(text, float8),
+    memory_private.is_recorded(json, jsonb, bigint, bigint, timestamptz, timestamptz), memory_private.compared(jsonb),
+    memory_private.keep_manifest(text, uuid, bigint, bigint, json), memory_private.expire_manifests(text, uuid, integer),
+    memory_private.unmanifest(text, uuid, bigint), memory_private.named(json),
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
     memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),
@@ -134,6 +141,8 @@ begin
     memory_private.store_embed(text, text, text, text, json), memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
   grant execute on function
+    memory_private.access(), memory_private.stored(regclass), memory_private.sampled_vectors(text), memory_private.longest_wait(),
+    memory_private.vector_indexes(boolean),
     memory_private.is_alive(jsonb), memory_private.resumes_at(jsonb), memory_private.waits(jsonb),
     memory_private.take(text, timestamptz, text, float8) to service_role;
   -- They run with the reader's rights, so the tables' policies hold for them.
@@ -149,6 +158,13 @@ begin
     execute format('create policy %I on memory.%I for delete to authenticated using (%s)', v_name || '_delete', v_name, v_is_own);
   end loop;
 
+  -- A partition is reached through its table alone, whose policies hold: it has no grant and no policy of its own.
+  for v_name in select c.relname from pg_catalog.pg_class c
+                where c.relispartition and c.relkind = 'r' and c.relnamespace = 'memory_private'::regnamespace
+  loop
+    execute format('alter table memory_private.%I enable row level security, force row level security', v_name);
+  end loop;
+
   -- On a Postgres of yours the role that migrates may neither be a superuser nor bypass row level security. It is the
   -- server's own role then, like service_role.
   if not (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = current_user) then
@@ -162,6 +178,9 @@ begin
     execute format('alter table memory_private.%I force row level security', v_name);
     execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
   end loop;
+  -- What was shipped is compared with what holds by who serves.
+  grant select on memory_private.installation to service_role;
+  create policy installation_server on memory_private.installation for select to service_role using (true);
 
   foreach v_name in array v_work loop
     execute format('alter table memory_private.%I enable row level security', v_name);
@@ -195,6 +214,7 @@ begin
   foreach v_name in array v_verbs loop
     execute format('grant execute on function public.%I to authenticated', v_name);
   end loop;
+  update memory_private.installation set access = memory_private.access();
 end
 $access$;
 

@@ -32,12 +32,32 @@ begin
 end
 $release$;
 
+-- Whether owners are spread over partitions is settled with the first table.
+do $partitions$
+declare
+  v_tables constant regclass := to_regclass('memory.conversations');
+  v_found  constant integer  := (select nullif(count(*), 0) from pg_catalog.pg_inherits i where i.inhparent = v_tables);
+  v_asked  constant integer  := {{partitions}};
+begin
+  if v_tables is null or v_found is not distinct from v_asked then
+    return;
+  end if;
+  raise exception 'the tables in this database are %, and cannot be made anything else',
+    coalesce('in ' || v_found || ' partitions', 'plain ones, without partitions')
+    using errcode = 'PT409', hint = case
+      when v_asked is null then format('write the script with --partitions %s', v_found)
+      else format('leave --partitions out; or set a new database up with --partitions %s and move into it by '
+                  'supabase-memory export and import', v_asked) end;
+end
+$partitions$;
+
 create table if not exists memory_private.installation (
   singleton     boolean primary key default true check (singleton),
-  vector_schema text not null
+  vector_schema text not null,
+  access        text[] not null default '{}'
 );
 comment on table memory_private.installation is
-  'Reference table. Where pgvector lies.';
+  'Reference table. Where pgvector lies, and who may do what as it was shipped.';
 
 -- Where pgvector lies. The functions name it there, so they are written anew when it has moved.
 insert into memory_private.installation (vector_schema) values ('{{vector_schema_name}}')

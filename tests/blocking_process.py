@@ -15,9 +15,11 @@ import json
 import logging
 import multiprocessing
 import os
+import shutil
 import socket
 import ssl
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -32,6 +34,8 @@ from pathlib import Path
 from typing import Any
 
 import blockbuster.blockbuster
+import httpx
+import mcp
 import psycopg
 from langchain.agents import create_agent
 from langchain_core.documents import BaseDocumentCompressor
@@ -80,13 +84,19 @@ from langchain_supabase_memory import (
     VectorStoreLongTerm,
     Worker,
     WorkerPolicy,
+    aexport_conversations,
     aforget_source,
+    aimport_conversations,
     apromote,
     arecord_stream,
     cleanup,
 )
 from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.inspector import application, edits
 from langchain_supabase_memory.language import tokens
+from langchain_supabase_memory.mcp.served import OneOwner, Options
+from langchain_supabase_memory.mcp.server import MemoryServer
+from langchain_supabase_memory.transfer.sources import jsonl
 from tests.chat_models import ScriptedModel, calls, says
 from tests.embedders import WordEmbedder
 
@@ -337,7 +347,7 @@ for _name, _call in {
     "memory.opt_outs": lambda memory: memory.aopt_outs(),
     "memory.changes": lambda memory: memory.achanges(),
     "memory.flush": lambda memory: memory.aflush(),
-    "memory.check": lambda memory: memory.acheck(),
+    "memory.doctor": lambda memory: memory.adoctor(),
     "work.status": lambda memory: memory.work.astatus(**THREAD),
     "work.queue": lambda memory: memory.work.aqueue(),
     "work.retry": lambda memory: memory.work.aretry(**THREAD),
@@ -388,6 +398,7 @@ for _name, _about in {
     "status": lambda prepared: prepared.astatus(),
     "retry": lambda prepared: prepared.aretry(),
     "comparisons": lambda prepared: prepared.acomparisons(),
+    "manifests": lambda prepared: prepared.amanifests(),
 }.items():
     _prepared(_name, _about)
 
@@ -612,6 +623,26 @@ for _kind in ("action_items", "questions", "facts", "entities"):
     _tool("recall_context", context_type=_kind)
 
 
+import_module("jsonschema")  # the SDK's client imports it at its first result, in the same process here
+
+
+@use
+async def mcp_server(place: Place) -> None:
+    """What a client asks of the server in this process: each tool that reads, a resource and a prompt."""
+    asked: dict[str, dict[str, Any]] = {
+        "search_conversation_history": {"query": POINTING},
+        "get_context": {"question": POINTING},
+        "list_conversations": {},
+        "recall_context": {"context_type": "facts"},
+        "save_turn": {"user": "a", "assistant": "b", "conversation_id": "mcp", "idempotency_key": "1"},
+    }
+    async with place.memory() as memory, mcp.Client(MemoryServer(OneOwner(memory), Options(write=True))) as client:
+        for name, arguments in asked.items():
+            assert not (await client.call_tool(name, arguments)).is_error
+        await client.read_resource("memory://conversations")
+        await client.get_prompt("what_is_open")
+
+
 @use
 async def retriever(place: Place) -> None:
     async with place.memory() as memory:
@@ -701,6 +732,84 @@ async def edge_embeddings(_: Place) -> None:
 
 
 @use
+async def inspector(place: Place) -> None:
+    """Mounted in an application, whose loop it shares: every page, every form, and what changes meanwhile."""
+    async with place.memory() as memory:
+        told = memory.conversation("inspected")
+        await told.aappend(conversation())
+        await told.aindex()
+        await told.aopt_out("horoscope", by="ana")
+        item = await told.aadd_board_item("fact", "The kiln is new.", by="ana")
+        app = application(memory, write=True)
+        address, asked = "http://127.0.0.1", "?thread=inspected"
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=address) as http,
+        ):
+            for path in (
+                "/",
+                "/?state=due",
+                "/?state=opted-out",
+                "/queue",
+                "/doctor",
+                "/recall?q=kiln",
+                "/no",
+                "/static/inspector.js",
+            ):
+                await http.get(path)
+            for path in (
+                "",
+                "/prompt",
+                "/prompts",
+                "/prompts/turn",
+                "/board",
+                "/board/history",
+                "/summaries",
+                "/savings",
+                "/message",
+            ):
+                await http.get(f"/conversation{path}{asked}&question=kiln&number=1")
+            await http.get(f"/conversation/board/item{asked}&item={item}")
+            await http.get(f"/conversation/message{asked}&number=1", headers={"hx-request": "true"})
+            await http.get(f"/recall{asked}&q=kiln")
+            gate = app.state.inspected.gate
+            form = {
+                "mark": gate.mark(str(http.cookies.get(gate.cookie))),
+                "pin": item,
+                "item": item,
+                "text": "By hand.",
+            }
+            for path in [route.path for route in edits.ROUTES]:
+                if "retry" not in path:
+                    sent = {**form, "kind": "fact", "number": "1"}
+                    await http.post(f"{path}{asked}", data=sent, headers={"origin": address})
+            await http.post("/queue/retry", data=form, headers={"origin": address})
+            for about in ("conversation", "list", "queue", "database"):
+                await _followed(app, f"about={about}&thread=inspected", gate.cookie)
+
+
+async def _followed(app: Any, query: str, cookie: str) -> None:
+    """The events of a page, until the first."""
+    heard = asyncio.Event()
+    headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{cookie}=session".encode())]
+    scope = {"type": "http", "method": "GET", "path": "/events", "query_string": query.encode(), "headers": headers}
+    more = {"http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 80), "root_path": "", "app": app}
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if b"event:" in message.get("body", b""):
+            heard.set()
+
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(app({**scope, **more}, receive, send))
+        await heard.wait()
+        await app.state.inspected.beat.wait()
+        following.cancel()
+
+
+@use
 async def long_term(place: Place) -> None:
     async with place.memory() as memory:
         for made in _long_term(place, memory):
@@ -715,6 +824,16 @@ async def promoting(place: Place) -> None:
         for made in _long_term(place, memory):
             await apromote(memory, made, min_importance=0.0)
             await aforget_source(memory, made, **THREAD)
+
+
+@use
+async def taking_along(place: Place) -> None:
+    async with place.memory() as memory:
+        folder = await asyncio.to_thread(tempfile.mkdtemp)
+        await aexport_conversations(memory, f"{folder}/all.jsonl")
+        await aimport_conversations(memory, jsonl(f"{folder}/all.jsonl"))
+        await aexport_conversations(memory, f"{folder}/pages", format="markdown")
+        await asyncio.to_thread(shutil.rmtree, folder)
 
 
 def _worker(place: Place, memory: SupabaseMemory) -> Worker:

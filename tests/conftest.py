@@ -38,6 +38,8 @@ _LONG = (
     "operations/test_work", "sql/test_vector_schema", "operations/test_boards", "language/test_extractive",
     "adapters/test_transports", "operations/test_controls", "sql/test_supabase_js", "sql/test_row_security",
     "project/test_package", "language/test_redaction", "worker/test_fairness", "sql/test_gate",
+    "inspector/test_screens", "inspector/test_security", "inspector/test_command", "project/test_examples_fastapi",
+    "project/test_examples_page", "project/test_examples_langgraph",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 
@@ -49,11 +51,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="Run on the server whose binaries lie there, with pgvector, instead of Postgres 18: --postgres=/a/bin.",
     )
+    parser.addoption(
+        "--partitions",
+        type=int,
+        metavar="NUMBER",
+        help="Run on databases whose tables are in this many partitions: --partitions=4.",
+    )
     parser.addoption("--fuzz-factor", type=int, default=1, help="Run the fuzzers this many times longer.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     Cluster.default_bin = config.getoption("--postgres")
+    Cluster.default_partitions = config.getoption("--partitions")
     os.environ[VARIABLE] = str(config.getoption("--fuzz-factor"))
 
 
@@ -70,10 +79,17 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each test is marked by what it needs, and the long files come first; all else as it was collected."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each test is marked by what it needs, and the long files come first; all else as it was collected.
+
+    What needs a browser is left out unless it is asked for by its mark: the two commands need none.
+    """
     for item in items:
         item.add_marker(_needs(item))
+    if "browser" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("browser")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("browser")]
     order = {name: place for place, name in enumerate(_LONG)}
     items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(order)))
 
@@ -85,12 +101,19 @@ def pytest_collection_finish() -> None:
 
 
 def _needs(item: pytest.Item) -> str:
-    """What a test needs beside Python: `data_api`, `postgres` or nothing, by its fixtures or its own mark."""
+    """What a test needs beside Python: `browser`, `data_api`, `postgres` or nothing, by its fixtures or its own mark."""
     fixtures = {*getattr(item, "fixturenames", ())}
-    for part, by in (("data_api", {"data_api"}), ("postgres", {"cluster", "older_cluster", "planner"})):
+    for part, by in _PARTS:
         if fixtures & by or item.get_closest_marker(part):
             return part
     return "pure"
+
+
+_PARTS = (
+    ("browser", {"chromium"}),
+    ("data_api", {"data_api"}),
+    ("postgres", {"cluster", "older_cluster", "planner"}),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

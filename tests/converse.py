@@ -74,7 +74,7 @@ def converse(call: Caller) -> None:
     """Go through all of it, in an order in which each finds what it needs."""
     part: Callable[[Caller], None]
     for part in (
-        _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _use_the_store,
+        _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
         _move_to_long_term, _work, _give_up, _roll_out, _forget,
     ):  # fmt: skip
         part(call)
@@ -204,7 +204,7 @@ def _chunk(place: int, message: Any, vector: list[float]) -> dict[str, Any]:
         "from_sequence": message["sequence"], "to_sequence": message["sequence"], "message_ids": [message["message_id"]],
         "stretch": 0, "type": "fact", "role": "user", "speaker": "Maya", "said_at": message["created_at"],
         "content": said or "look up", "tokens": 9, "importance": 0.8, "cohesion": None, "has_time": False,
-        "has_number": True, "embedding": vector,
+        "has_number": True, "told": ["[-1,0)"], "embedding": vector,
     }  # fmt: skip
 
 
@@ -263,6 +263,23 @@ def _control(call: Caller) -> None:
     assert len(call("opt_outs")) == 2
     call("opt_in", by="maya", thread_id="garden", agent_id="gardener")
     assert len(call("control_changes")) > 3
+
+
+def _take_along(call: Caller) -> None:
+    assert call("edits", thread_id="nowhere") is None
+    call("append", thread_id="moved", messages=rows([HumanMessage("My kiln is blue.", id="k0")]))
+    pending = call("pending", thread_id="moved", until=0)
+    call("commit_summary", thread_id="moved", **_read(pending), content="A kiln.", tokens=2, model="words")
+    call("edit_summary", thread_id="moved", action="edit", by="maya", number=1, text="A blue kiln.", tokens=3)
+    call("update", thread_id="moved", title="A kiln", metadata={"color": "blue"})
+    call("opt_out", thread_id="moved", topic="rent", by="maya")
+    fact = {"kind": "fact", "text": "The kiln is blue.", "state": "current"}
+    added = call("edit_board", thread_id="moved", by="maya", action="add", **fact)
+    call("edit_board", thread_id="moved", by="maya", action="pin", item_id=added["item_id"])
+    for thread in ("studio", "moved"):
+        edits = call("edits", thread_id=thread)
+        call("append", thread_id=f"{thread} 2", messages=rows([HumanMessage("My kiln is blue.", id="k0")]))
+        assert call("restore", thread_id=f"{thread} 2", edits=edits)["restored"]
 
 
 def _use_the_store(call: Caller) -> None:
@@ -337,7 +354,9 @@ def _give_up(call: Caller) -> None:
     assert call("worker_finish", **ended, error="Timeout", max_attempts=1)["outcome"] == "dead"
     call("worker_queue")
     assert call("worker_revive")["revived"] == 1
-    assert call("worker_chore", name="sweep", every_seconds=60)["mine"]
+    assert call("worker_doctor")["heartbeat_at"] is None
+    assert call("worker_chore", name="expire", every_seconds=60)["mine"]
+    call("worker_doctor", model="words")
     call("worker_rederive")
     page = call("worker_rederive", limit=1, after_user="", after="00000000-0000-0000-0000-000000000000")
     assert page["after"]
@@ -357,6 +376,11 @@ def _roll_out(call: Caller) -> None:
     call("compare", thread_id="studio", comparison=old | new, only_old=["m0"], through=5)
     call("compare", thread_id="studio", comparison=old | {"error": "Timeout"})
     assert not call("compare", thread_id="nowhere", comparison=old)["recorded"]
+    stood = [[0, 1, 0, 900, 80, 0, 0, 60, 0, 1, 9, 3], [1, 0, 0, 1, 9, 3, 0, 0, 1], [1, 2, 3, 1, 9, 3, 0, 9999, -1]]
+    for each in ("s1", "s2"):
+        call("append", thread_id="studio", messages=rows([AIMessage("Cone 6.", id=each)]), manifest=stood)
+    page = call("manifests", thread_id="studio", limit=1)
+    assert call("manifests", thread_id="studio", after=page["after"], **{"from": 0, "to": 99})["manifests"]
     call("comparisons", thread_id="studio")
     call("comparison_report", user_id=call.user_id)
 

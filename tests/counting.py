@@ -11,6 +11,7 @@ import psycopg
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.adapters.transports.answers import checked
+from langchain_supabase_memory.adapters.transports.door import Door
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 
@@ -104,6 +105,8 @@ class CountingTransport:
     connection: psycopg.Connection[Any]
     cost: Cost = field(default_factory=Cost)
     acts_as_user: bool = False
+    user_varies: bool = False
+    door: Door = field(default_factory=lambda: Door("postgres", None))
 
     def perform(self, call: Call) -> Any:
         arguments = [

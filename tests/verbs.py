@@ -13,9 +13,18 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import Retention, SupabaseMemory
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
+from langchain_supabase_memory.operations import conversations as conversations_flows
 
 WORDS: Final = "The kiln in Porto fires the blue glaze at twelve hundred degrees, and Ana opens it on Thursday. " * 4
 """What is said: 384 characters."""
+
+MANIFEST: Final = [
+    [0, 1, 0, 12_000, 11_930, 140, 0, 2_592_000, 3, 281, 182_731, 45_000],
+    [1, 2, 4, 12, 5000, 1250, 118, 139, -1],
+    [1, 4, 7, 1, 2900, 700, -1, -1, -1],
+    *([3, 10 * place, 10 * place, 1, 44, 21, 0, 5, 3, 0, 12, 5, 2] for place in range(8)),
+]
+"""What stood in a prompt, as much as is usual."""
 
 AGES: Final = Retention(max_age=timedelta(days=3650))
 """A limit that nothing reaches."""
@@ -37,6 +46,14 @@ class Subject:
 
     def append(self, n: int) -> object:
         return self._handle.append([HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")])
+
+    def append_with_manifest(self, n: int) -> object:
+        said = [HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")]
+        key = self.memory.key(self.thread)
+        return self.memory.run(conversations_flows.append(key, said, manifest=MANIFEST))
+
+    def manifests_last_20(self, n: int) -> object:
+        return self._handle.manifests()
 
     def append_with_limits(self, n: int) -> object:
         said = [HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")]
@@ -104,6 +121,8 @@ OF_A_CONVERSATION: Final[Mapping[str, Verb]] = {
     "board": Subject.board,
     "status": Subject.status,
     "append a turn": Subject.append,
+    "append a turn with its manifest": Subject.append_with_manifest,
+    "manifests, the last 20": Subject.manifests_last_20,
     "append with a limit of age": Subject.append_with_limits,
     "store a question and load its pack": Subject.store_and_load,
     "edit a message": Subject.edit,

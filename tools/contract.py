@@ -53,7 +53,11 @@ PAGES = {
         "Delete conversations, messages, and what retention does not keep.",
         "forget forget_message forget_expired",
     ),
-    "context": ("Context", "Read what the next prompt is made of.", "context append_context"),
+    "context": (
+        "Context",
+        "Read what the next prompt is made of, and what stood in earlier ones.",
+        "context append_context manifests",
+    ),
     "summaries": (
         "Summaries",
         "Read summaries, say what they cover, and change them.",
@@ -69,6 +73,7 @@ PAGES = {
         "For who writes summaries of summaries, level by level, and what they are about.",
         "commit_parent describe_summary",
     ),
+    "transfer": ("Transfer", "Take along what people have set of a conversation.", "edits restore"),
     "boards": ("Boards", "Read the board of a conversation, and change it as a person.", "board edit_board"),
     "revising": (
         "Revising boards",
@@ -107,7 +112,7 @@ PAGES = {
     "operating": (
         "Operating",
         "For workers and operators with a server's key: look after the queue, and archive what is idle.",
-        "worker_queue worker_revive worker_rederive worker_chore worker_idle worker_archive",
+        "worker_queue worker_doctor worker_revive worker_rederive worker_chore worker_idle worker_archive",
     ),
     "rollout": (
         "Rollout",

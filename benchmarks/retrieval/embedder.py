@@ -42,6 +42,11 @@ class MiniLM(Embeddings):
     def embed_query(self, text: str) -> list[float]:
         return self.embed_documents([text])[0]
 
+    def warm(self) -> None:
+        """Load the model: that takes longer than a question waits for its vector."""
+        with self._lock:
+            self._encode(["warm"])
+
     def matrix(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text."""
         with self._lock:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.retrieval.data import Conversation
     from benchmarks.retrieval.late import Late
     from benchmarks.retrieval.rankings import Study
+    from langchain_supabase_memory.values import RecallScope
 
 
 @dataclass
@@ -86,9 +87,9 @@ class Package:
             raise RuntimeError(f"the second stage failed: {found.rerank_failed}")
         return [tuple(chunk.message_ids) for chunk in found.chunks]
 
-    def pack(self, question: str, thread_id: str, characters: int) -> str:
+    def pack(self, question: str, thread_id: str, characters: int, recall: RecallScope = "conversation") -> str:
         """What the next prompt receives for a question, without the question."""
         asked = HumanMessage(question)
         budget = ContextBudget(characters=characters)
-        pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget)
+        pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget, recall=recall)
         return "\n".join(message.text for message in pack.prompt if message is not asked)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import AIMessage
 
 from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task, failed, ours
@@ -24,6 +25,7 @@ from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import Thread
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.context.load import unread
+from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.delivery import deliver, waiting
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.settings import ContextBudget, Retention
 
@@ -112,6 +115,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
             None if bounds is None else Loader(self._guard, bounds, memory.settings.policy, retention=self._retention)
         )
         self._snapshot: list[BaseMessage] | None = None
+        self._pack: ContextPack | None = None
         self.last_error: SupabaseMemoryError | None = None
         """The error of the newest read or write that failed; `None` after a write that succeeded."""
 
@@ -152,7 +156,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
 
         Raises:
             InvalidInputError: Something passed is no message; or the database refuses one of those in the outbox.
-            OutboxFullError: The write failed, and too many earlier ones wait already.
+            OutboxError: The write failed, and too many earlier ones wait already.
             SupabaseMemoryError: The write failed, and `on_error` says that it is raised; the messages are in the
                 outbox.
         """
@@ -203,6 +207,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
     def _bounded(self, loader: Loader) -> Steps[list[BaseMessage]]:
         """The messages of a pack; of what waits to be stored, where there is none."""
         pack = yield from loader.load(self._key, _NOBODY_ASKS, _nobody_listens)
+        self._pack = pack
         if pack is None:
             flow = unread(self._key, loader.budget, waiting(self._memory, self._key))
             pack = yield from steps.perform(self._memory, flow)
@@ -222,9 +227,13 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         batch = [message for message in codec.checked(messages) if message.id not in served]
         codec.ensure_ids(batch)
         self._snapshot = None
-        failure = None
+        failure = manifest = None
+        if self._pack is not None and any(isinstance(message, AIMessage) for message in batch):
+            manifest, self._pack = written(self._pack, "history"), None
         try:
-            yield from deliver(self._memory, self._key, batch, replace=False, retention=self._retention)
+            yield from deliver(
+                self._memory, self._key, batch, replace=False, retention=self._retention, manifest=manifest
+            )
         except Exception as error:
             failure = ours(error)
             self._memory.outbox.keep(self._key, batch)

@@ -16,6 +16,7 @@ from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recal
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
+from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining
 from langchain_supabase_memory.memory.opened import opened
@@ -245,6 +246,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
         response = yield prompt.settled(partial(handler, request), writer)
+        if prompt.pack is not None:
+            # By what the state says was asked: other middleware may have made another message of it for the request.
+            current = (run if run.origin is None else run.origin).current
+            self._memory.packs.keep(key, current, written(prompt.pack, "middleware"))
         return _stamped(response, stamp)
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:

@@ -18,10 +18,11 @@ from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError
 from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
-from langchain_supabase_memory.agents.run.staged import Staged
+from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
+from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.opened import opened
@@ -213,11 +214,14 @@ class LoadContextNode(_Node):
                 _, pack = yield from self._loader.stored(key, changes, writer)
             if pack is None:
                 pack = yield from self._loader.load(key, run, writer)
-            return self._update(run, pack)
-        if changes is not None:
-            yield from changes.stored(self._guard)
-        prompt = yield from self._staged.prompt(key, run, writer)
-        yield from prompt.settle(writer)
+            prompt = Prompt(pack)
+        else:
+            if changes is not None:
+                yield from changes.stored(self._guard)
+            prompt = yield from self._staged.prompt(key, run, writer)
+            yield from prompt.settle(writer)
+        if prompt.pack is not None:
+            self._memory.packs.keep(key, run.current, written(prompt.pack, "node"))
         return self._update(run, prompt.pack, prompt.messages)
 
     def _update(

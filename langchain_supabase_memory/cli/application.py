@@ -41,7 +41,6 @@ class Place(NamedTuple):
 
 
 _PLACES: Final = {
-    "check": Place("check:check", "Ask a database (or the Data API) whether it is set up for this release."),
     "cleanup": Place(
         "cleanup:cleanup", "Remove what is not to be kept: chunks that have expired, messages too old, turns too many."
     ),
@@ -53,9 +52,28 @@ _PLACES: Final = {
         "demo:demo",
         "Watch an agent remember a long conversation; without OPENAI_API_KEY, with a stand-in that can only quote.",
     ),
+    "doctor": Place(
+        "doctor:doctor",
+        "Look at everything that a memory needs, from the address to the workers, with what to do next.",
+    ),
+    "export": Place(
+        "export:export",
+        "Write a user's conversations to a file, or with `-` to the standard output; as Markdown to a folder.",
+    ),
     "forget": Place(
         "forget:forget",
         "Delete a user's conversation, all of them with an agent, or everything that is stored of the user, for good.",
+    ),
+    "import": Place(
+        "import:import_", "Store conversations from elsewhere: a file, or the database of another library."
+    ),
+    "inspect": Place(
+        "inspect:inspect",
+        "Open a page that shows what an agent knew, and why. It prints an address that lets one browser in, once.",
+    ),
+    "mcp": Place(
+        "mcp:mcp",
+        "Serve past conversations to a client of the Model Context Protocol, such as Claude, Cursor or VS Code.",
     ),
     "migrate": Place("migrate:migrate", "Set a database up, or bring it to this release."),
     "retry": Place("retry:retry", "Try again what workers have given up."),

@@ -1,4 +1,4 @@
-"""What an application has made, by its name: for `worker --app module:name`."""
+"""What an application has made, by its name: for `--app module:name`."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -161,11 +162,96 @@ def addressed_directly(command: Callable[..., T]) -> Callable[..., T]:
     return _with(run, *_DIRECTLY)
 
 
+@dataclass(frozen=True)
+class Models:
+    """What a memory is made with, as the command line says: an application's own, or models by name.
+
+    Attributes:
+        app: Where an application makes it, as `module:name`.
+        model: A model of OpenAI that writes.
+        embeddings: A model of OpenAI that embeds.
+    """
+
+    app: str | None = None
+    model: str | None = None
+    embeddings: str | None = None
+
+    def from_app(self) -> Worker | SupabaseMemory | None:
+        """What the application made, if one is named.
+
+        Raises:
+            UsageError: An option stands beside it that names a database, a model or an embedder.
+            ConfigurationError: As for `from_app.from_app`.
+        """
+        from langchain_supabase_memory.cli.from_app import from_app
+
+        if self.app is None:
+            return None
+        refuse(_OF_A_MEMORY, "With --app, the application brings its own database, model and embedder.")
+        return from_app(self.app)
+
+    def settings(self) -> dict[str, Any]:
+        """The models as keywords of a memory.
+
+        Raises:
+            ConfigurationError: One is named, and there is no key.
+            MissingDependencyError: The extra `openai` is not installed.
+        """
+        from langchain_supabase_memory.cli import models
+
+        embedder = None if self.embeddings is None else models.embedder(self.embeddings)
+        return {"model": models.writer(self.model), "embeddings": embedder}
+
+
+_OF_A_MEMORY: Final = ("database_url", "embedded", "url", "key", "model", "embeddings")
+
+
+def modeled(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command the options that say what a memory is made with, and pass them to it as `models`."""
+
+    @wraps(command)
+    def run(*arguments: Any, app: str | None, model: str | None, embeddings: str | None, **named: Any) -> T:
+        return command(*arguments, models=Models(app, model, embeddings), **named)
+
+    return _with(
+        run,
+        click.option(
+            "--app",
+            help="Where your application makes it: module:name of a Worker, a SupabaseMemory, or a function without "
+            "arguments that gives one. It brings its own database, model and embedder, and a Worker its own pace.",
+        ),
+        click.option(
+            "--model",
+            envvar="OPENAI_MODEL",
+            help="A model of OpenAI that writes; by default gpt-5.5 with OPENAI_API_KEY, and without it quotes are "
+            "selected.",
+        ),
+        click.option(
+            "--embeddings",
+            help="A model of OpenAI that embeds, such as text-embedding-3-small; without one, words do.",
+        ),
+    )
+
+
+realtime_option: Final = click.option(
+    "--realtime/--no-realtime",
+    default=None,
+    help="Let Supabase's Realtime publish that conversations and boards change, to their owners; or no more. By "
+    "default that stays as it is.",
+)
+
 vector_index_option: Final = click.option(
     "--vector-index",
     type=int,
     metavar="WIDTH",
     help="With an index over vectors of this width, such as 1536, for owners of more than 10,000 chunks.",
+)
+
+partitions_option: Final = click.option(
+    "--partitions",
+    type=int,
+    metavar="NUMBER",
+    help="A new database's owners are spread over this many partitions of each table, 2 to 64.",
 )
 
 

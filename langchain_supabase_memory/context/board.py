@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.context.meters import Forms, Meter
     from langchain_supabase_memory.operations.boards.answer import ItemKind
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.settings import ContextBudget
@@ -113,12 +113,13 @@ class BoardPart:
         """It in a text form."""
         return ["Board:", *self._said(), ""] if self else []
 
+    def forms(self, meter: Meter) -> Forms:
+        """What it weighs in each of its forms."""
+        return meter.forms(self.message, self.lines())
+
     def weight(self, meter: Meter) -> int:
-        """What it weighs against the budget: in the heavier of its two forms."""
-        made = self.message
-        if made is None:
-            return 0
-        return max(meter.weigh(made), meter.room_in_text(sum(len(line) + 1 for line in self.lines())))
+        """What it weighs by itself against the budget."""
+        return self.forms(meter).heavier
 
     def fitting(self, room: int, meter: Meter) -> BoardPart:
         """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.load import UNREADABLE, context
+from langchain_supabase_memory.context.fit import UNREADABLE
+from langchain_supabase_memory.context.load import context
 from langchain_supabase_memory.context.pack import joined
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument

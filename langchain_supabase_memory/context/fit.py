@@ -18,6 +18,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
+from langchain_supabase_memory.context.meters import Forms
+from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
 from langchain_supabase_memory.operations.summaries import shortened
 
@@ -33,9 +35,15 @@ BEYOND: Final = "beyond the budget"
 TOO_MANY: Final = "beyond max_messages"
 CUT: Final = "cut to fit the budget"
 NO_ROOM: Final = "the budget has no room for their summary"
+LEFT_TO_RECALL: Final = "summarized in quotes, which recall finds where they are asked for"
+SUPERSEDED: Final = "not on this branch of the graph"
+UNREADABLE: Final = "it cannot be read"
 LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
 """Why messages are not shown whole that a summary would cover."""
 _SHORTEST_SUMMARY: Final = 40
+_QUOTES: Final = 0.04
+"""The share of the budget that quotes have which nobody asked for, where those that are asked for are recalled."""
+_SHORTEST_QUOTES: Final = 200
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
 
@@ -53,6 +61,7 @@ class History:
         superseded: Sequence and reason of stored messages that do not belong to this history.
         strange: Rows of which no message could be made, and that are not known as such yet.
         read: The number and the message of each stored one that was read.
+        recallable: The last message of those from which what is asked for is recalled; -1 where nothing is.
     """
 
     entries: Sequence[Entry] = ()
@@ -63,6 +72,7 @@ class History:
     superseded: Mapping[int, str] = field(default_factory=dict)
     strange: Sequence[Mapping[str, Any]] = ()
     read: Sequence[tuple[int, BaseMessage]] = ()
+    recallable: int = -1
 
     @cached_property
     def cut(self) -> tuple[list[Block], list[tuple[int, str]], int]:
@@ -87,7 +97,7 @@ class Fitted:
         omitted: Sequence and reason of each message that is neither shown whole nor covered by the summary shown.
         ranges: First, last and reason of ranges that are left out whole: not read, or their summary does not fit.
         clipped: The sequences of messages that are cut.
-        weight: What the pack and the current turn weigh together.
+        forms: What the pack and the current turn weigh together, in each of its forms.
     """
 
     head: Head = field(default_factory=Head)
@@ -97,7 +107,17 @@ class Fitted:
     omitted: dict[int, str] = field(default_factory=dict)
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     clipped: list[int] = field(default_factory=list)
-    weight: int = 0
+    forms: Forms = field(default_factory=Forms)
+
+    @property
+    def weight(self) -> int:
+        """What the pack and the current turn weigh together."""
+        return self.forms.heavier
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it says anything in the text form, where the current turn is not."""
+        return bool(self.recent) or self.head_message is not None
 
 
 def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitted:
@@ -120,7 +140,8 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     for segment in history.segments or (None,):
         after = -1 if segment is None else segment.to_sequence
         is_read = history.unread_from is None or after + 1 >= lowest
-        choice = _Choice(segment, _later(made, after, start), start, meter, max_messages)
+        recalls = after <= history.recallable
+        choice = _Choice(segment, _later(made, after, start), start, meter, max_messages, recalls)
         result = choice.whole() if is_read else None
         if result is not None:
             break
@@ -129,7 +150,7 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
 
     ranges = []
     if segment is not None and result.head.summary is None:
-        ranges.append((0, after, NO_ROOM))
+        ranges.append((0, after, LEFT_TO_RECALL if choice.is_left_to_recall else NO_ROOM))
     if history.unread_from is not None and not is_read:
         ranges.append((max(history.unread_from, after + 1), lowest - 1, choice.why))
     shown = _sequences([*result.recent, *result.current])
@@ -153,6 +174,7 @@ class _Choice:
         start: The place at which the current turn begins.
         meter: The budget.
         max_messages: The most messages of the history.
+        recalls: Whether what is asked for is recalled from what the segment covers.
         why: Why those that are not shown are not.
         asked: Where among the blocks the user's messages are.
     """
@@ -162,6 +184,7 @@ class _Choice:
     start: int
     meter: Meter
     max_messages: int | None
+    recalls: bool
     why: str = BEYOND
     asked: list[int] = field(init=False)
 
@@ -170,8 +193,8 @@ class _Choice:
 
     def whole(self) -> Fitted | None:
         """Everything; `None` if it does not fit."""
-        result = self._made(self._head(""), self.later)
-        tells_all = self.segment is None or result.head.summary is not None
+        result = self._made(self._head(note(len(self.later)) if self.is_left_to_recall else ""), self.later)
+        tells_all = self.segment is None or self.is_left_to_recall or result.head.summary is not None
         return result if tells_all and self._fits(result) else None
 
     def newest(self) -> Fitted:
@@ -204,7 +227,7 @@ class _Choice:
             counts = range(1, len(self.later) + 1)
             return bisect_left(counts, True, key=lambda each: not fits(each))
         count = 0
-        room, messages = self.meter.limit - self.meter.framed(head, head.message(), []), self.max_messages
+        room, messages = self.meter.limit - self._framed(head), self.max_messages
         for block in reversed(self.later):
             room -= self.meter.total([entry.message for entry in block.entries])
             if messages is not None and block.place < self.start:
@@ -257,14 +280,17 @@ class _Choice:
         if message is None and shown and not isinstance(shown[0].entries[0].message, HumanMessage):
             message = opening()
         messages = [entry.message for entry in (*recent, *current)]
-        has_text = recent or message is not None
-        return Fitted(
+        made = Fitted(
             head=head,
             head_message=message,
             recent=recent,
             current=current,
-            weight=self.meter.framed(head, message, messages) if has_text else self.meter.total(messages),
         )
+        if made.has_text:
+            made.forms = self.meter.framed(head, message, messages)
+        else:
+            made.forms = Forms(total := self.meter.total(messages), total)
+        return made
 
     def _fits(self, result: Fitted) -> bool:
         if result.weight > self.meter.limit:
@@ -274,23 +300,40 @@ class _Choice:
         least = sum(len(block.entries) for block in self._shown(1))
         return bool(self._fixed) and self._fixed[0].place < self.start and len(result.recent) <= least
 
+    @property
+    def only_quotes(self) -> bool:
+        """Whether the summary has nothing that recall does not find: nobody wrote it, and a question chooses better."""
+        segment = self.segment
+        if segment is None or not self.recalls:
+            return False
+        return segment.model == ExtractiveSummarizer.name and segment.edited_by is None
+
+    @property
+    def is_left_to_recall(self) -> bool:
+        """Whether such a summary has too little room to be shown."""
+        return self.only_quotes and self._head("").summary is None
+
     def _head(self, left_out: str) -> Head:
         """What can be said of what came before in half of the room there is; less where there is too little."""
         held = [*self._shown(0), *(Block(block.entries[:1], 0) for block in self._fixed if block.unanswered)]
         room = (self.meter.limit - self.meter.total([block.entries[0].message for block in held])) // 2
 
-        def weight(head: Head) -> int:
-            return self.meter.framed(head, head.message(), [])
-
         if self.segment is not None:
-            characters = self.meter.room_in_characters(room)
-            while characters >= _SHORTEST_SUMMARY:
+            characters, shortest = self.meter.room_in_characters(room), _SHORTEST_SUMMARY
+            if self.only_quotes:
+                most = int(self.meter.room_in_characters(self.meter.limit) * _QUOTES)
+                characters, shortest = min(characters, most), _SHORTEST_QUOTES
+            while characters >= shortest:
                 head = Head(self.segment, shortened(self.segment.content, characters), left_out)
-                if weight(head) <= room:
+                if self._framed(head) <= room:
                     return head
-                characters = min(len(head.text), characters) * room // weight(head) - 10
+                characters = min(len(head.text), characters) * room // self._framed(head) - 10
         head = Head(note=left_out)
-        return head if weight(head) <= room else Head()
+        return head if self._framed(head) <= room else Head()
+
+    def _framed(self, head: Head) -> int:
+        """What a head weighs by itself."""
+        return self.meter.framed(head, head.message(), []).heavier
 
 
 def _later(made: list[Block], after: int, start: int) -> list[Block]:

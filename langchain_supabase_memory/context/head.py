@@ -52,9 +52,9 @@ class Head:
             made += [self.note, ""]
         return made
 
-    def weight(self) -> int:
-        """Its characters in the text form, with the borders and the title of the recent messages."""
-        return sum(len(line) + 1 for line in [BORDER, *self.lines(), "Recent messages:", BORDER])
+    def framed(self) -> list[str]:
+        """The head in the text form, with the borders and the title of the recent messages."""
+        return [BORDER, *self.lines(), "Recent messages:", BORDER]
 
 
 def note(shown: int) -> str:

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langchain_core.messages import ToolMessage
 
 from langchain_supabase_memory.context.board import BoardPart, most_items
-from langchain_supabase_memory.context.fit import LEFT_OUT, NO_ROOM, Fitted, History, fit
-from langchain_supabase_memory.context.meters import meter
+from langchain_supabase_memory.context.fit import (
+    LEFT_OUT,
+    LEFT_TO_RECALL,
+    NO_ROOM,
+    SUPERSEDED,
+    UNREADABLE,
+    Fitted,
+    History,
+    fit,
+)
+from langchain_supabase_memory.context.head import Head
+from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.meters import Forms, meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.recent import recent
@@ -43,10 +54,6 @@ T = TypeVar("T")
 
 VIA: Final = "graph"
 """What `metadata` says of messages that came from a graph's state, whose branches supersede one another."""
-
-SUPERSEDED: Final = "not on this branch of the graph"
-
-UNREADABLE: Final = "it cannot be read"
 
 _LIMIT: Final = 1000
 """The most messages that one pack reads."""
@@ -181,6 +188,11 @@ def unread(key: ConversationKey, budget: ContextBudget, waiting: Sequence[BaseMe
     return (yield from asking.fitted({}, _history({}, (), None, ALONE, waiting)))
 
 
+def omitted_messages(pack: ContextPack) -> int:
+    """How many messages a pack neither shows nor covers, though they belong to the conversation."""
+    return sum(last - first + 1 for first, last, why in pack.omitted if why not in (SUPERSEDED, LEFT_TO_RECALL))
+
+
 def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
     """A turn that the user points at, as a fenced message to stand before theirs; at most a quarter of the budget.
 
@@ -192,10 +204,6 @@ def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
     text = f"User: {shortened(turn.user_query, room)}\nAssistant: {shortened(turn.ai_response, room)}"
     said = fence.element("referenced_turn", text, number=turn.number, at=f"{turn.created_at:%Y-%m-%d %H:%M}")
     return fence.message(fence.fenced([said]), REFERENCE_ID)
-
-
-REFERENCE_ID: Final = "lc_supabase_memory_reference"
-"""The id of the message that carries a turn that the user points at."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +246,8 @@ class Asking:
         yield from set_aside(self.key, history.strange)
         is_due, through = _due(document, history, pack, self.policy)
         is_index_due = self._is_index_due(document, pack)
-        is_unattended = document.get("unattended", False) and _leaves_out(pack.fitted) and not pack.opted_out
+        lacks_summary = any(why in LEFT_OUT or why == NO_ROOM for _, _, why in pack.omitted)
+        is_unattended = document.get("unattended", False) and lacks_summary and not pack.opted_out
         return replace(
             pack,
             due=is_due,
@@ -288,8 +297,9 @@ class Asking:
         if board:
             fitted, board = self._with_board(board, history, fitted, recalled, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
-        left = whole.limit - fitted.weight - board.weight(whole)
-        recalled = recalled.without(_shown(fitted), self.key).fitting(left, whole)
+        frame = Forms() if fitted.has_text else whole.forms(None, Head().framed())
+        beside = fitted.forms + frame + board.forms(whole)
+        recalled = recalled.without(_shown(fitted), self.key).fitting(beside.left_of(whole.limit), whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -304,7 +314,7 @@ class Asking:
             board=board,
             work=document.get("work"),
             branch_token=document.get("branch_token"),
-            taken=recalled.weight(whole) + board.weight(whole),
+            taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Forms()),
         )
 
     def _chosen(self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool) -> Fitted:
@@ -317,12 +327,12 @@ class Asking:
         fitted = self._beside(history, whole, room)
         if not _leaves_out(fitted):
             return fitted
-        part = recalled.fitting(room, whole)
+        part = recalled.fitting(Forms(room, room), whole)
         fitted = self._beside(history, whole, part.weight(whole))
         while part and _lacks_summary(fitted):
             # What is recalled stands beside a summary, and never in its place.
             room = room * 7 // 8
-            part = recalled.fitting(room, whole)
+            part = recalled.fitting(Forms(room, room), whole)
             fitted = self._beside(history, whole, part.weight(whole))
         repeated = part.without(_shown(fitted), self.key)
         if len(repeated.chunks) < len(part.chunks):
@@ -433,6 +443,7 @@ def _history(
         superseded=superseded,
         strange=codec.strange(rows, messages),
         read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],
+        recallable=-1 if document.get("recalled") is None else document.get("indexed_through", -1),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.messages.utils import count_tokens_approximately
@@ -21,6 +22,36 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Forms:
+    """What something weighs in each of the two forms of a pack; the heavier one counts against the budget.
+
+    Attributes:
+        sent: As messages.
+        text: As text.
+    """
+
+    sent: int = 0
+    text: int = 0
+
+    def __add__(self, other: Forms) -> Forms:
+        """Both together."""
+        return Forms(self.sent + other.sent, self.text + other.text)
+
+    @property
+    def heavier(self) -> int:
+        """What counts."""
+        return max(self.sent, self.text)
+
+    def left_of(self, limit: int) -> Forms:
+        """What each form has left of a limit."""
+        return Forms(limit - self.sent, limit - self.text)
+
+    def fits(self, room: Forms) -> bool:
+        """Whether each form has room for it."""
+        return self.sent <= room.sent and self.text <= room.text
+
+
 class Meter(Protocol):
     """Weighs messages; one meter serves one pack.
 
@@ -36,8 +67,11 @@ class Meter(Protocol):
     def total(self, messages: Sequence[BaseMessage]) -> int:
         """What messages weigh together."""
 
-    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
-        """What a pack weighs in the heaviest of its forms: its head, that as a message, and the messages after it."""
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> Forms:
+        """What a pack weighs: its head, or that as a message, and the messages after it."""
+
+    def forms(self, made: BaseMessage | None, lines: Sequence[str]) -> Forms:
+        """What a part weighs that is one message, or some lines of text."""
 
     @property
     def is_additive(self) -> bool:
@@ -49,12 +83,9 @@ class Meter(Protocol):
     def room_in_characters(self, room: int) -> int:
         """About how many characters fit into a room."""
 
-    def room_in_text(self, characters: int) -> int:
-        """What so many characters of a text form weigh; a budget in tokens is on messages alone."""
-
 
 class CharacterMeter:
-    """Counts characters as the pack's text form has them; what is sent and not shown counts too."""
+    """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -68,23 +99,25 @@ class CharacterMeter:
         """See `Meter`."""
         return sum(map(self._weigh, messages))
 
-    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> Forms:
         """See `Meter`."""
-        return self.total(messages) + max(head.weight(), 0 if opening is None else self._weigh(opening))
+        said = self.total(messages)
+        return Forms(said, said) + self.forms(opening, head.framed())
+
+    def forms(self, made: BaseMessage | None, lines: Sequence[str]) -> Forms:
+        """See `Meter`."""
+        # A message of ours is never a line of a transcript.
+        return Forms(0 if made is None else len(made.text), sum(len(line) + 1 for line in lines))
 
     is_additive = True
 
     def about(self, text: str) -> int:
         """See `Meter`."""
-        return len(content.indented(f"\n{text}"))
+        return len(text) + 1
 
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
         return room
-
-    def room_in_text(self, characters: int) -> int:
-        """See `Meter`."""
-        return characters
 
 
 class TokenMeter:
@@ -116,9 +149,13 @@ class TokenMeter:
                 self._has_failed = True
         return sum(map(self._estimate, messages))
 
-    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> int:
+    def framed(self, head: Head, opening: BaseMessage | None, messages: Sequence[BaseMessage]) -> Forms:
         """See `Meter`. A budget in tokens is on messages alone."""
-        return self.total([*([] if opening is None else [opening]), *messages])
+        return Forms(self.total([*([] if opening is None else [opening]), *messages]))
+
+    def forms(self, made: BaseMessage | None, lines: Sequence[str]) -> Forms:
+        """See `Meter`."""
+        return Forms(0 if made is None else self.weigh(made))
 
     @property
     def is_additive(self) -> bool:
@@ -132,10 +169,6 @@ class TokenMeter:
     def room_in_characters(self, room: int) -> int:
         """See `Meter`."""
         return room * 4
-
-    def room_in_text(self, characters: int) -> int:
-        """See `Meter`."""
-        return 0
 
 
 def meter(budget: ContextBudget) -> Meter:

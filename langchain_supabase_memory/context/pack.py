@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.head import BORDER
+from langchain_supabase_memory.context.manifest import written
+from langchain_supabase_memory.context.meters import Forms
 from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.language.messages import chaining, content
+from langchain_supabase_memory.operations.manifests.manifest import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.fit import Fitted
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest
     from langchain_supabase_memory.settings import ContextBudget
     from langchain_supabase_memory.values import Chunk, ConversationKey, Segment
 
@@ -42,7 +47,7 @@ class ContextPack:
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         remembered: What was recalled; its parts are served by the properties below.
         board: What is shown of the board: `board.items`, what a person wrote, and how much is left out.
-        taken: What these two weigh against the budget.
+        taken: What these two weigh, in each form of the pack.
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
         unattended: Whether something is left out, and no worker has taken the conversation up for an hour.
@@ -66,7 +71,7 @@ class ContextPack:
     summary_error: str | None = None
     remembered: Recalled = field(default_factory=Recalled, repr=False)
     board: BoardPart = field(default_factory=BoardPart, repr=False)
-    taken: int = 0
+    taken: Forms = field(default_factory=Forms)
     work: str | None = None
     unattended: bool = False
     expired: bool = False
@@ -146,6 +151,52 @@ class ContextPack:
         """
         recent = [entry.message for entry in self.fitted.recent]
         current = [entry.message for entry in self.fitted.current]
+        summary = self.summary
+        unit = "tokens" if self.budget.tokens is not None else "characters"
+        limit = self.budget.tokens if self.budget.tokens is not None else self.budget.characters
+        messages, characters, tokens = self.whole
+        return ContextReport(
+            thread_id=self.key.thread_id,
+            sections=[*self.sections],
+            message_ids=[str(message.id) for message in [*recent, *current]],
+            budget=f"{limit:,} {unit}",
+            used=self.used,
+            summary=None if summary is None else summary.number,
+            covered=None if summary is None else (0, summary.to_sequence),
+            through_sequence=self.through_sequence,
+            omitted=self.omitted,
+            clipped=self.clipped,
+            full_messages=messages,
+            full_characters=characters,
+            full_tokens=tokens,
+            previous_response_id=previous_response_id,
+            summary_error=self.summary_error,
+            recall_error=self.recall_error,
+            rerank_error=self.rerank_error,
+            board_left_out=self.board.left_out,
+        )
+
+    @property
+    def used(self) -> int:
+        """What it weighs against its budget, in the budget's unit."""
+        return (self.fitted.forms + self.taken).heavier
+
+    @cached_property
+    def whole(self) -> tuple[int, int, int]:
+        """Messages, characters and approximate tokens of the whole history, with the current turn."""
+        # That may not be stored yet; resending everything would send it all the same.
+        unsaved = [entry.message for entry in self.fitted.current if not entry.sequences]
+        return (
+            self.full_messages + len(unsaved),
+            self.full_characters + sum(map(content.characters, unsaved)),
+            self.full_tokens + sum(map(content.tokens, unsaved)),
+        )
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The parts of the prompt with what they weigh, in the order of the report."""
+        recent = [entry.message for entry in self.fitted.recent]
+        current = [entry.message for entry in self.fitted.current]
         shown = [sequence for entry in self.fitted.recent for sequence in entry.sequences]
         summary = self.summary
         sections = []
@@ -162,30 +213,12 @@ class ContextPack:
             sections.append(_section("recalled", [found], covers))
         if current:
             sections.append(_section("current", current, "the turn under way"))
-        unit = "tokens" if self.budget.tokens is not None else "characters"
-        limit = self.budget.tokens if self.budget.tokens is not None else self.budget.characters
-        # The current turn may not be stored yet; resending everything would send it all the same.
-        unsaved = [entry.message for entry in self.fitted.current if not entry.sequences]
-        return ContextReport(
-            thread_id=self.key.thread_id,
-            sections=sections,
-            message_ids=[str(message.id) for message in [*recent, *current]],
-            budget=f"{limit:,} {unit}",
-            used=self.fitted.weight + self.taken,
-            summary=None if summary is None else summary.number,
-            covered=None if summary is None else (0, summary.to_sequence),
-            through_sequence=self.through_sequence,
-            omitted=self.omitted,
-            clipped=self.clipped,
-            full_messages=self.full_messages + len(unsaved),
-            full_characters=self.full_characters + sum(map(content.characters, unsaved)),
-            full_tokens=self.full_tokens + sum(map(content.tokens, unsaved)),
-            previous_response_id=previous_response_id,
-            summary_error=self.summary_error,
-            recall_error=self.recall_error,
-            rerank_error=self.rerank_error,
-            board_left_out=self.board.left_out,
-        )
+        return sections
+
+    @property
+    def manifest(self) -> Manifest:
+        """What stands in it and why, in numbers: `Conversation.append(messages, pack=pack)` keeps it with an answer."""
+        return manifest(written(self, "api"))
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()

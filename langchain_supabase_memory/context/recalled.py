@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.fence import escaped
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.context.meters import Forms, Meter
     from langchain_supabase_memory.settings import ContextBudget
     from langchain_supabase_memory.values import Chunk, ConversationKey
+
+_BEYOND: Final = 2_000
+"""So many characters more are asked for than a pack has."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,9 @@ class Recalling:
         """The questions, for the share that a budget has for what is recalled."""
         if self.filters.characters is not None:
             return questions(self.query, self.filters)
-        # What the other parts leave over is filled with it, too.
-        return questions(self.query, replace(self.filters, characters=budget.about_characters))
+        # What the other parts leave over is filled with it, too; short ones fill what long ones do not.
+        characters = budget.about_characters + _BEYOND
+        return questions(self.query, replace(self.filters, characters=characters))
 
     @property
     def time_zone(self) -> str | tzinfo | None:
@@ -86,7 +90,7 @@ class Recalled:
 
     def lines(self) -> list[str]:
         """It in a text form."""
-        return ["Recalled:", *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
+        return [lines.TITLE, *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
 
     @cached_property
     def _written(self) -> list[tuple[str, str]]:
@@ -94,9 +98,9 @@ class Recalled:
         here = zone(self.time_zone)
         return [(lines.day(each, here), escaped(lines.line(each))) for each in self.chunks]
 
-    def fitting(self, room: int, meter: Meter) -> Recalled:
+    def fitting(self, room: Forms, meter: Meter) -> Recalled:
         """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next."""
-        left = room - meter.about(lines.FRAME)
+        left = min(room.sent - meter.about(lines.FRAME), room.text - meter.about(lines.TITLE))
         days: set[str] = set()
         kept: list[Chunk] = []
         for chunk, (day, said) in zip(self.chunks, self._written, strict=True):
@@ -108,9 +112,10 @@ class Recalled:
                 days.add(day)
                 left -= weight
         made = Recalled(kept, self.time_zone)
-        while kept and (weight := made.weight(meter)) > room:
+        while kept and not (forms := made.forms(meter)).fits(room):
             # It was an estimate. What is beyond it, by the share of the chunks that it is; one at least.
-            del kept[min(len(kept) - 1, len(kept) * room // weight) :]
+            share = min(room.sent / max(forms.sent, 1), room.text / max(forms.text, 1))
+            del kept[min(len(kept) - 1, int(len(kept) * max(share, 0))) :]
             made = Recalled(tuple(kept), self.time_zone)
         return made
 
@@ -125,9 +130,10 @@ class Recalled:
         ]
         return Recalled(kept, self.time_zone)
 
+    def forms(self, meter: Meter) -> Forms:
+        """What it weighs in each of its forms."""
+        return meter.forms(self.message, self.lines())
+
     def weight(self, meter: Meter) -> int:
-        """What it weighs against the budget: in the heavier of its two forms."""
-        made = self.message
-        if made is None:
-            return 0
-        return max(meter.weigh(made), meter.room_in_text(sum(len(line) + 1 for line in self.lines())))
+        """What it weighs by itself against the budget."""
+        return self.forms(meter).heavier

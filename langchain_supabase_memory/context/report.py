@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
+from langchain_supabase_memory import markup
 from langchain_supabase_memory.language.messages.invisible import spelled
 
 if TYPE_CHECKING:
@@ -111,12 +111,7 @@ class ContextReport:
         return table
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows())
-        return (
-            f"<table><caption>{escape(self._title())}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p>{escape(self._caption())}</p>"
-        )
+        return markup.table(self._title(), _HEADINGS, self._rows(), note=self._caption())
 
     def __str__(self) -> str:
         """The same in plain text."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.conversations import Column
+    from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.operations.rollout.comparison import Comparison
     from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
@@ -73,6 +74,7 @@ class Conversation(Handle):
         created_at: datetime | Sequence[datetime | None] | None = None,
         retention: Retention | None = None,
         idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> AppendResult:
         """Store messages: once each, in order, all or none, in one round trip.
 
@@ -91,19 +93,27 @@ class Conversation(Handle):
             retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
             idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
                 messages that have no ids, stores nothing twice. 1 to 512 bytes.
+            pack: What these messages answer: what stood in it is kept with them, in numbers, for `manifests`. As the
+                memory's `manifests` says; nothing is refused for it.
 
         Returns:
             The number of each message, how many were new, and which were replaced because their content differed.
 
         Raises:
-            InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+            InvalidInputError: Something passed is no message, a time is naive, or the pack is of another conversation;
+                nothing was stored.
             TooLargeError: All messages together are more than one call takes; nothing was stored.
             ConfigurationError: A rule of the redactor failed; nothing was stored.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
             self._flows.append(
-                messages, metadata=metadata, created_at=created_at, retention=retention, idempotency_key=idempotency_key
+                messages,
+                metadata=metadata,
+                created_at=created_at,
+                retention=retention,
+                idempotency_key=idempotency_key,
+                pack=pack,
             )
         )
 
@@ -115,16 +125,28 @@ class Conversation(Handle):
         created_at: datetime | Sequence[datetime | None] | None = None,
         retention: Retention | None = None,
         idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
         return await self._memory.arun(
             self._flows.append(
-                messages, metadata=metadata, created_at=created_at, retention=retention, idempotency_key=idempotency_key
+                messages,
+                metadata=metadata,
+                created_at=created_at,
+                retention=retention,
+                idempotency_key=idempotency_key,
+                pack=pack,
             )
         )
 
     def add_turn(
-        self, query: str, response: str, *, retention: Retention | None = None, idempotency_key: str | None = None
+        self,
+        query: str,
+        response: str,
+        *,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> AppendResult:
         """Store a complete turn, a user's query and its answer, in one round trip.
 
@@ -134,6 +156,7 @@ class Conversation(Handle):
             retention: What is kept; the memory's by default.
             idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
                 that is tried.
+            pack: What the answer was made from, as for `append`.
 
         Returns:
             As for `append`.
@@ -143,15 +166,21 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key)
+            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key, pack=pack)
         )
 
     async def aadd_turn(
-        self, query: str, response: str, *, retention: Retention | None = None, idempotency_key: str | None = None
+        self,
+        query: str,
+        response: str,
+        *,
+        retention: Retention | None = None,
+        idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `add_turn`."""
         return await self._memory.arun(
-            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key)
+            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key, pack=pack)
         )
 
     def read(
@@ -642,6 +671,47 @@ class Conversation(Handle):
                     exact_below=exact_below,
                 ),
             )
+        )
+
+    def manifests(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+    ) -> ManifestPage:
+        """What stood in the prompts of earlier answers, and why, in numbers: a page, the newest first.
+
+        Middleware, nodes and histories keep it with each answer, `append` where its `pack` is given; of how many and
+        for how long, the memory's `manifests` says. `Manifest.since` says what differs between two. Where words that
+        one names have changed or gone since, it says so.
+
+        Args:
+            limit: The most of a page, 1 to 200.
+            after: What a page gives as `after`: the page after it, of older ones.
+            from_sequence: Only of answers from this number on; both bounds may be one answer's.
+            to_sequence: Only of answers up to this number.
+
+        Raises:
+            InvalidInputError: An argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._memory.run(
+            self._flows.manifests(limit=limit, after=after, from_sequence=from_sequence, to_sequence=to_sequence)
+        )
+
+    async def amanifests(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+    ) -> ManifestPage:
+        """The async twin of `manifests`."""
+        return await self._memory.arun(
+            self._flows.manifests(limit=limit, after=after, from_sequence=from_sequence, to_sequence=to_sequence)
         )
 
     def coverage(self, *, budget: ContextBudget | None = None) -> Coverage:

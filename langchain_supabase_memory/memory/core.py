@@ -20,6 +20,7 @@ from langchain_supabase_memory.language.messages.redaction.redactor import redac
 from langchain_supabase_memory.memory import watch
 from langchain_supabase_memory.memory.causes import Causes, Part
 from langchain_supabase_memory.memory.outbox import Outbox
+from langchain_supabase_memory.memory.packs import Packs
 from langchain_supabase_memory.operations.branch import Records
 from langchain_supabase_memory.operations.recall.search import Means
 from langchain_supabase_memory.settings import (
@@ -27,11 +28,13 @@ from langchain_supabase_memory.settings import (
     DEFAULT_BREAKER,
     DEFAULT_BUDGET,
     DEFAULT_CHUNKS,
+    DEFAULT_MANIFESTS,
     DEFAULT_POLICY,
     BoardPolicy,
     BreakerPolicy,
     ChunkPolicy,
     ContextBudget,
+    ManifestPolicy,
     Retention,
     SummaryPolicy,
     checked,
@@ -94,6 +97,8 @@ class Settings:
         recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
             the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is recalled.
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+        manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for 30
+            days. `ManifestPolicy(share=0)` keeps none.
         breaker: When calls to a database that is away are no longer tried.
         metrics: Where to count what is done; nowhere by default.
         redact: What takes secrets and personal data out before it is stored: out of every message, what a person
@@ -119,6 +124,7 @@ class Settings:
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     recall: RecallScope | None = "conversation"
     retention: Retention | None = None
+    manifests: ManifestPolicy = DEFAULT_MANIFESTS
     breaker: BreakerPolicy = DEFAULT_BREAKER
     metrics: Metrics | None = None
     redact: Redactor | Iterable[RedactionRule] | None = None
@@ -130,6 +136,7 @@ class Settings:
             policy=self.policy,
             board_policy=self.board_policy,
             chunking=self.chunking,
+            manifests=self.manifests,
             breaker=self.breaker,
         )
         checked(retention=self.retention)
@@ -155,8 +162,9 @@ class Core:
         self.user_id = user_id
         self.agent_id = agent_id
         self.settings = settings
-        self.outbox = Outbox(settings.outbox_limit)
+        self.outbox = Outbox(settings.outbox_limit, needs_owner=self.transport.user_varies)
         self.records = Records()
+        self.packs = Packs(needs_owner=self.transport.user_varies)
         self.causes = Causes(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = writers.writer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)

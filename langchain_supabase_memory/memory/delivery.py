@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
+from langchain_supabase_memory.memory.packs import recorded
 from langchain_supabase_memory.operations import conversations
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.memory.outbox import Waiting
+    from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 
@@ -55,6 +57,7 @@ def deliver(
     replace: bool = True,
     retention: Retention | None = None,
     branch: Mapping[str, Any] | None = None,
+    manifest: Lists | None = None,
 ) -> Flow[None]:
     """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
 
@@ -69,6 +72,7 @@ def deliver(
         replace: Whether a message that is there already with other content is replaced.
         retention: What is kept; the memory's by default.
         branch: What a graph's state holds; see `conversations.append`.
+        manifest: What stood in the prompt that they answer; what waits in the outbox waits without it.
 
     Raises:
         SupabaseMemoryError: What is new was not stored, and is not kept here; what waited and was not stored
@@ -76,18 +80,22 @@ def deliver(
     """
 
     def stored(
-        batch: Sequence[Waiting | tuple[BaseMessage, None]], branch: Mapping[str, Any] | None = None
+        batch: Sequence[Waiting | tuple[BaseMessage, None]],
+        branch: Mapping[str, Any] | None = None,
+        manifest: Lists | None = None,
     ) -> Flow[None]:
+        said = [message for message, _ in batch]
         try:
             yield from conversations.append(
                 key,
-                [message for message, _ in batch],
+                said,
                 created_at=[time for _, time in batch],
                 metadata=metadata,
                 replace=replace,
                 retention=retention or memory.settings.retention,
                 redactor=memory.redactor,
                 branch=branch,
+                manifest=recorded(memory.settings.manifests, key, manifest, said),
             )
         except TooLargeError:
             if len(batch) < 2:
@@ -95,14 +103,14 @@ def deliver(
             # In order, in as many calls as the limits ask for; the last says what the graph's state holds.
             half = len(batch) // 2
             yield from stored(batch[:half])
-            yield from stored(batch[half:], branch)
+            yield from stored(batch[half:], branch, manifest)
         else:
-            memory.outbox.delivered(key, [message for message, _ in batch])
+            memory.outbox.delivered(key, said)
 
     held = memory.outbox.waiting(key)
     fresh = [(message, None) for message in messages]
     try:
-        return (yield from stored([*held, *fresh], branch))
+        return (yield from stored([*held, *fresh], branch, manifest))
     except _REFUSALS as refusal:
         if not held or len(held) + len(fresh) == 1:
             raise
@@ -114,6 +122,6 @@ def deliver(
         except _REFUSALS as refusal:
             refused, still_refused = refusal, True
     if fresh or branch is not None:
-        yield from stored(fresh, branch)
+        yield from stored(fresh, branch, manifest)
     elif still_refused:
         raise refused

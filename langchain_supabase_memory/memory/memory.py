@@ -15,6 +15,7 @@ from langchain_supabase_memory.settings import (
     DEFAULT_BREAKER,
     DEFAULT_BUDGET,
     DEFAULT_CHUNKS,
+    DEFAULT_MANIFESTS,
     DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
     DEFAULT_WEIGHTS,
@@ -22,6 +23,7 @@ from langchain_supabase_memory.settings import (
     BreakerPolicy,
     ChunkPolicy,
     ContextBudget,
+    ManifestPolicy,
     RecallWeights,
     Retention,
     RetryPolicy,
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
     from langchain_supabase_memory.adapters.expander import Expander, ExpandModel
     from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
-    from langchain_supabase_memory.adapters.schema.script import Installed
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.postgres import Claims
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
+    from langchain_supabase_memory.memory.doctor.finding import Finding
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -89,6 +91,7 @@ class SupabaseMemory(Doors):
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
+        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
@@ -123,6 +126,8 @@ class SupabaseMemory(Doors):
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
+                30 days. `ManifestPolicy(share=0)` keeps none.
             breaker: When calls to a database that is away are no longer tried.
             metrics: Where to count what is done; nowhere by default.
             redact: What takes secrets and personal data out before it is stored: out of every message, what a
@@ -157,6 +162,7 @@ class SupabaseMemory(Doors):
                 chunking=chunking,
                 recall=recall,
                 retention=retention,
+                manifests=manifests,
                 breaker=breaker,
                 metrics=metrics,
                 redact=redact,
@@ -186,6 +192,7 @@ class SupabaseMemory(Doors):
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
+        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
@@ -222,6 +229,8 @@ class SupabaseMemory(Doors):
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
+                30 days. `ManifestPolicy(share=0)` keeps none.
             breaker: When calls to a database that is away are no longer tried.
             metrics: Where to count what is done; nowhere by default.
             redact: What takes secrets and personal data out before it is stored: out of every message, what a
@@ -257,6 +266,7 @@ class SupabaseMemory(Doors):
                 chunking=chunking,
                 recall=recall,
                 retention=retention,
+                manifests=manifests,
                 breaker=breaker,
                 metrics=metrics,
                 redact=redact,
@@ -283,6 +293,7 @@ class SupabaseMemory(Doors):
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
+        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
@@ -320,6 +331,8 @@ class SupabaseMemory(Doors):
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
+                30 days. `ManifestPolicy(share=0)` keeps none.
             breaker: When calls to a database that is away are no longer tried.
             metrics: Where to count what is done; nowhere by default.
             redact: What takes secrets and personal data out before it is stored: out of every message, what a
@@ -353,6 +366,7 @@ class SupabaseMemory(Doors):
                 chunking=chunking,
                 recall=recall,
                 retention=retention,
+                manifests=manifests,
                 breaker=breaker,
                 metrics=metrics,
                 redact=redact,
@@ -379,6 +393,7 @@ class SupabaseMemory(Doors):
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
+        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
@@ -414,6 +429,8 @@ class SupabaseMemory(Doors):
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
+                30 days. `ManifestPolicy(share=0)` keeps none.
             breaker: When calls to a database that is away are no longer tried.
             metrics: Where to count what is done; nowhere by default.
             redact: What takes secrets and personal data out before it is stored: out of every message, what a
@@ -448,6 +465,7 @@ class SupabaseMemory(Doors):
                 chunking=chunking,
                 recall=recall,
                 retention=retention,
+                manifests=manifests,
                 breaker=breaker,
                 metrics=metrics,
                 redact=redact,
@@ -472,6 +490,7 @@ class SupabaseMemory(Doors):
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
         retention: Retention | None = None,
+        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
         metrics: Metrics | None = None,
         redact: Redactor | Iterable[RedactionRule] | None = None,
@@ -504,6 +523,8 @@ class SupabaseMemory(Doors):
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
+                30 days. `ManifestPolicy(share=0)` keeps none.
             breaker: When calls to a database that is away are no longer tried.
             metrics: Where to count what is done; nowhere by default.
             redact: What takes secrets and personal data out before it is stored: out of every message, what a
@@ -535,6 +556,7 @@ class SupabaseMemory(Doors):
                 chunking=chunking,
                 recall=recall,
                 retention=retention,
+                manifests=manifests,
                 breaker=breaker,
                 metrics=metrics,
                 redact=redact,
@@ -1077,20 +1099,23 @@ class SupabaseMemory(Doors):
         """The async twin of `flush`."""
         return await self.arun(self._flows.flush())
 
-    def check(self) -> Installed:
-        """Ask the database what it is set up with, and compare it with this release.
+    def doctor(self) -> list[Finding]:
+        """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
+
+        The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
+        tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database tells
+        less, and a line says so.
 
         Returns:
-            What is installed.
+            What was found; whatever fails is a finding, and nothing is raised for it.
 
-        Raises:
-            SchemaMissingError: Nothing is there.
-            SchemaOutdatedError: It is of another release.
-            AccessError: The key or the token is not accepted.
-            UnavailableError: The server cannot be reached.
+        Example:
+            ```python
+            broken = [finding for finding in memory.doctor() if finding.state == "red"]
+            ```
         """
-        return self.run(self._flows.check())
+        return self.run(self._flows.doctor())
 
-    async def acheck(self) -> Installed:
-        """The async twin of `check`."""
-        return await self.arun(self._flows.check())
+    async def adoctor(self) -> list[Finding]:
+        """The async twin of `doctor`."""
+        return await self.arun(self._flows.doctor())

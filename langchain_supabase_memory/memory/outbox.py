@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.checks import number
-from langchain_supabase_memory.errors import OutboxFullError
+from langchain_supabase_memory.errors import OutboxError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,14 +26,16 @@ class Outbox:
 
     Args:
         limit: The most messages kept, over all conversations.
+        needs_owner: Whether only what names its owner is kept, as another user may be signed in when it is stored.
 
     Raises:
         ConfigurationError: `limit` is negative.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, needs_owner: bool = False) -> None:
         number("outbox_limit", limit, above=False, whole=True, optional=False, example=1000)
         self.limit = limit
+        self.needs_owner = needs_owner
         self._lock = threading.Lock()
         self._waiting: OrderedDict[ConversationKey, OrderedDict[str, Waiting]] = OrderedDict()
 
@@ -56,14 +58,20 @@ class Outbox:
         """Keep messages (which have ids) behind those that wait already; all of them or none.
 
         Raises:
-            OutboxFullError: They would be more than the limit.
+            OutboxError: They would be more than the limit, or nobody is named whose they are.
         """
+        if self.needs_owner and key.user_id is None:
+            raise OutboxError(
+                "A write failed, and its messages cannot wait: nobody is named whose they are, and another user may be "
+                "signed in when the database is back.",
+                hint="Name the user of each run, as configurable user_id, or of each handle, as user_id.",
+            )
         now = datetime.now(UTC)
         with self._lock:
             held = self._waiting.get(key, OrderedDict())
             fresh = {str(message.id): (message, now) for message in messages if message.id not in held}
             if sum(map(len, self._waiting.values())) + len(fresh) > self.limit:
-                raise OutboxFullError
+                raise OutboxError
             self._waiting.setdefault(key, held).update(fresh)
 
     def delivered(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> None:

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory.context.load import context
+from langchain_supabase_memory.context.manifest import written
+from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalling
+from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.delivery import waiting
+from langchain_supabase_memory.memory.packs import recorded
 from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters
 from langchain_supabase_memory.settings import Inherited, checked
 
@@ -18,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.adapters.writer import SummaryModel
-    from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope
 
@@ -52,6 +56,31 @@ def packed(
     )
     memory.causes.look_at(pack, has_writer=writer is not None and policy.mode == "inline")
     return pack
+
+
+def manifest_of(
+    memory: Core,
+    key: ConversationKey,
+    pack: ContextPack | None,
+    messages: Sequence[BaseMessage],
+    idempotency_key: str | None,
+) -> Lists | None:
+    """What stood in a pack, as it is stored with the messages that answer it; `None` without a pack.
+
+    Raises:
+        InvalidInputError: The pack is none, or of another conversation.
+    """
+    if pack is None:
+        return None
+    if not isinstance(pack, ContextPack):
+        hint = "Pass what context() returned for this conversation."
+        raise InvalidInputError(f"pack must be a ContextPack, not {type(pack).__name__}.", hint=hint)
+    if pack.key != key:
+        raise InvalidInputError(
+            "The pack is of another conversation.", hint="Pass what context() returned for this conversation."
+        )
+    codec.ensure_ids(messages, idempotency_key)
+    return recorded(memory.settings.manifests, key, written(pack, "api"), messages)
 
 
 def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[BaseMessage]:

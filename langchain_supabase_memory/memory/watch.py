@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory import flow as driver
 from langchain_supabase_memory.adapters.telemetry import tracing
-from langchain_supabase_memory.context.load import SUPERSEDED
+from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.flow import Ask, Call, Embed, Rerank
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
@@ -213,7 +213,7 @@ def _counts(result: Any) -> dict[str, Any]:
             return {"chunks": len(result.chunks), "searched": result.searched, "by_meaning": result.by_meaning}
         case ContextPack():
             shown = {"messages": len(result.fitted.recent), "recalled": len(result.recalled)}
-            return {**shown, "history": result.full_messages, "omitted": _omitted(result)}
+            return {**shown, "history": result.full_messages, "omitted": omitted_messages(result)}
         case Receipt():
             return {"conversations": result.conversations, "messages": result.messages, "chunks": result.chunks}
         case list() | dict():
@@ -225,12 +225,7 @@ def _represented(pack: ContextPack) -> float | None:
     """The share of the history's messages that a pack shows or that its summary covers; `None` without a history."""
     if not pack.full_messages:
         return None
-    return max(0.0, 1 - _omitted(pack) / pack.full_messages)
-
-
-def _omitted(pack: ContextPack) -> int:
-    """How many messages are neither shown nor covered, though they belong to the conversation."""
-    return sum(last - first + 1 for first, last, why in pack.omitted if why != SUPERSEDED)
+    return max(0.0, 1 - omitted_messages(pack) / pack.full_messages)
 
 
 def _compares_vectors(operation: Mapping[str, Any]) -> bool:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from langchain_supabase_memory.memory.flows.work import WorkFlows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_supabase_memory.adapters.writer import Summarizer
     from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
@@ -32,7 +34,9 @@ class Work:
         agent_id: str | None = None,
         thread_id: str | None = None,
         state: WorkState | None = None,
+        ids: Sequence[str] | None = None,
         limit: int | None = None,
+        after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
         """What is due, running, waiting and dead, and how far each conversation is covered.
 
@@ -41,13 +45,18 @@ class Work:
             agent_id: Only this agent's.
             thread_id: Only those of this thread.
             state: Only those in this state.
+            ids: Only the conversations with these ids, as lists give them.
             limit: The most; `None` means all.
+            after: The owner and the id of a conversation: only those behind it.
 
         Returns:
-            Their status. A conversation whose ids cannot be used is left out, and logged.
+            Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
+            logged.
         """
         return self._memory.run(
-            self._flows.status(user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit)
+            self._flows.status(
+                user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
+            )
         )
 
     async def astatus(
@@ -57,11 +66,15 @@ class Work:
         agent_id: str | None = None,
         thread_id: str | None = None,
         state: WorkState | None = None,
+        ids: Sequence[str] | None = None,
         limit: int | None = None,
+        after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
         return await self._memory.arun(
-            self._flows.status(user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit)
+            self._flows.status(
+                user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
+            )
         )
 
     def queue(self) -> Queue:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.settings import Retention
 
 T = TypeVar("T")
@@ -74,6 +75,7 @@ def append(
     redactor: Redactor | None = None,
     idempotency_key: str | None = None,
     branch: Mapping[str, Any] | None = None,
+    manifest: Lists | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip, as `Conversation.append`.
 
@@ -87,6 +89,7 @@ def append(
         redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
         idempotency_key: What names this call.
         branch: What a graph's state holds, as the SQL function takes it; what the state has left is superseded.
+        manifest: What stood in the prompt that they answer, within its size.
 
     Raises:
         ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
@@ -108,6 +111,8 @@ def append(
     arguments = {**conversation_ids(key), "p_replace": replace, "p_retention": retention_argument(retention)}
     if branch is not None:
         arguments["p_branch"] = branch
+    if manifest is not None:
+        arguments["p_manifest"] = manifest
     answer = yield from _stored(rows, arguments)
     if answer["sequences"] is None:
         raise ElsewhereError("unfamiliar" in answer)
@@ -136,6 +141,38 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
             largest = _shrink(rows, largest // 2)
         else:
             return answer  # type: ignore[no-any-return]
+
+
+def append_rows(
+    key: ConversationKey, rows: Mapping[str, dict[str, Any]], *, largest: int, retention: Retention | None
+) -> Flow[int]:
+    """Store rows that were made elsewhere, and touch none that is there already.
+
+    Args:
+        key: The conversation.
+        rows: As `codec.to_row` makes them, by their ids.
+        largest: At least the bytes of the largest.
+        retention: What is kept.
+
+    Returns:
+        How many are new.
+    """
+    arguments = {**conversation_ids(key), "p_replace": False, "p_retention": retention_argument(retention)}
+    try:
+        if largest > oversize.MESSAGE_BYTES:
+            answer = yield from _stored(dict(rows), arguments)
+        else:
+            answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
+    except TooLargeError:
+        if len(rows) == 1:
+            answer = yield from _stored(dict(rows), arguments)
+        else:
+            names, appended = list(rows), 0
+            for part in (names[: len(names) // 2], names[len(names) // 2 :]):
+                half = {name: rows[name] for name in part}
+                appended += yield from append_rows(key, half, largest=largest, retention=retention)
+            return appended
+    return int(answer["appended"])
 
 
 _SMALLEST: Final = 16_384

@@ -11,7 +11,7 @@ from langchain_supabase_memory.operations.arguments import conversation_ids, how
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey
@@ -77,6 +77,7 @@ class ConversationStatus:
 
     Attributes:
         key: Which conversation.
+        id: Its uuid, as a string.
         state: What is going on.
         messages: How many messages are stored.
         next_sequence: The number that the next message will have.
@@ -97,6 +98,7 @@ class ConversationStatus:
     """
 
     key: ConversationKey
+    id: str
     state: WorkState
     messages: int
     next_sequence: int
@@ -333,12 +335,15 @@ def status(
     agent_id: str | None = None,
     thread_id: str | None = None,
     state: WorkState | None = None,
+    ids: Sequence[str] | None = None,
     limit: int | None = None,
+    after: tuple[str, str] | None = None,
 ) -> Flow[list[ConversationStatus]]:
     """How the work on conversations stands, as `Work.status`; without a user everybody's that the caller may see."""
     how_many("limit", limit)
     found: list[ConversationStatus] = []
-    last: Mapping[str, Any] = {}
+    last: Mapping[str, Any] = {} if after is None else dict(zip(("user_id", "id"), after, strict=True))
+    wanted_ids = None if ids is None else list(ids)
     while limit is None or len(found) < limit:
         wanted = PAGE if limit is None else min(PAGE, limit - len(found))
         page = yield from call(
@@ -351,6 +356,7 @@ def status(
                 "p_limit": wanted,
                 "p_after_user": last.get("user_id"),
                 "p_after": last.get("id"),
+                "p_ids": wanted_ids,
             },
         )
         found += [_status(key, row) for row in page if (key := key_of(row)) is not None]
@@ -426,6 +432,7 @@ def _status(key: ConversationKey, row: Mapping[str, Any]) -> ConversationStatus:
     same = ("state", "next_sequence", "summarized_through", "indexed_through", "board_through", "board_version")
     return ConversationStatus(
         key=key,
+        id=row["id"],
         messages=row["message_count"],
         due_since=_time(row["since"]),
         attempts=row["attempts"] or 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
 from langchain_supabase_memory.adapters.writer import asking
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.worker.policy import WorkerPolicy
 
+HEARTBEAT: Final = "heartbeat"
+"""The chore of every worker: to have been seen."""
+
+HEARTBEAT_SECONDS: Final = 30.0
+"""How often that is written at most, in seconds, however many workers there are."""
+
 _logger = logging.getLogger(__name__)
 
 
 async def sweep(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> None:
-    """Do those chores whose time has come.
+    """Do those chores whose time has come, and show that a worker lives.
 
     Args:
         memory: With a server's rights.
@@ -36,6 +42,7 @@ async def sweep(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryMode
     Raises:
         SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
     """
+    await memory.arun(work.is_mine(HEARTBEAT, HEARTBEAT_SECONDS))
     await _chore(memory, "rederive", policy.rederive_every, lambda: _rederive(memory, policy, model))
     await _chore(memory, "expire", policy.sweep_every, lambda: _expire(memory))
     if memory.embedder_name is not None and "index" in policy.duties:

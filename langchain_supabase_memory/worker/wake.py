@@ -55,8 +55,9 @@ class Wake:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.gather(self._listener, return_exceptions=True)
+            if not self._listener.cancelling():  # twice, and the driver cannot end its query
+                self._listener.cancel()
+            await asyncio.wait([self._listener])
         if self._settling is not None:
             self._settling.cancel()
 

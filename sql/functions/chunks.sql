@@ -633,17 +633,20 @@ begin
     select i.*
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
-      stretch bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean, embedding json)),
+      stretch bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean,
+      told int4range[], embedding json)),
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w),
   made as (
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
-      said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, expires_at)
+      said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, told,
+      expires_at)
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
            g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
-           coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, v_expires
+           coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number,
+           coalesce(g.told, '{}'), v_expires
     from given g
     -- What a person said of a place counts, however often it is indexed.
     left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id
@@ -713,6 +716,8 @@ p_chunks: the chunks, a list of objects.
 - cohesion: number or null. How near it is to what was said just before it.
 - has_time: boolean. Whether it names a time.
 - has_number: boolean. Whether it names a number.
+- told: text[] or null. The days that it tells of, as ranges by how far they are from the day on which it was said:
+  [-1,0) is yesterday. At most 8.
 - embedding: number[] or null. Its vector, of length one; null: words find it.
 - hidden: boolean or null. Whether it is to be left out because of a topic.
 p_stale: places whose chunks these replace, a list of integers.

@@ -72,7 +72,7 @@ begin
     end loop;
     select json_agg(r order by r.number) into v_segments
     from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
-                 s.model, s.clipped, s.quality, s.created_at
+                 s.model, s.clipped, s.quality, s.edited_by, s.edited_at, s.created_at
           from memory.conversation_summaries s
           where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number >= v_number
           order by s.number) r;
@@ -228,6 +228,8 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - segments[].model: text or null. Who wrote it.
 - segments[].clipped: boolean. Whether it was cut because it was too long.
 - segments[].quality: number or null. How much of its source it holds, 0 to 1.
+- segments[].edited_by: text or null. The person who wrote it instead.
+- segments[].edited_at: timestamp or null. When that was.
 - segments[].created_at: timestamp. When it was stored.
 - messages: object[]. The newest messages, in their order.
 - messages[].sequence: integer. The number of the message.
@@ -269,7 +271,8 @@ create function public.memory_append_context(
   p_agent_id  text    default 'default',
   p_replace   boolean default true,
   p_retention json    default null,
-  p_branch    json    default null
+  p_branch    json    default null,
+  p_manifest  json    default null
 ) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -278,7 +281,8 @@ declare
   v_context json;
 begin
   perform memory_private.admit(p_context);
-  v_stored := public.memory_append(p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch);
+  v_stored := public.memory_append(
+    p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest);
   if v_stored -> 'sequences' <> 'null' then
     v_context := public.memory_context(
       p_thread_id, p_user_id, p_agent_id,
@@ -309,6 +313,7 @@ p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced, as in memory_append.
 p_retention: what is kept, as in memory_append; null: all of it. What is beyond it is removed.
 p_branch: what a graph''s state holds, as in memory_append; null: nothing of a graph.
+p_manifest: what stood in the prompt that the messages answer, as in memory_append; null: nobody says.
 Returns: object.
 - stored: object as memory_append. What was stored.
 - context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the

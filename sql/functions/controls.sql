@@ -191,6 +191,7 @@ begin
   delete from memory.conversation_board_changes h where h.user_id = p_user_id and h.conversation_id = p_conversation_id;
   delete from memory.conversation_board_items i where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
   delete from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  delete from memory.context_manifests x where x.user_id = p_user_id and x.conversation_id = p_conversation_id;
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.before is not null;
   update memory.conversations c

@@ -31,7 +31,8 @@ create function public.memory_append(
   p_agent_id  text default 'default',
   p_replace   boolean default true, -- whether a message that is there with other content is replaced
   p_retention json    default null, -- what is kept, see memory_private.retain
-  p_branch    json    default null  -- what a graph's state holds, as a graph's middleware passes it
+  p_branch    json    default null, -- what a graph's state holds, as a graph's middleware passes it
+  p_manifest  json    default null  -- what stood in the prompt that these messages answer, in numbers
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- How its queries are held to their indexes: sql/README.md.
@@ -62,6 +63,7 @@ declare
   v_has_gone   boolean;
   v_gone       text[] := '{}';
   v_aside      boolean;
+  v_is_out     boolean; -- whether nothing of the conversation is to be remembered
   v_place      jsonb; -- of the branch
 begin
   if p_branch is not null then
@@ -113,9 +115,9 @@ begin
            archived_at = null,
            updated_at = v_now
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded,
+    returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded, c.opted_out_at is not null,
               (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
-      into v_id, v_first, v_has_gone, v_aside, v_touched;
+      into v_id, v_first, v_has_gone, v_aside, v_is_out, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -164,6 +166,9 @@ begin
     if v_first >> 10 < v_first + v_count >> 10 then
       perform memory_private.tally(
         v_user, v_id, int8multirange(int8range(v_first >> 10 << 10, v_first + v_count)), 1, v_first + v_count);
+    end if;
+    if p_manifest is not null and not v_is_out then
+      perform memory_private.keep_manifest(v_user, v_id, v_first, v_first + v_count - 1, p_manifest);
     end if;
     if p_branch is not null then
       perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
@@ -234,6 +239,10 @@ begin
   if v_edited is not null then
     perform memory_private.uncover(v_user, v_id, v_edited);
   end if;
+  -- A call that is repeated brings nothing new, and its manifest is there.
+  if p_manifest is not null and v_fresh > 0 and not v_is_out then
+    perform memory_private.keep_manifest(v_user, v_id, v_first, v_first + v_fresh - 1, p_manifest);
+  end if;
   if p_branch is not null then
     perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
   end if;
@@ -296,6 +305,9 @@ p_branch: what a graph''s state holds, where the messages come from one; what th
 - begun: boolean. With whole: whether it goes on from an earlier state, even if it has nothing of what is stored.
 - tail: boolean. Whether the state holds a selection: only what comes after all of it was left.
 - strict: boolean. Whether nothing is stored if some messages are stored here, and none of the state''s.
+p_manifest: what stood in the prompt that the messages answer, as pack of memory_manifests: lists of whole numbers, at
+  most 1024 bytes. It is stored with the messages if one of them is new. What is none is left out, and nothing is refused
+  for it. Null: nobody says.
 Returns: object.
 - conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
 - sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
@@ -619,6 +631,7 @@ begin
      where c.user_id = v_user and c.id = v_id;
     perform memory_private.uncover(v_user, v_id, v_row.sequence, p_message_id);
     perform memory_private.unchunk(v_user, v_id, v_row.sequence, v_row.sequence);
+    perform memory_private.unmanifest(v_user, v_id, v_row.sequence);
   end if;
   if not p_dry_run then
     insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)

@@ -50,7 +50,8 @@ declare
   v_most       integer;
   v_joins      boolean;
   v_speakers   text[]; -- those of the scope that the question names,
-  v_named      text[]; -- and how it names them
+  v_named      text[]; -- and how it names them,
+  v_meant      text[]; -- and what they are called where that is another name
   v_vector     {{vector_schema}}.halfvec;
   v_width      integer;
   v_lexemes    text[];
@@ -104,6 +105,12 @@ begin
     select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
       from memory.conversations c, unnest(c.speakers) s, unnest(v_asked.names) n
      where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+    select v_speakers || coalesce(array_agg(distinct m.speaker), '{}'),
+           v_named || coalesce(array_agg(distinct m.name), '{}'), array_agg(distinct m.word)
+      into v_speakers, v_named, v_meant
+      from memory_private.meant(
+        p_user_id, p_conversations, v_languages, array(
+          select lower(n) from unnest(v_asked.names) n where lower(n) <> all (v_named))) m;
   end if;
   select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
     from json_array_elements(coalesce(v_asked.vectors, '[]')) e
@@ -116,7 +123,8 @@ begin
   v_lexemes := array(
     select distinct w.lexeme
     from unnest(v_languages) as l (name),
-         memory_private.lexemes(l.name, left(v_asked.query, 10000)) w
+         -- Who is meant is found by the right name, whatever the question calls them.
+         memory_private.lexemes(l.name, concat_ws(' ', left(v_asked.query, 10000), array_to_string(v_meant, ' '))) w
     limit 200);
 
   -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
@@ -221,7 +229,7 @@ begin
              'around', nullif(v_parts[r.rank][3], 0), 'speaker', nullif(v_parts[r.rank][4], 0),
              'date', nullif(v_parts[r.rank][5], 0), 'kind', nullif(v_parts[r.rank][6], 0),
              'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
-             'recency', nullif(v_parts[r.rank][9], 0))),
+             'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0))),
            'chunk', memory_private.shown(k, c), 'before', u.before, 'after', u.after) order by r.position)
     into v_found
     from unnest(v_chosen) with ordinality as r (rank, position)
@@ -246,6 +254,70 @@ begin
     'searched', v_chunks,
     'approximate', v_candidates,
     'by_meaning', exists (select from unnest(v_similarity) s where s is not null));
+end
+$function$;
+
+-- Who of those who speak in a scope is meant by names (in lower case) that none of them has: whose name begins so, such as
+-- Mel; or, where nobody ever said the word, whose name of four letters or more differs by one edit, or of eight by two.
+create or replace function memory_private.meant(
+  p_user_id text, p_conversations uuid[], p_languages text[], p_names text[]
+) returns table (name text, speaker text, word text)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set jit = off
+as $function$
+#variable_conflict use_column
+declare
+  v_speakers text[];
+begin
+  if p_names = '{}' then
+    return;
+  end if;
+  select array_agg(s) into v_speakers
+    from (select distinct s from memory.conversations c, unnest(c.speakers) s
+          where c.user_id = p_user_id and c.id = any (p_conversations) limit 101) t;
+  if coalesce(cardinality(v_speakers), 0) > 100 then -- among many, somebody's name is always near
+    return;
+  end if;
+  return query
+    select n.name, s.speaker, w.word
+    from unnest(p_names) as n (name)
+    cross join unnest(v_speakers) as s (speaker)
+    cross join lateral unnest(string_to_array(lower(left(s.speaker, 200)), ' ')) as w (word)
+    where length(n.name) between 3 and 40
+      and (starts_with(w.word, n.name)
+           or memory_private.differs(n.name, w.word, case when length(w.word) < 4 then 0
+                                                          when length(w.word) < 8 then 1 else 2 end)
+              and not exists (
+                select from unnest(p_languages) as l (language)
+                cross join lateral memory_private.lexemes(l.language, n.name) x
+                join memory.chunk_postings p on p.user_id = p_user_id and p.lexeme = x.lexeme
+                 and p.conversation_id = any (p_conversations)));
+end
+$function$;
+
+-- Whether two words are at most so many edits apart: a letter more, less or another, or two that changed places.
+create or replace function memory_private.differs(p_one text, p_two text, p_edits integer) returns boolean
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_same integer := 0;
+begin
+  if p_one = p_two then
+    return true;
+  end if;
+  if p_edits <= 0 or abs(length(p_one) - length(p_two)) > p_edits then
+    return false;
+  end if;
+  while substr(p_one, v_same + 1, 1) = substr(p_two, v_same + 1, 1) loop
+    v_same := v_same + 1;
+  end loop;
+  p_one := substr(p_one, v_same + 1);
+  p_two := substr(p_two, v_same + 1);
+  return memory_private.differs(substr(p_one, 2), substr(p_two, 2), p_edits - 1)
+    or memory_private.differs(substr(p_one, 2), p_two, p_edits - 1)
+    or memory_private.differs(p_one, substr(p_two, 2), p_edits - 1)
+    or left(p_one, 2) = reverse(left(p_two, 2))
+       and memory_private.differs(substr(p_one, 3), substr(p_two, 3), p_edits - 1);
 end
 $function$;
 
@@ -396,7 +468,8 @@ as $function$
            coalesce(($18 ->> 'kind')::float8, 0.2) as kind,
            coalesce(($18 ->> 'question')::float8, -0.1) as question,
            coalesce(($18 ->> 'importance')::float8, 0.05) as importance,
-           coalesce(($18 ->> 'recency')::float8, 0.02) as recency),
+           coalesce(($18 ->> 'recency')::float8, 0.02) as recency,
+           coalesce(($18 ->> 'beside')::float8, 1) as beside),
   dates as materialized (
     select d.* from json_to_recordset($16) as d (year integer, month integer, day integer, weekday integer)),
   -- The posting lists of the words that are asked for: looked up in each conversation of a small scope, and read in one
@@ -446,7 +519,7 @@ as $function$
   $sql$ else '' end || $sql$
   pool as materialized (
     select k.conversation_id, k.place, k.part, k.type, k.speaker, k.said_at, k.lexemes, k.importance, k.has_time,
-           k.has_number, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
+           k.has_number, k.told, k.characters <= 40 as is_short, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
     from ($sql$ || memory_private.pool(p_candidates) || $sql$) k),
   hits as materialized (
     select l.conversation_id, l.first + (p >> 45) as place, ((p >> 15) & 1073741823)::integer as part, l.lexeme,
@@ -522,6 +595,19 @@ as $function$
                  and (d.month is null or d.month = extract(month from t.time))
                  and (d.day is null or d.day = extract(day from t.time))
                  and (d.weekday is null or d.weekday = extract(isodow from t.time)))
+             or p.told <> '{}' and exists (
+               -- A day is told of in a span of a week at most, a month in one of a month: in the others it is not meant.
+               select from dates d, unnest(p.told) o
+               cross join lateral (select upper(o) - lower(o) as days) w
+               cross join lateral generate_series(
+                 lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as n (day)
+               cross join lateral (select (p.said_at at time zone $17)::date + n.day as day) t
+               where w.days <= case when d.weekday is not null then 1 when d.day is not null then 7
+                                    when d.month is not null then 31 else 366 end
+                 and (d.year is null or d.year = extract(year from t.day))
+                 and (d.month is null or d.month = extract(month from t.day))
+                 and (d.day is null or d.day = extract(day from t.day))
+                 and (d.weekday is null or d.weekday = extract(isodow from t.day)))
              then s.date else 0 end as date_2,
            case when p.has_time and 'time' = any ($15) or p.has_number and 'number' = any ($15)
              then s.kind else 0 end as kind_2,
@@ -533,25 +619,44 @@ as $function$
       and (p.similarity is not null or p.words > 0 or $4 is null and cardinality($3) = 0)
       and ($20 is null or coalesce(p.similarity, p.words_1) >= $20)
     offset 0),
-  scored as (
+  alone as (
     select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
-                + w.importance_2 + w.recency_2 as score
-    from weighed w)
+                + w.importance_2 + w.recency_2 as own
+    from weighed w),
+  -- A short answer says little without its question, nor does the question without it: each comes with the other, where
+  -- it has the words that are asked for from its question. Who else spoke, or when, is no reason to.
+  paired as (
+    select a.*, case when a.type = 'answer' and a.is_short and lag(a.type) over talk = 'question'
+                          and lag(a.place) over talk = a.place - 1 and lag(a.words) over talk > a.words
+                       then lag(a.own) over talk
+                     when a.type = 'question' and lead(a.type) over talk = 'answer' and lead(a.is_short) over talk
+                          and lead(a.place) over talk = a.place + 1 and lead(a.words) over talk < a.words
+                       then lead(a.own) over talk end as other
+    from alone a
+    window talk as (partition by a.conversation_id order by a.place, a.part)),
+  scored as (
+    select p.*, p.own + b.beside_2 as score, b.beside_2
+    from paired p
+    cross join settings s
+    cross join lateral (select s.beside * greatest(coalesce(p.other, p.own) - p.own, 0) as beside_2) b)
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
          array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words),
          array_agg(array[b.words_2, b.meaning_2, b.around_2, b.speaker_2, b.date_2, b.kind_2, b.question_2,
-                         b.importance_2, b.recency_2]::real[]),
+                         b.importance_2, b.recency_2, b.beside_2]::real[]),
          -- whether there may be more candidates
          $sql$ || case when p_candidates
            then '(select count(*) from wordy) = $25 or (select sum(r.count) from rare r) > 500' else 'false' end || $sql$
   from (select r.*, k.id, k.characters, k.hash
-        from (select r.* from scored r order by r.score desc, r.said_at desc, r.place desc, r.part limit $21) r
+        from (select r.* from scored r order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part limit $21) r
         cross join lateral ( -- only of the best: content would make every step above slow
-          select k.id, k.characters, md5(lower(btrim(k.content))) as hash from memory.working_memory_chunks k
+          -- Of an answer to another question the same words are no repeat.
+          select k.id, k.characters, case when r.type = 'answer' and r.other is not null then k.id::text
+                                          else md5(lower(btrim(k.content))) end as hash
+          from memory.working_memory_chunks k
           where k.user_id = $1 and k.conversation_id = r.conversation_id and k.place between r.place and r.place
             and k.part = r.part
           order by k.place offset 0) k
-        order by r.score desc, r.said_at desc, r.place desc, r.part) b
+        order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
   $sql$
 $function$;
 
@@ -642,7 +747,7 @@ p_ask: what is asked, an object. Each key may be absent.
 - whole: boolean or null. Whether the whole stretch of talk of each chunk comes with it.
 - fusion: text or null. How words and meaning become one ranking: score, or rrf (by reciprocal ranks). Null: score.
 - weights: object or null. What each part of the score counts: words, meaning, around, speaker, date, kind,
-  question, importance, recency.
+  question, importance, recency, beside.
 - exact_below: integer or null. Scopes of more chunks than this are not compared one by one; null: 2000.
 p_thread_id: only in this thread; null: in all.
 p_agent_id: only with this agent; null: with all.
@@ -653,7 +758,7 @@ Returns: object.
 - chunks[].similarity: number or null. The cosine; null without a vector.
 - chunks[].words: number. How well its words fit.
 - chunks[].score_parts: object. What each part adds to the score: words, meaning, around, speaker, date, kind,
-  question, importance, recency; those that add nothing are left out.
+  question, importance, recency, beside; those that add nothing are left out.
 - chunks[].chunk: object. The chunk.
 - chunks[].chunk.id: uuid. Its id.
 - chunks[].chunk.thread_id: text. Its thread.

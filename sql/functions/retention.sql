@@ -249,6 +249,9 @@ begin
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_expired.first >> 10;
   perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, -1, v_c.next_sequence);
   for v_range in select r from unnest(v_expired.messages) r loop
+    delete from memory.context_manifests x
+     where x.user_id = p_user_id and x.conversation_id = p_conversation_id
+       and x.sequence >= coalesce(lower(v_range), 0) and x.sequence < coalesce(upper(v_range), 9223372036854775807);
     with gone as materialized (
       select * from memory_private.take_out(
         p_user_id, p_conversation_id, coalesce(lower(v_range), 0), coalesce(upper(v_range) - 1, 9223372036854775807))),
@@ -338,7 +341,7 @@ begin
     begin
       select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       perform memory_private.expire_chunks(v_c.user_id, v_c.id);
-      perform memory_private.expire_comparisons(v_c.user_id, v_c.id);
+      perform memory_private.expire_manifests(v_c.user_id, v_c.id);
       v_gone := 0;
       v_old := 0;
       if p_retention is not null then

@@ -8,15 +8,6 @@ as $function$
          < p_share * 281474976710656
 $function$;
 
--- Comparisons are of use for as long as somebody decides by them.
-create or replace function memory_private.expire_comparisons(p_user_id text, p_conversation_id uuid) returns void
-language sql volatile security invoker set search_path = ''
-as $function$
-  delete from memory.context_comparisons x
-   where x.user_id = p_user_id and x.conversation_id = p_conversation_id
-     and x.compared_at < clock_timestamp() - interval '30 days'
-$function$;
-
 create function public.memory_rollout(
   p_user_id  text default null, -- null: the subject of the caller's token, if there is one
   p_agent_id text default 'default'
@@ -106,6 +97,22 @@ p_limit: the most of one answer, at most 1000.
 Returns: object[] as memory_worker_set_rollout. The decisions.
 Errors: none.';
 
+-- A comparison's numbers, each in its column.
+create or replace function memory_private.compared(p_comparison jsonb)
+returns table (
+  stage text, old_messages integer, new_messages integer, old_tokens integer, new_tokens integer,
+  old_characters integer, new_characters integer, old_ms float8, new_ms float8, shared integer, only_old integer,
+  only_new integer, covered_by_summary integer, omitted integer, error text
+)
+language sql immutable security invoker set search_path = ''
+as $function$
+  select r.*
+  from jsonb_to_record(p_comparison) as r (
+    stage text, old_messages integer, new_messages integer, old_tokens integer, new_tokens integer,
+    old_characters integer, new_characters integer, old_ms float8, new_ms float8, shared integer, only_old integer,
+    only_new integer, covered_by_summary integer, omitted integer, error text)
+$function$;
+
 create function public.memory_compare(
   p_thread_id  text,
   p_comparison json,                    -- the numbers, by the names of the columns
@@ -119,31 +126,36 @@ as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
   v_id   uuid;
-  v_new  memory.context_comparisons;
+  v_last bigint;
+  v_new  jsonb;
+  v_row  record;
 begin
   perform memory_private.admit(p_comparison), memory_private.admit(p_only_old);
-  select c.id into v_id from memory.conversations c
+  select c.id, c.next_sequence - 1 into v_id, v_last from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if v_id is null then
     return jsonb_build_object('recorded', false, 'covered_by_summary', null);
   end if;
-  v_new := json_populate_record(null::memory.context_comparisons, p_comparison);
-  if v_new.new_messages is not null then
-    select count(*) into v_new.covered_by_summary from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence <= p_through
-       and m.message_id = any (array(select json_array_elements_text(p_only_old)));
+  select jsonb_strip_nulls(to_jsonb(r)) - 'covered_by_summary' into v_new
+    from memory_private.compared(p_comparison::jsonb) r;
+  if v_new ? 'error' then
+    v_new := v_new || jsonb_build_object(
+      'error', coalesce(substring(v_new ->> 'error' from '^[A-Za-z_][A-Za-z0-9_]{0,99}'), 'unknown'));
   end if;
-  perform memory_private.expire_comparisons(v_user, v_id);
-  insert into memory.context_comparisons as x (
-    user_id, conversation_id, stage, old_messages, new_messages, old_tokens, new_tokens, old_characters, new_characters,
-    old_ms, new_ms, shared, only_old, only_new, covered_by_summary, omitted, error)
-  values (
-    v_user, v_id, v_new.stage, v_new.old_messages, v_new.new_messages, v_new.old_tokens, v_new.new_tokens,
-    v_new.old_characters, v_new.new_characters, v_new.old_ms, v_new.new_ms, v_new.shared, v_new.only_old,
-    v_new.only_new, v_new.covered_by_summary, v_new.omitted, left(v_new.error, 100))
-  returning x.compared_at into v_new.compared_at;
+  if v_new ? 'new_messages' then
+    v_new := v_new || jsonb_build_object('covered_by_summary', (
+      select count(*) from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_id and m.sequence <= p_through
+        and m.message_id = any (array(select json_array_elements_text(p_only_old)))));
+  end if;
+  perform memory_private.expire_manifests(v_user, v_id, 100);
+  -- Of use for as long as somebody decides by them.
+  insert into memory.context_manifests as x (
+    user_id, conversation_id, sequence, from_sequence, expires_at, comparison)
+  values (v_user, v_id, v_last, v_last, clock_timestamp() + interval '30 days', v_new)
+  returning x.made_at into v_row;
   return jsonb_build_object(
-    'recorded', true, 'covered_by_summary', v_new.covered_by_summary, 'compared_at', v_new.compared_at);
+    'recorded', true, 'covered_by_summary', v_new -> 'covered_by_summary', 'compared_at', v_row.made_at);
 end
 $function$;
 comment on function public.memory_compare is
@@ -165,7 +177,7 @@ p_comparison: the numbers, an object.
 - only_old: integer or null. Messages that only the old one has.
 - only_new: integer or null. Messages that only the new one has.
 - omitted: integer or null. Messages that the new one left out and no summary covers.
-- error: text or null. Why the new one failed, in a word; cut at 100 characters.
+- error: text or null. Why the new one failed, in a word: letters, digits and _, at most 100; what follows is left out.
 p_only_old: the ids of the messages that only the old one has, a list of text.
 p_through: the last message that the summary in the new one covers; -1: it has none.
 p_user_id: the owner; null: the subject of the caller''s token.
@@ -191,12 +203,14 @@ declare
   v_user text := memory_private.owner(p_user_id);
 begin
   return (
-    select coalesce(jsonb_agg(to_jsonb(t) - 'conversation_id' - 'id' order by t.compared_at, t.id), '[]')
-    from (select x.*, c.agent_id, c.thread_id
+    select coalesce(jsonb_agg(to_jsonb(t) - 'id' order by t.compared_at, t.id), '[]')
+    from (select x.id, c.user_id, c.agent_id, c.thread_id, x.made_at as compared_at, k.*
           from memory.conversations c
-          join memory.context_comparisons x on x.user_id = c.user_id and x.conversation_id = c.id
+          join memory.context_manifests x on x.user_id = c.user_id and x.conversation_id = c.id
+          cross join lateral memory_private.compared(x.comparison) k
           where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-          order by x.compared_at desc, x.id desc limit greatest(0, least(p_limit, 1000))) t);
+            and x.comparison is not null and coalesce(x.expires_at > clock_timestamp(), true)
+          order by x.sequence desc, x.made_at desc, x.id desc limit greatest(0, least(p_limit, 1000))) t);
 end
 $function$;
 comment on function public.memory_comparisons is
@@ -239,24 +253,26 @@ language sql stable security invoker set search_path = ''
 as $function$
   select coalesce(jsonb_agg(to_jsonb(r)), '[]')
   from (
-    select x.stage, count(*) as comparisons, count(x.error) as failures,
-           percentile_cont(array[0.5, 0.95]) within group (order by x.old_tokens) as old_tokens,
-           percentile_cont(array[0.5, 0.95]) within group (order by x.new_tokens) as new_tokens,
-           percentile_cont(array[0.5, 0.95]) within group (order by x.old_ms) as old_ms,
-           percentile_cont(array[0.5, 0.95]) within group (order by x.new_ms) as new_ms,
-           coalesce(sum(x.old_tokens) filter (where x.new_tokens is not null), 0) as all_old_tokens,
-           coalesce(sum(x.new_tokens), 0) as all_new_tokens,
-           coalesce(sum(x.shared), 0) as shared,
-           coalesce(sum(x.only_old), 0) as only_old,
-           coalesce(sum(x.only_new), 0) as only_new,
-           coalesce(sum(x.covered_by_summary), 0) as covered_by_summary,
-           coalesce(sum(x.omitted), 0) as omitted
-    from memory.context_comparisons x
-    where (p_user_id is null or x.user_id = p_user_id) and (p_since is null or x.compared_at >= p_since)
+    select k.stage, count(*) as comparisons, count(k.error) as failures,
+           percentile_cont(array[0.5, 0.95]) within group (order by k.old_tokens) as old_tokens,
+           percentile_cont(array[0.5, 0.95]) within group (order by k.new_tokens) as new_tokens,
+           percentile_cont(array[0.5, 0.95]) within group (order by k.old_ms) as old_ms,
+           percentile_cont(array[0.5, 0.95]) within group (order by k.new_ms) as new_ms,
+           coalesce(sum(k.old_tokens) filter (where k.new_tokens is not null), 0) as all_old_tokens,
+           coalesce(sum(k.new_tokens), 0) as all_new_tokens,
+           coalesce(sum(k.shared), 0) as shared,
+           coalesce(sum(k.only_old), 0) as only_old,
+           coalesce(sum(k.only_new), 0) as only_new,
+           coalesce(sum(k.covered_by_summary), 0) as covered_by_summary,
+           coalesce(sum(k.omitted), 0) as omitted
+    from memory.context_manifests x
+    cross join lateral memory_private.compared(x.comparison) k
+    where x.comparison is not null and coalesce(x.expires_at > clock_timestamp(), true)
+      and (p_user_id is null or x.user_id = p_user_id) and (p_since is null or x.made_at >= p_since)
       and (p_agent_id is null or exists (
         select from memory.conversations c
         where c.user_id = x.user_id and c.id = x.conversation_id and c.agent_id = p_agent_id))
-    group by x.stage) r
+    group by k.stage) r
 $function$;
 comment on function public.memory_comparison_report is
   'langchain-supabase-memory: Sum up the comparisons of the old and the new context, by stage.

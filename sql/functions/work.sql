@@ -672,7 +672,7 @@ begin
   insert into memory_private.chores as c (name, run_after)
   values (p_name, clock_timestamp() + p_every_seconds * interval '1 second')
   on conflict (name) do update
-    set run_after = excluded.run_after where c.run_after <= clock_timestamp();
+    set run_after = excluded.run_after, done_at = excluded.done_at where c.run_after <= clock_timestamp();
   return jsonb_build_object('mine', found);
 end
 $function$;
@@ -875,12 +875,19 @@ create function public.memory_status(
   p_state     text    default null, -- only these: due, running, waiting, dead, idle
   p_limit     integer default 100,
   p_after_user text   default null,
-  p_after      uuid   default null
+  p_after      uuid   default null,
+  p_ids        json   default null  -- only these conversations, by their ids
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- as in memory_due; what is in work, little beside all that is stored, is found from there
 as $function$
+declare
+  v_ids uuid[]; -- null: all
 begin
+  perform memory_private.admit(p_ids);
+  if p_ids is not null then
+    v_ids := array(select i::uuid from json_array_elements_text(p_ids) i);
+  end if;
   return coalesce((
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
@@ -903,6 +910,7 @@ begin
       where (p_state is null or s.state = p_state) and (p_state is null or p_state = 'idle' or w.user_id is not null)
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_thread_id is null or c.thread_id = p_thread_id)
+        and (v_ids is null or c.id = any (v_ids))
         and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
       order by c.user_id, c.id
       limit least(p_limit, 1000)) r), '[]');
@@ -919,6 +927,7 @@ p_state: only these: due, running, waiting, dead or idle; null: all.
 p_limit: the most of one answer, at most 1000.
 p_after_user: the user_id at which the last page ended; null: from the beginning.
 p_after: the id at which the last page ended; null: from the beginning.
+p_ids: text[]: only the conversations with these ids; null: all.
 Returns: object[].
 - [].user_id: text. The owner.
 - [].id: uuid. The conversation.
@@ -946,7 +955,8 @@ Returns: object[].
 - [].error: text or null. The same, or why a summary or the embedder failed.
 - [].tokens_saved: integer. About the tokens that the summary stands for, less its own.
 - [].quality: number or null. The quality of the newest summary, 0 to 1.
-Errors: none.';
+Errors:
+- PT413: p_ids are more than one call may pass.';
 
 create function public.memory_worker_queue() returns jsonb
 language sql stable security invoker set search_path = ''
@@ -966,11 +976,13 @@ as $function$
     'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.run_after < 'infinity')), 0),
     'next_seconds', case when count(*) filter (where w.run_after < 'infinity') > 0 then greatest(0, extract(epoch from
       greatest(min(w.run_after), 'epoch') - clock_timestamp())) end,
-    'vector_bytes', coalesce((select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
-                              join pg_catalog.pg_class r on r.oid = i.indexrelid
-                              join pg_catalog.pg_am a on a.oid = r.relam
-                              where i.indrelid = 'memory.chunk_embeddings'::regclass and a.amname = 'hnsw'), 0)
-                    + pg_catalog.pg_relation_size('memory.chunk_embeddings'::regclass))
+    'vector_bytes', (
+      select sum(pg_catalog.pg_relation_size(t.oid::regclass) + coalesce((
+        select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
+        join pg_catalog.pg_class r on r.oid = i.indexrelid
+        join pg_catalog.pg_am a on a.oid = r.relam
+        where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
+      from memory_private.stored('memory.chunk_embeddings') t (oid)))
   from memory_private.work w
 $function$;
 comment on function public.memory_worker_queue is

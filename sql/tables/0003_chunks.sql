@@ -23,6 +23,8 @@ create table memory.working_memory_chunks (
   cohesion        real check (cohesion between -2 and 2),
   has_time        boolean     not null default false,
   has_number      boolean     not null default false,
+  told            int4range[] not null default '{}' check (
+    cardinality(told) <= 8 and int4multirange(variadic told) <@ '{[-1000000,1000000)}'::int4multirange),
   stale           boolean     not null default false,
   expires_at      timestamptz,
   created_at      timestamptz not null default clock_timestamp(),
@@ -57,6 +59,8 @@ comment on column memory.working_memory_chunks.lexemes is
   'How many words it has for text search; terms: how many different ones, each a posting.';
 comment on column memory.working_memory_chunks.cohesion is
   'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
+comment on column memory.working_memory_chunks.told is
+  'The days that it tells of, by how far they are from the day on which it was said: [-1,0) is yesterday.';
 comment on column memory.working_memory_chunks.stale is
   'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
 

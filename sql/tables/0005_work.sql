@@ -23,6 +23,8 @@ create table memory_private.work (
 create index work_ready_idx on memory_private.work (user_id, priority desc, run_after);
 create index work_next_idx on memory_private.work (user_id, run_after);
 create index work_dead_idx on memory_private.work (dead_at) where dead_at is not null;
+comment on index memory_private.work_dead_idx is
+  'Across owners. The oldest of all that were given up, for operators: a few rows of a table that is short.';
 
 comment on table memory_private.work is
   'Conversations that a worker has to look at; each is there once, however many messages were stored.';
@@ -43,6 +45,8 @@ create table memory_private.owners (
 ) with (fillfactor = 70);
 
 create index owners_turn_idx on memory_private.owners (turn_at, due_at);
+comment on index memory_private.owners_turn_idx is
+  'Across owners. Whose turn is next, for workers: one row for each who has something due.';
 
 comment on table memory_private.owners is
   'Owners of work that is not given up. Written when a transaction commits, and by who takes work.';
@@ -66,8 +70,9 @@ comment on column memory_private.drafts.digest is 'Of the question, and of the m
 -- Of several workers one does it: who moves run_after on.
 create table memory_private.chores (
   name      text        primary key,
-  run_after timestamptz not null
+  run_after timestamptz not null,
+  done_at   timestamptz not null default clock_timestamp()
 );
 
 comment on table memory_private.chores is
-  'Reference table. What is done from time to time for all conversations, and when it is next.';
+  'Reference table. What is done from time to time for all conversations, when it was begun last, and when it is next.';

@@ -1,4 +1,5 @@
--- Introducing the memory step by step: which stage an agent is at, and what the old and the new context came to.
+-- Introducing the memory step by step: which stage an agent is at. What the old and the new context came to is beside
+-- the packs, in context_manifests.
 
 -- Every decision stays: the newest of an agent holds. Users may read what holds, and not who decided it.
 create table memory.rollouts (
@@ -15,34 +16,3 @@ create table memory.rollouts (
 
 comment on table memory.rollouts is
   'Reference table. Which context the users of an agent receive: a share of them that of stage, the others that of rest.';
-
-create table memory.context_comparisons (
-  user_id            text        not null,
-  conversation_id    uuid        not null,
-  id                 uuid        not null default gen_random_uuid(),
-  compared_at        timestamptz not null default clock_timestamp(),
-  stage              text        not null check (octet_length(stage) <= 20),
-  old_messages       integer     not null,
-  new_messages       integer,
-  old_tokens         integer     not null,
-  new_tokens         integer,
-  old_characters     integer     not null,
-  new_characters     integer,
-  old_ms             float8      not null check (old_ms >= 0 and old_ms < 1e12),
-  new_ms             float8 check (new_ms >= 0 and new_ms < 1e12),
-  shared             integer,
-  only_old           integer,
-  only_new           integer,
-  covered_by_summary integer,
-  omitted            integer,
-  error              text check (octet_length(error) <= 1000),
-  primary key (user_id, conversation_id, id),
-  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
-  check (compared_at >= '0002-01-01 00:00+00' and compared_at < '9999-01-01 00:00+00')
-);
-
-create index context_comparisons_compared_at_idx
-  on memory.context_comparisons (user_id, conversation_id, compared_at);
-
-comment on table memory.context_comparisons is
-  'The last messages beside the context pack, for one call of the model: numbers alone. Kept for 30 days.';

@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport, Circuit
+from langchain_supabase_memory.adapters.transports.door import Door
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -42,6 +43,8 @@ class Scripted:
     """A transport whose database answers, fails or hangs as the test says."""
 
     acts_as_user = False
+    user_varies = False
+    door = Door("postgres", None)
 
     def __init__(self) -> None:
         self.error: BaseException | None = None

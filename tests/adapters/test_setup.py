@@ -244,9 +244,16 @@ def test_a_user_s_own_token_is_never_a_mistake_in_the_set_up(data_api: DataApi, 
     for given in (expired, forged):
         of_project = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="")
         given_at_once = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=given)
-        for memory in (of_project.as_user(given), given_at_once, of_project.as_user(lambda given=given: given)):
+        # Of whom a function names before each call, only messages with an owner wait.
+        asked_each_time = of_project.as_user(lambda given=given: given)
+        named = {"configurable": {**CONFIG["configurable"], "user_id": user_id}}
+        for memory, config in (
+            (of_project.as_user(given), CONFIG),
+            (given_at_once, CONFIG),
+            (asked_each_time, named),
+        ):
             with memory:
-                answer = agent(memory).invoke({"messages": [HumanMessage("x")]}, CONFIG)
+                answer = agent(memory).invoke({"messages": [HumanMessage("x")]}, config)
                 assert answer["messages"][-1].text == "answered"
                 assert len(memory.outbox) == 2
                 assert memory.health().causes == ()

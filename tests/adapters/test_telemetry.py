@@ -534,6 +534,7 @@ class _Away:
     """A transport that fails."""
 
     acts_as_user = False
+    user_varies = False
 
     def __init__(self, inner: Any, error: Exception) -> None:
         self.inner, self.error = inner, error

@@ -29,7 +29,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
-    OutboxFullError,
+    OutboxError,
     SupabaseMemoryError,
     UnavailableError,
 )
@@ -548,12 +548,35 @@ def test_a_full_outbox_says_so_and_drops_nothing_it_holds(
         away(True)
         history = SupabaseChatMessageHistory("s", memory)
         history.add_messages([HumanMessage("1"), HumanMessage("2")])
-        with pytest.raises(OutboxFullError, match="flush"):
+        with pytest.raises(OutboxError, match="flush"):
             history.add_messages([HumanMessage("3")])
         assert history.pending == 2
         away(False)
         memory.flush()
         assert stored(memory, "s") == ["1", "2"]
+
+
+def test_what_waits_is_never_stored_as_another_users(
+    conn_string: str, user_id: str, away: Callable[[bool], None]
+) -> None:
+    signed_in = [f"{user_id}-maya"]
+    with SupabaseMemory.from_conn_string(conn_string, retry=QUICK) as server:
+        anyones = server.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        away(True)
+        with pytest.raises(OutboxError, match="nobody is named") as refused:
+            SupabaseChatMessageHistory("s", anyones).add_messages([HumanMessage("maya's canary")])
+        assert "canary" not in f"{refused.value!r}"
+        named = SupabaseChatMessageHistory("s", anyones, user_id=signed_in[0])
+        named.add_messages([HumanMessage("maya's own")])
+        assert (named.pending, len(anyones.outbox)) == (1, 1)
+        away(False)
+        # Another is signed in now: what waits for Maya is not theirs.
+        maya, signed_in[0] = signed_in[0], f"{user_id}-noor"
+        SupabaseChatMessageHistory("s", anyones).add_messages([HumanMessage("noor's")])
+        assert stored(anyones, "s") == ["noor's"]
+        signed_in[0] = maya
+        anyones.flush()
+        assert stored(anyones, "s") == ["maya's own"]
 
 
 def test_what_is_no_message_is_raised_and_never_kept(memory: SupabaseMemory) -> None:

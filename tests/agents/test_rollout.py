@@ -137,6 +137,7 @@ class Watched:
     """A transport that counts calls, and fails or hangs where it is told to."""
 
     acts_as_user = False
+    user_varies = False
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -247,7 +248,7 @@ async def test_parallel_sends_what_off_sends_and_records_both(memory: SupabaseMe
         model = counting()
         agent = make(
             model, Rollout(flag=said(stage), last_messages=8), thread_id=stage,
-            budget=ContextBudget(characters=1200), model=lambda _: f"Summary {SECRET}.", recall=None,
+            budget=ContextBudget(characters=800), model=lambda _: f"Summary {SECRET}.", recall=None,
         )  # fmt: skip
         await converse(agent, 10)
         shown[stage] = [[(each.type, each.content, getattr(each, "tool_calls", None)) for each in seen]
@@ -708,7 +709,7 @@ async def test_the_numbers_reach_the_stream_the_callback_and_the_log_without_con
         assert SECRET not in text
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
-            "select to_jsonb(c)::text from memory.context_comparisons c where user_id = %s", [memory.user_id]
+            "select to_jsonb(c)::text from memory.context_manifests c where user_id = %s", [memory.user_id]
         ).fetchall()
     assert len(rows) == 8
     assert SECRET not in str(rows)
@@ -755,7 +756,7 @@ def test_a_report_has_medians_and_shares(memory: SupabaseMemory) -> None:
     shown = str(report)
     assert "80 %" in shown
     assert shown.splitlines()[0].startswith("stage")
-    assert "<td>80 %</td>" in report._repr_html_()
+    assert ">80 %</td>" in report._repr_html_()
     later = datetime.now(UTC) + timedelta(hours=1)
     assert memory.rollout.report(agent_id=memory.agent_id, since=later).stages == ()
     assert memory.rollout.report(user_id="nobody").stages == ()
@@ -769,7 +770,8 @@ def test_comparisons_go_with_their_conversation_and_with_time(memory: SupabaseMe
     def age(thread_id: str) -> None:
         with psycopg.connect(conn_string) as connection:
             connection.execute(
-                "update memory.context_comparisons x set compared_at = compared_at - interval '31 days'"
+                "update memory.context_manifests x set made_at = made_at - interval '31 days',"
+                " expires_at = expires_at - interval '31 days'"
                 " from memory.conversations c where c.id = x.conversation_id and c.user_id = %s and c.thread_id = %s",
                 [memory.user_id, thread_id],
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import click
 import jwt
 import pytest
 
@@ -46,7 +47,7 @@ CONN_STRINGS = {
 def test_what_is_wrong_with_a_connection_string_is_said(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PGHOST", "PGPORT", "PGSERVICE"):
         monkeypatch.delenv(name, raising=False)
-    for command in ("check", "migrate"):
+    for command in ("doctor", "migrate"):
         said = refused(command, "--database-url", given)
         assert CONN_STRINGS[given] in said
         assert SECRET not in said
@@ -57,7 +58,7 @@ def test_what_the_server_does_not_let_in_is_said(cluster: Cluster) -> None:
         cluster.conn_string("no_such_database"): "There is no such database on this server. Check the last part",
         cluster.conn_string("postgres", "nobody_of_this_name"): "did not accept the user or the password. Check both",
     }.items():
-        for command in ("check", "status", "migrate"):
+        for command in ("doctor", "status", "migrate"):
             assert words in refused(command, "--database-url", conn_string)
 
 
@@ -87,7 +88,7 @@ URLS = {
 
 @pytest.mark.parametrize("given", URLS)
 def test_what_is_wrong_with_a_url_is_said(given: str) -> None:
-    said = refused("check", "--url", given, "--key", "sb_secret_x")
+    said = refused("doctor", "--url", given, "--key", "sb_secret_x")
     assert URLS[given] in said
     assert SECRET not in said
 
@@ -101,7 +102,7 @@ def test_a_key_that_is_none_and_one_that_is_everybodys() -> None:
         said = refused(*door, key)
         assert "is the publishable one, which is everybody's. Pass the secret key, --key sb_secret_…" in said
         assert key not in said
-        assert "could not be reached" in refused("check", *door[1:], key), "which asks for nobody's conversations"
+        assert "could not be reached" in refused("doctor", *door[1:], key), "which asks for nobody's conversations"
     server = jwt.encode({"role": "service_role"}, SECRET * 3, "HS256")
     for key in ("sb_secret_x", server, "a.b.c", f"a.{'é'}.c", "x.bnVsbA.y"):
         assert not is_publishable(key)
@@ -115,7 +116,7 @@ LOOKS = [name for name in ADDRESSED if name != "migrate"]
 
 
 def test_a_look_creates_nothing(tmp_path: Path) -> None:
-    assert {"check", "cleanup", "forget", "retry", "search", "show", "status", "unreadable", "worker"} <= set(LOOKS)
+    assert {"cleanup", "doctor", "forget", "retry", "search", "show", "status", "unreadable", "worker"} <= set(LOOKS)
     (tmp_path / "empty one").mkdir()
     (tmp_path / "file").touch()
     before = sorted(tmp_path.rglob("*"))
@@ -136,9 +137,12 @@ def _needed(command: str) -> list[str]:
     made: list[str] = []
     for param in commands.commands[command].params:
         if param.required:
-            made += [param.opts[0], "x"] if param.param_type_name == "option" else ["x"]
+            value = param.type.choices[0] if isinstance(param.type, click.Choice) else "x"
+            made += [param.opts[0], value] if param.param_type_name == "option" else [value]
         elif param.name == "dry_run":
             made.append(param.opts[0])
+        elif "--user" in param.opts:
+            made += ["--user", "x"]
     return made
 
 
@@ -146,7 +150,7 @@ def _needed(command: str) -> list[str]:
 def test_migrate_makes_a_database_where_there_is_none_and_a_look_finds_it(tmp_path: Path) -> None:
     folder = str(tmp_path / "new" / "folder")
     assert run("migrate", "--embedded", folder)[0] == 0
-    assert "Ready" in run("check", "--embedded", folder)[1]
+    assert run("doctor", "--embedded", folder)[0] == 0
     assert run("status", "--embedded", folder)[0] == 0
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["folder"]
     said = refused("migrate", "--embedded", str(tmp_path / "a new one"))
@@ -165,7 +169,7 @@ def test_migrate_touches_no_folder_that_holds_something_else(tmp_path: Path) -> 
     beneath = tmp_path / "notes" / "mine.txt" / "postgres"
     assert "cannot be used: " in refused("migrate", "--embedded", str(beneath))
     with pytest.raises(ConfigurationError, match="cannot be used"), SupabaseMemory.embedded(beneath) as memory:
-        memory.check()
+        memory.conversation("t", user_id="u").count()
 
 
 @pytest.mark.parametrize("version", ["16", "nonsense"])

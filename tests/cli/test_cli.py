@@ -82,19 +82,19 @@ def test_the_list_of_commands_says_what_their_docstrings_say() -> None:
     assert "No such command 'mgrate'." in refused("mgrate")
 
 
-def test_migrate_and_check_over_a_connection_string(cluster: Cluster) -> None:
+def test_migrate_and_doctor_over_a_connection_string(cluster: Cluster) -> None:
     conn_string = cluster.conn_string(cluster.create_database())
-    code, output = run("check", "--database-url", conn_string)
+    code, output = run("doctor", "--database-url", conn_string)
     assert code == 1
     assert "supabase-memory migrate" in output
     code, output = run("migrate", environment={"SUPABASE_DB_URL": conn_string})
     assert (code, "with pgvector in extensions" in output) == (0, True)
-    code, output = run("check", "--database-url", conn_string)
-    assert (code, "with pgvector in extensions" in output) == (0, True)
+    code, output = run("doctor", "--database-url", conn_string)
+    assert (code, "lies in the schema extensions" in output) == (0, True)
 
 
 def test_no_database_named_says_what_to_pass() -> None:
-    for command in ("migrate", "check", "cleanup --yes", "worker", "status", "retry"):
+    for command in ("migrate", "doctor", "cleanup --yes", "worker", "status", "retry"):
         said = refused(*command.split())
         assert "No database is named. Pass --database-url" in said
         assert "SUPABASE_DB_URL" in said
@@ -128,11 +128,13 @@ def test_two_databases_on_the_command_line_are_one_too_many(tmp_path: Path) -> N
 def test_what_is_typed_goes_before_the_environment(conn_string: str) -> None:
     away = ("http://127.0.0.1:1", "sb_secret_none")
     api = dict(zip(("SUPABASE_URL", "SUPABASE_KEY"), away, strict=True))
-    assert run("check", "--database-url", conn_string, environment=api)[0] == 0
-    assert run("check", environment={**api, "SUPABASE_DB_URL": conn_string})[0] == 0, "the direct connection first"
+    assert run("doctor", "--database-url", conn_string, environment=api)[0] == 0
+    assert run("doctor", environment={**api, "SUPABASE_DB_URL": conn_string})[0] == 0, "the direct connection first"
     typed = ("--url", away[0], "--key", away[1])
-    assert "The Data API could not be reached" in refused("check", *typed, environment={"SUPABASE_DB_URL": conn_string})
-    assert "unless $SUPABASE_DB_URL is set" in " ".join(run("check", "--help")[1].split())
+    assert "The Data API could not be reached" in refused(
+        "doctor", *typed, environment={"SUPABASE_DB_URL": conn_string}
+    )
+    assert "unless $SUPABASE_DB_URL is set" in " ".join(run("doctor", "--help")[1].split())
 
 
 def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
@@ -184,6 +186,7 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
     output = demo(tmp_path, columns=80)
     story, _, code = output.partition("To explore it, in Python:\n")
     assert "was killed (kill -9)" in output
+    assert f"supabase-memory inspect --embedded {tmp_path}/postgres --user maya\n" in story
     assert "All 692 messages are there" in output
     right = int(output.split("Right answers: ")[1].split(" of 12")[0])
     assert right >= 11
@@ -194,12 +197,12 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
     assert "from message 310 of 2026-10-16, found with search_conversation_history" in output
     assert "│ recalled" in output
     assert "nothing fell between" in output
-    assert "nothing omitted" in output
+    assert "messages 0 to 679 are summarized in quotes" in " ".join(output.split())
     assert "of 692 chunks recalled" in output
     assert int(output.split("│ characters")[1].split("%")[0].split()[-1]) >= 90
     # What is told of one prompt, of every prompt and of all together fits, and is what was allowed.
     sent = [int(each.replace(",", "")) for each in re.findall(r"([\d,]+) characters of the conversation sent", output)]
-    prompt = output.split("What was in that prompt")[1].split("nothing omitted")[0]
+    prompt = output.split("What was in that prompt")[1].split("messages 0 to 679 are")[0]
     *parts, told, _ = [
         int(each.replace(",", "")) for each in re.findall(r"^│ [a-z ]+ │ +([\d,]+) │ ", prompt, re.MULTILINE)
     ]

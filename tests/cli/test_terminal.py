@@ -99,7 +99,7 @@ def silent() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    "command", ["check", "cleanup", "migrate", "retry", "status", "unreadable", "worker --drain", "worker"]
+    "command", ["cleanup", "doctor", "migrate", "retry", "status", "unreadable", "worker --drain", "worker"]
 )
 def test_ctrl_c_ends_a_command_that_waits(silent: int, command: str) -> None:
     address = f"postgresql://u:secret@127.0.0.1:{silent}/db"
@@ -177,7 +177,7 @@ def test_a_pipe_that_closes_ends_a_command_quietly(conn_string: str, user_id: st
         for number in range(300):
             memory.conversation(f"{number:0500}").append([HumanMessage("Hello")])
     door = ["--database-url", conn_string, "--user", user_id, "--limit", "300"]
-    for arguments in (["sql"], ["status", *door], ["status", *door, "--json"], ["--help"], ["check", *door[:2]]):
+    for arguments in (["sql"], ["status", *door], ["status", *door, "--json"], ["--help"], ["doctor", *door[:2]]):
         with subprocess.Popen(
             [*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings(), text=True
         ) as process:

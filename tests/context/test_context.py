@@ -32,6 +32,7 @@ class Counting:
     def __init__(self, inner: Any) -> None:
         self.inner, self.calls = inner, list[str]()
         self.acts_as_user = inner.acts_as_user
+        self.user_varies = inner.user_varies
 
     def perform(self, call: Call) -> Any:
         self.calls.append(call.function)

@@ -391,8 +391,12 @@ def check_weight(case: Case, fitted: Fitted) -> None:
     """
     budget, scale = case.budget, meter(case.budget)
     pack = pack_of(fitted, budget)
-    weight = scale.total(pack.prompt)
-    assert weight <= fitted.weight
+    if budget.tokens is not None:
+        assert scale.total(pack.prompt) <= fitted.weight
+    else:
+        shown = [entry.message for entry in (*fitted.recent, *fitted.current)]
+        ours = 0 if fitted.head_message is None else len(fitted.head_message.text)
+        assert scale.total(shown) + ours <= fitted.weight
     if budget.max_messages is not None and open_end(pack.messages) is None:
         assert len(fitted.recent) <= budget.max_messages
     if fitted.weight <= scale.limit:

@@ -26,6 +26,8 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
 )
 from langchain_supabase_memory.agents.run.load import INDEXING
+from langchain_supabase_memory.context.fit import LEFT_TO_RECALL
+from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import content
@@ -109,6 +111,7 @@ async def test_it_is_one_round_trip_once_everything_is_indexed(door: Door, user_
 
     class Counting:
         acts_as_user = inner.acts_as_user
+        user_varies = inner.user_varies
 
         def perform(self, call: Call) -> Any:
             made.append(call.function)
@@ -396,3 +399,59 @@ def test_calls_that_wait_for_their_results_stay_last(memory: SupabaseMemory) -> 
     pack = memory.conversation("t").context(budget=SMALL, query="locker code")
     assert "7391" in recalled(pack.messages)
     assert isinstance(pack.messages[-1], AIMessage)
+
+
+def test_quotes_that_nobody_asked_for_leave_their_place_to_those_that_are_recalled(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(talk(facts=FACTS))
+    conversation.index()
+    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    (segment,) = conversation.summaries()
+    small = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
+    assert small.recalled
+    assert small.summary is None
+    assert "<summary" not in small.prompt[0].text
+    # It is covered, and said to be; nothing asks for a worker, and nothing for another summary.
+    assert (0, segment.to_sequence, LEFT_TO_RECALL) in small.omitted
+    assert not small.due
+    assert not small.unattended
+    assert omitted_messages(small) == 0
+    large = conversation.context(
+        "And my locker?", budget=ContextBudget(characters=6_000, recalled=0.9), query="locker code", policy=BACKGROUND
+    )
+    if large.summary is not None:
+        assert len(large.fitted.head.text) <= 0.04 * 6_000
+    # Without a question nothing takes its place.
+    plain = conversation.context("And my locker?", budget=SMALL, policy=BACKGROUND, recall=None)
+    assert plain.summary is not None
+    assert plain.summary.id == segment.id
+
+
+@pytest.mark.parametrize("changed", ["written by a model", "edited by a person"])
+def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory, changed: str) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(talk(facts=FACTS))
+    conversation.index()
+    model: Any = (lambda _: "They spoke of the weather, mostly.") if changed == "written by a model" else None
+    if model is None:
+        conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    else:
+        conversation.summarize(policy=SummaryPolicy(keep_messages=4), model=model)
+    if changed == "edited by a person":
+        conversation.edit_summary(1, text="They spoke of the weather, as Maya says.", by="maya")
+    pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
+    assert pack.summary is not None
+    assert pack.summary.edited_by == ("maya" if changed == "edited by a person" else None)
+
+
+@pytest.mark.parametrize("characters", [1_000, 2_000, 4_000])
+def test_a_small_pack_is_full(memory: SupabaseMemory, characters: int) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(talk(facts=FACTS))
+    conversation.index()
+    asked = "What was said of the weather in those turns?"
+    pack = conversation.context(asked, budget=ContextBudget(characters=characters), query=asked, policy=BACKGROUND)
+    sent = sum(len(message.text) for message in pack.prompt)
+    # No line is longer than a hundred characters; who speaks counts too.
+    assert characters - 200 < sent <= characters
+    assert len(pack.block()) <= characters

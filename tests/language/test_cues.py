@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.language.cues import Cues, Marks, NamedDate, find, marks, without
+from langchain_supabase_memory.language.cues import Cues, Days, Marks, NamedDate, find, marks, told, without
 from langchain_supabase_memory.language.cues.lexicon import TABLES
 from langchain_supabase_memory.language.lexicon import languages, load
 from langchain_supabase_memory.language.spelling import key
@@ -210,6 +210,45 @@ def test_the_calendars_ends_are_no_obstacle() -> None:
         assert find(question, first).dates == ()
     for question in ("tomorrow", "next year", "next Sunday"):
         assert find(question, last).dates == ()
+
+
+# Wednesday: the week is from two days before to four days after.
+TOLD: list[tuple[str, tuple[Days, ...]]] = [
+    ("Yesterday I fell.", ((-1, -1),)),
+    ("It broke the day before yesterday, and last night again.", ((-2, -2), (-1, -1))),
+    ("We met last Friday", ((-5, -5),)),
+    ("three days ago", ((-3, -3),)),
+    ("a week ago, yes, a week ago", ((-9, -3),)),
+    ("last week, or two weeks ago?", ((-9, -3), (-16, -10))),
+    ("I moved last month", ((-45, -15),)),
+    ("last year", ((-683, -319),)),
+    ("tomorrow and next Sunday", ((1, 1), (4, 4))),
+    ("anteayer, el viernes pasado, hace dos semanas", ((-2, -2), (-5, -5), (-16, -10))),
+    ("gestern, letzte Woche, vor drei Tagen", ((-1, -1), (-9, -3), (-3, -3))),
+    ("kahapon, noong isang araw, noong nakaraang linggo", ((-1, -1), (-2, -2), (-9, -3))),
+    ("noong nakaraang Sabado", ((-4, -4),)),
+    ("il y a deux jours", ((-2, -2),)),
+]
+NOT_TOLD = [
+    "", "Today.", "on 7 May 2023", "on Monday", "some time ago", "a few days ago", "last summer", "in March", "at noon",
+    "the last one", "yesteryear", "5000 weeks ago",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), TOLD)
+def test_days_are_told_by_how_far_they_are(text: str, expected: tuple[Days, ...]) -> None:
+    assert told(text, NOW.date()) == expected
+    assert marks(text).has_time, "else nobody would look for them"
+
+
+@pytest.mark.parametrize("text", NOT_TOLD)
+def test_what_is_said_by_its_date_or_vaguely_is_not_told(text: str) -> None:
+    assert told(text, NOW.date()) == ()
+
+
+def test_of_the_days_that_are_told_there_are_at_most_eight() -> None:
+    text = ", ".join(f"{number} days ago" for number in range(2, 30))
+    assert told(text, NOW.date()) == tuple((-number, -number) for number in range(2, 10))
 
 
 TIME, NUMBER = frozenset({"time"}), frozenset({"number"})
@@ -417,6 +456,9 @@ def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
         assert date != NamedDate()
         assert date.day is None or date.month is not None or date.weekday is not None
     assert isinstance(marks(text), Marks)
+    days = told(text, now.date())
+    assert len(set(days)) == len(days) <= 8
+    assert all(-1_000_000 <= first <= last < 1_000_000 for first, last in days)
 
 
 @settings(max_examples=60, deadline=None)
@@ -451,6 +493,7 @@ def test_long_hostile_texts_take_linear_time(piece: str) -> None:
         began = time.process_time()
         find(text, NOW)
         marks(text)
+        told(text, NOW.date())
         without(text, ["A", "Tim"])
         return time.process_time() - began
 

@@ -587,7 +587,7 @@ def test_every_way_to_the_database_names_the_redactor() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("conversations.append", "codec.to_row"):
                 asked += 1
                 given = [*(each.arg for each in node.keywords), *map(ast.unparse, node.args)]
-                assert "redactor" in given, f"{path}:{node.lineno}"
+                assert any(each and each.endswith("redactor") for each in given), f"{path}:{node.lineno}"
     assert asked >= 4
 
 

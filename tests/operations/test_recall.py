@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
-from operator import mul
+from operator import itemgetter, mul
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -86,6 +86,8 @@ def oracle(
                     "importance",
                     "time",
                     "number",
+                    "told",
+                    "characters",
                 ],
                 row,
                 strict=True,
@@ -93,7 +95,7 @@ def oracle(
         )
         for row in connection.execute(
             "select conversation_id, place, part, id::text, type, speaker, said_at, lexemes, importance, has_time,"
-            " has_number from memory.working_memory_chunks where user_id = %s and not stale",
+            " has_number, told, characters from memory.working_memory_chunks where user_id = %s and not stale",
             [user_id],
         )
     ]
@@ -168,9 +170,18 @@ def oracle(
         return float((each[name] - low) / (max(values) - low)) if max(values) > low else 0.0
 
     def dated(each: dict[str, Any]) -> bool:
-        time = each["said_at"].astimezone(ZoneInfo(ask["zone"]))
-        parts = {"year": time.year, "month": time.month, "day": time.day, "weekday": time.isoweekday()}
-        return any(all(date[name] in (None, value) for name, value in parts.items()) for date in ask["dates"])
+        said = each["said_at"].astimezone(ZoneInfo(ask["zone"])).date()
+        days = [(said, 1)]
+        for span in each["told"]:
+            width = span.upper - span.lower
+            days += [(said + timedelta(days=number), width) for number in range(span.lower, span.upper)]
+
+        def is_meant(date: dict[str, Any], day: Any, width: int) -> bool:
+            most = 1 if date["weekday"] else 7 if date["day"] else 31 if date["month"] else 366
+            parts = {"year": day.year, "month": day.month, "day": day.day, "weekday": day.isoweekday()}
+            return width <= most and all(date[name] in (None, value) for name, value in parts.items())
+
+        return any(is_meant(date, *day) for date in ask["dates"] for day in days)
 
     scores = {}
     for each in chunks:
@@ -191,12 +202,26 @@ def oracle(
             + weights["importance"] * each["importance"]
             + weights["recency"] * order.index(each["said_at"]) / (total - 1)
         )
+    # A question and the short answer right behind it come with one another.
+    talk = sorted((each for each in chunks if each["id"] in scores), key=itemgetter("conversation", "place", "part"))
+    alone = dict(scores)
+    for one, two in pairwise(talk):
+        beside = one["conversation"] == two["conversation"] and two["place"] == one["place"] + 1
+        if (
+            beside
+            and (one["type"], two["type"]) == ("question", "answer")
+            and two["characters"] <= 40
+            and one["words"] > two["words"]
+        ):
+            least, best = sorted((one["id"], two["id"]), key=lambda name: alone[name])
+            scores[least] += weights["beside"] * (alone[best] - alone[least])
     return scores
 
 
 QUESTIONS = [
     "What did Ana say about the kiln and word3?",
     "When was word7 glazed?",
+    "What about word3 on 2 March 2026?",
     "How many word2 had Ben on 3 March 2026",
     "word1 word2 word9 word30",
     "the",
@@ -239,7 +264,7 @@ def test_the_ranking_is_that_of_the_formula(
 
 def test_by_meaning_alone_it_is_brute_force(memory: SupabaseMemory, conn_string: str, user_id: str) -> None:
     fill(memory, 120)
-    only = RecallWeights(0, 1, 0, 0, 0, 0, 0, 0, 0)
+    only = RecallWeights(0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
             "select k.content, e.embedding::text from memory.working_memory_chunks k join memory.chunk_embeddings e"

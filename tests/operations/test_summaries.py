@@ -68,6 +68,14 @@ class Watch:
     def acts_as_user(self) -> bool:
         return self.transport.acts_as_user
 
+    @property
+    def user_varies(self) -> bool:
+        return self.transport.user_varies
+
+    @property
+    def door(self) -> Any:
+        return self.transport.door
+
     def model(self, prompt: list[BaseMessage]) -> Any:
         self.calls += 1
         answer = self.answer(prompt)
@@ -1038,6 +1046,7 @@ async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
                 " and a.backend_type = 'client backend' and a.pid <> pg_backend_pid() and a.state <> 'idle'"
                 " union all select 'lock', c.relname::text from pg_locks l join pg_class c on c.oid = l.relation"
                 " where c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)"
+                "  and l.pid in (select a.pid from pg_stat_activity a where a.backend_type = 'client backend')"
                 "  and l.pid <> pg_backend_pid()"
                 " union all select 'advisory', '' from pg_locks l where l.locktype = 'advisory'"
             ).fetchall()

@@ -66,6 +66,16 @@ VALUES: Final[dict[str, tuple[str | None, ...]]] = {
     "_text": (None, "{}", "{NULL}", "{{a},{b}}", '{""}', "{a,b,NULL}", "{" + ",".join(["x" * 50] * 5000) + "}"),
     "_int8": (None, "{}", "{NULL}", "{-1}", "{9223372036854775807}", "{{1},{2}}"),
     "_int4": (None, "{}", "{NULL}", "{-1}", "{{1},{2}}"),
+    "_int4range": (
+        None,
+        "{}",
+        "{NULL}",
+        '{"[-1,0)"}',
+        "{empty}",
+        '{"(,)"}',
+        '{"[1,1000000000)"}',
+        '{{"[1,3)"},{"[5,7)"}}',
+    ),
     "tsvector": (None, "", "word:1"),
     "halfvec": (None, "[1]", "[1,2,3]", "[NaN]"),
 }
@@ -108,6 +118,8 @@ class Site:
             lambda: memory.changes(user_id=user_id),
             lambda: memory.opt_outs(user_id=user_id),
             lambda: talk.comparisons(),
+            lambda: talk.manifests(),
+            lambda: memory.rollout.report(user_id=user_id),
             lambda: store.search(("notes",), query="kiln", filter={"n": {"$gt": 0}}),
             lambda: store.list_namespaces(),
             lambda: store.get(("notes",), "one"),
@@ -163,9 +175,13 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
             [user_id],
         )
         connection.execute(
-            "insert into memory.context_comparisons (user_id, conversation_id, stage, old_messages, old_tokens,"
-            " old_characters, old_ms) select user_id, id, 'parallel', 1, 1, 1, 1 from memory.conversations"
-            " where user_id = %s",
+            "insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, comparison)"
+            " select user_id, id, 1, 1, %s from memory.conversations where user_id = %s",
+            ['{"stage": "parallel", "old_messages": 1, "old_tokens": 1, "old_characters": 1, "old_ms": 1}', user_id],
+        )
+        connection.execute(
+            "insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, pack)"
+            " select user_id, id, 3, 2, '[[0,0,0,1],[1,2,3,1,1,1,0,1,-1]]' from memory.conversations where user_id = %s",
             [user_id],
         )
 

@@ -16,7 +16,13 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.rows import dict_row
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.errors import AuthenticationError, PermissionDeniedError, SupabaseMemoryError
+from langchain_supabase_memory.errors import (
+    AuthenticationError,
+    InvalidInputError,
+    PermissionDeniedError,
+    SupabaseMemoryError,
+    TooLargeError,
+)
 from langchain_supabase_memory.flow import Flow
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
@@ -832,7 +838,7 @@ def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.
     """Twenty conversations that are ready, beside 1,000 idle, 1,000 leased, 1,000 dead and 1,000 that wait."""
     name = cluster.migrated_database()
     for table in ("memory_private.work", "memory.conversations"):
-        cluster.execute(f"alter table {table} set (autovacuum_enabled = off)", database=name)
+        cluster.leave_unvacuumed(name, table)
     cluster.execute(CROWD, database=name)
     if request.param == "analyzed":
         cluster.execute("analyze", database=name)
@@ -889,6 +895,31 @@ def test_a_page_of_rederiving_touches_no_more_than_a_page(crowd: psycopg.Connect
 def test_the_status_of_one_user_touches_what_is_theirs(crowd: psycopg.Connection) -> None:
     assert most_touched(crowd, "select public.memory_status('user-1', p_state => 'due')") <= 400
     assert most_touched(crowd, "select public.memory_status('user-1')") <= 400
+
+
+def test_the_status_of_some_conversations_touches_those_alone(crowd: psycopg.Connection) -> None:
+    row = crowd.execute(
+        "select json_agg(c.id) from (select id from memory.conversations where user_id = 'user-1' limit 5) c"
+    ).fetchone()
+    assert row is not None
+    assert most_touched(crowd, f"select public.memory_status('user-1', p_ids => '{json.dumps(row[0])}')") <= 60
+    assert most_touched(crowd, "select public.memory_status(p_limit => 25)") <= 400, "the first page of everybody's"
+
+
+async def test_status_is_of_some_conversations_and_goes_on_behind_one(door: Door, user_id: str) -> None:
+    for thread in ("a", "b", "c"):
+        await door(door.service.conversation(thread, user_id=user_id).add_turn, "hello", "hi")
+    every = await door(door.service.work.status, user_id=user_id)
+    ids = [each.id for each in every]
+    assert ids == sorted(ids)
+    assert [each.id for each in await door(door.service.work.status, user_id=user_id, ids=ids[1:])] == ids[1:]
+    assert await door(door.service.work.status, user_id=user_id, ids=[]) == []
+    behind = await door(door.service.work.status, user_id=user_id, after=(user_id, ids[0]), limit=1)
+    assert [each.id for each in behind] == [ids[1]]
+    with pytest.raises(InvalidInputError):
+        await door(door.service.work.status, user_id=user_id, ids=["no id"])
+    with pytest.raises(TooLargeError):
+        await door(door.service.work.status, user_id=user_id, ids=[ids[0]] * 10_001)
 
 
 def test_an_append_touches_one_row_of_the_queue(crowd: psycopg.Connection) -> None:

@@ -17,7 +17,7 @@ from tests.services.data_api import DataApi, token
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_supabase_memory"
-PROGRAMS = ("cli",)
+PROGRAMS = ("cli", "mcp")
 """What is a program of its own, and shares its event loop with nobody."""
 
 pytestmark = pytest.mark.timeout(400)  # dozens of processes, on a machine that may be busy

@@ -22,13 +22,16 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from langchain_supabase_memory import SupabaseMemory
+import langchain_supabase_memory
+from langchain_supabase_memory import SupabaseMemory, errors
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.services.postgres import Cluster
+from tools import site
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 LONGEST_PAGE = 200
 """In lines."""
@@ -75,7 +78,8 @@ def _page(path: Path) -> Page:
     return Page(path, path.read_text())
 
 
-PAGES = {page.name: page for page in map(_page, [README, *sorted((ROOT / "docs").rglob("*.md"))])}
+AT_THE_ROOT = [README, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]
+PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *sorted(DOCS.rglob("*.md"))])}
 RUN = [page for page in PAGES.values() if page.python]
 
 
@@ -128,8 +132,11 @@ class Reader:
 
 
 @pytest.fixture
-def reader(fresh: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Reader]:
-    """A newcomer to any page, whose embedded database is `fresh`."""
+def reader(
+    fresh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Reader]:
+    """A newcomer to any page, in an empty folder, whose embedded database is `fresh`."""
+    monkeypatch.chdir(tmp_path)
 
     def embedded(path: str, **settings: Any) -> SupabaseMemory:
         return SupabaseMemory.from_conn_string(fresh, **settings)
@@ -439,7 +446,7 @@ def test_the_environment_variables_are_named() -> None:
 def test_the_tree_of_rooms_is_the_one_that_is_checked() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
-    drawn = PAGES["docs/architecture.md"].text.split("## The rooms")[1].split("```")[1]
+    drawn = PAGES["ARCHITECTURE.md"].text.split("## The rooms")[1].split("```")[1]
     for layer in layers:
         for room in layer.split(" | "):
             assert re.search(rf"\b{room}\b", drawn), room
@@ -467,10 +474,52 @@ def test_every_heading_that_is_linked_exists(page: Page) -> None:
             assert heading in map(anchor, _page(target).headings), f"{path}#{heading}"
 
 
-def test_every_page_is_listed_in_the_readme() -> None:
-    written = {name for name in PAGES if name.startswith("docs/sql/")}
-    assert set(PAGES) - {"README.md"} - written <= set(PAGES["README.md"].links)
-    assert written <= {f"docs/{link}" for link in PAGES["docs/sql-functions.md"].links}
+def test_every_page_is_listed() -> None:
+    of_sql = {name for name in PAGES if name.startswith("docs/sql/")}
+    at_the_root = {name for name in PAGES if "/" not in name} - {"README.md"}
+    assert at_the_root | {"docs/index.md"} <= set(PAGES["README.md"].links)
+    listed = {f"docs/{link}" for link in PAGES["docs/index.md"].links}
+    assert listed == set(PAGES) - {"README.md", "docs/index.md"} - at_the_root - of_sql
+    assert of_sql <= {f"docs/{link}" for link in PAGES["docs/sql-functions.md"].links}
+
+
+# The site
+
+
+def _leaves(nav: list[Any]) -> Iterator[str]:
+    for entry in nav:
+        for target in entry.values():
+            yield from [target] if isinstance(target, str) else _leaves(target)
+
+
+def test_the_site_goes_through_the_pages_in_the_order_of_their_list() -> None:
+    shown = list(_leaves(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]))
+    of_sql = [page for page in shown if page.startswith("sql/")]
+    assert [page for page in shown if page not in of_sql] == ["index.md", *PAGES["docs/index.md"].links]
+    assert sorted(of_sql) == [f"sql/{path.name}" for path in sorted((DOCS / "sql").glob("*.md"))]
+
+
+@each_page
+def test_no_page_of_the_site_leads_out_of_it(page: Page) -> None:
+    if page.path.is_relative_to(DOCS):
+        for path in filter(None, (link.split("#")[0] for link in page.links)):
+            assert (page.path.parent / path).resolve().is_relative_to(DOCS), path
+
+
+def test_every_public_name_has_one_entry_in_the_reference() -> None:
+    marks = [mark for page in PAGES.values() for mark in re.findall(r"^::: (\S+)$", page.text, re.MULTILINE)]
+    assert len(marks) == len(set(marks))
+    shown = {mark.rpartition(".")[2]: mark for mark in marks}
+    assert "`__version__`" in PAGES["docs/api/memory.md"].text
+    raised = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
+    assert shown.keys() == {*langchain_supabase_memory.__all__, *raised} - {"__version__"}
+    for name in set(langchain_supabase_memory.__all__) & shown.keys():
+        assert getattr(import_module(shown[name].rpartition(".")[0]), name) is getattr(langchain_supabase_memory, name)
+
+
+def test_what_is_written_from_other_files_is_up_to_date() -> None:
+    for name, text in {**site.api(), "llms.txt": site.llms(PAGES["docs/index.md"].text)}.items():
+        assert (DOCS / name).read_text() == text, f"{name}: run python tools/site.py"
 
 
 @each_page

@@ -99,6 +99,12 @@ def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     assert {f"langchain_supabase_memory/{name}" for name in shipped} <= names
     assert "langchain_supabase_memory/py.typed" in names
     assert "langchain_supabase_memory/cli/demo/transcript.jsonl" in names
+    looks = {
+        str(each.relative_to(ROOT))
+        for part in ("static", "templates")
+        for each in (PACKAGE / "inspector" / part).iterdir()
+    }
+    assert looks <= names
 
     python = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env")], check=True)
@@ -125,7 +131,7 @@ def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     migrated = run("migrate", "--embedded", str(tmp_path / "postgres"))
     assert migrated.returncode == 0, migrated.stderr
     assert "release 0.1.0" in migrated.stdout
-    assert "Ready" in run("check", "--embedded", str(tmp_path / "postgres")).stdout
+    assert run("doctor", "--embedded", str(tmp_path / "postgres")).returncode == 0
 
 
 def imported() -> set[str]:
@@ -141,7 +147,9 @@ def imported() -> set[str]:
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
-    homes = {name: {each.replace("_", "-") for each in found} for name, found in packages_distributions().items()}
+    homes = {
+        name: {each.replace("_", "-").lower() for each in found} for name, found in packages_distributions().items()
+    }
     # Several packages share a name such as `langgraph`; the one that is declared brings the others.
     needed = {module: homes.get(module, set()) & declared().keys() for module in imported()}
     assert [module for module, found in needed.items() if not found] == []

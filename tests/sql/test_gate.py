@@ -37,6 +37,8 @@ BOUNDS = {
     "board": Cost(1, 1124, 0, 0),
     "status": Cost(1, 64, 0, 0),
     "append a turn": Cost(1, 34, 3, 3384),
+    "append a turn with its manifest": Cost(1, 35, 4, 4160),
+    "manifests, the last 20": Cost(1, 39, 0, 0),
     "append with a limit of age": Cost(1, 38, 3, 3408),
     "store a question and load its pack": Cost(1, 184, 2, 1752),
     "edit a message": Cost(1, 5295, 38, 6120),

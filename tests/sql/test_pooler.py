@@ -18,6 +18,7 @@ from langchain_supabase_memory.adapters.transports.postgres import _sql
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, unconnected
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
+from tests.examining import installed
 from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster
 
@@ -67,7 +68,7 @@ def test_a_database_is_used_by_a_server_and_two_users(cluster: Cluster, database
                 found = memory.recall("kiln", exact_below=0)
                 assert [each.content for each in found.chunks] == [f"{user} fires the kiln"]
         with SupabaseMemory.from_conn_string(pooler.conn_string) as memory:
-            assert memory.check() == script.current()
+            assert installed(memory) == script.current()
             assert memory.conversation("t", user_id=f"{mode}-ana").count() == 1
         assert left_behind(pooler.conn_string) == []
 
@@ -163,7 +164,7 @@ def test_what_a_pooler_does_not_take_is_said(cluster: Cluster, database: str, mo
             SupabaseMemory.from_conn_string(address, retry=NO_RETRY) as memory,
             pytest.raises(ConfigurationError, match="Take options= .* out of it"),
         ):
-            memory.check()
+            installed(memory)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
+import pytest
 from langchain_core.messages import HumanMessage
 from psycopg import sql
 
-from langchain_supabase_memory import ChunkPolicy, ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, ContextBudget, Retention, SummaryPolicy, SupabaseMemory, Worker
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from tests.embedders import WordEmbedder
+from tests.examining import found
+from tests.inspector.visiting import Person
+from tests.services.data_api import DataApi, token
+from tests.services.postgres import Cluster
+from tests.services.replica import Replica, replica_of
 
 WRITES = re.compile(
     r"\b(insert\s+into|delete\s+from|update\s+memory\w*\.|for\s+(no\s+key\s+)?(update|share)|for\s+key\s+share|pg_notify"
@@ -26,6 +37,7 @@ REQUIRED = {
     "p_seconds": "0",
     "p_texts": '["kiln"]',
     "p_thread_id": "t",
+    "p_time": "2026-01-31T12:00:00Z",
 }
 """What verbs that only read have to be told."""
 
@@ -120,3 +132,140 @@ def test_a_memory_on_a_replica_answers_every_read(conn_string: str, user_id: str
         assert memory.conversation("t").recall("kiln")
         assert [each.message_count for each in memory.conversations()] == [50]
         assert memory.work.status()
+
+
+# --- A real streaming replica
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Cluster, Replica]]:
+    """A primary of this file's own, and a replica that follows it."""
+    primary = Cluster()
+    try:
+        primary.start()
+        with replica_of(primary) as replica:
+            yield primary, replica
+    finally:
+        primary.stop()
+
+
+@pytest.fixture(params=["direct", "data_api"])
+def memories(
+    request: pytest.FixtureRequest, pair: tuple[Cluster, Replica], user_id: str
+) -> Iterator[tuple[SupabaseMemory, SupabaseMemory, Replica]]:
+    """A memory at the primary and one at the replica, by either door, over a database that is filled."""
+    primary, replica = pair
+    name = primary.migrated_database()
+    filled(primary.conn_string(name), user_id)
+    replica.follow()
+    settings: dict[str, Any] = {
+        "user_id": user_id,
+        "embeddings": WordEmbedder(),
+        "model": ExtractiveSummarizer(),
+        "policy": SummaryPolicy(mode="background"),
+        "chunking": ChunkPolicy(mode="background"),
+    }
+    with ExitStack() as stack:
+        written = SupabaseMemory.from_conn_string(primary.conn_string(name), **settings)
+        if request.param == "direct":
+            read = SupabaseMemory.from_conn_string(replica.conn_string(name), **settings)
+        else:
+            api = stack.enter_context(DataApi(replica, name, listens=False))
+            read = SupabaseMemory.from_url(api.url, token("service_role"), rest_path="", **settings)
+        yield stack.enter_context(written), stack.enter_context(read), replica
+
+
+def looked_at(memory: SupabaseMemory) -> dict[str, Any]:
+    """What every read of a conversation and of its user answers."""
+    talk = memory.conversation("t")
+    return {
+        "read": [each.message_id for each in talk.read(columns=["message_id"])],
+        "count": talk.count(),
+        "turns": [(each.number, each.user_query) for each in talk.turns()],
+        "find": [each.message.message_id for each in talk.find("kiln", limit=5)],
+        "summaries": [each.content for each in talk.summaries()],
+        "coverage": talk.coverage().of(0).state,
+        "chunks": [each.content for each in talk.chunks()],
+        "board": [each.text for each in talk.board().items],
+        "pack": [str(each.content) for each in talk.context("Where is kiln 13?").messages],
+        "recall": [each.content for each in memory.recall("kiln 13").chunks],
+        "conversations": [(each.thread_id, each.message_count) for each in memory.conversations()],
+        "opt_outs": memory.opt_outs(),
+        "manifests": talk.manifests(),
+        "status": len(memory.work.status()),
+    }
+
+
+def test_a_replica_answers_every_read_as_the_primary_does(
+    memories: tuple[SupabaseMemory, SupabaseMemory, Replica],
+) -> None:
+    written, read, replica = memories
+    expected = looked_at(written)
+    assert all(expected[each] for each in ("read", "turns", "find", "summaries", "chunks", "board", "pack", "recall"))
+    assert looked_at(read) == expected
+
+    # It lags: it answers as things were, and then as they are.
+    replica.lag()
+    written.conversation("t").add_turn("Where is the newest kiln?", "In Tartu.")
+    assert looked_at(read) == expected
+    replica.follow()
+    assert looked_at(read)["turns"] == looked_at(written)["turns"] != expected["turns"]
+
+
+def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
+    written, read, _ = memories
+    before = looked_at(written)
+    talk = read.conversation("t")
+    for write in (
+        lambda: talk.append([HumanMessage("new")]),
+        lambda: talk.add_turn("q", "a"),
+        talk.forget,
+        lambda: talk.forget_message("m12"),
+        lambda: talk.update(title="A kiln"),
+        lambda: talk.opt_out("divorce", by="ana"),
+        lambda: talk.add_board_item("fact", "new", by="ana"),
+        talk.request_summary,
+        read.forget_user,
+        read.forget_expired,
+    ):
+        with pytest.raises(ConfigurationError, match="takes no writes.*primary's address") as refused:
+            write()
+        assert refused.value.code == "25006"
+    assert looked_at(written) == before
+
+
+async def test_a_worker_at_a_replica_ends_and_says_why(pair: tuple[Cluster, Replica], user_id: str) -> None:
+    primary, replica = pair
+    name = primary.migrated_database()
+    replica.follow()
+    memory = SupabaseMemory.from_conn_string(replica.conn_string(name), user_id=user_id, model=ExtractiveSummarizer())
+    with pytest.raises(ConfigurationError, match="takes no writes"):
+        await Worker(memory).drain()
+    await memory.aclose()
+
+
+async def test_the_inspector_shows_a_replica(pair: tuple[Cluster, Replica], user_id: str) -> None:
+    primary, replica = pair
+    name = primary.migrated_database()
+    filled(primary.conn_string(name), user_id)
+    replica.follow()
+    memory = SupabaseMemory.from_conn_string(replica.conn_string(name), user_id=user_id, embeddings=WordEmbedder())
+    async with Person(memory) as person:
+        listed = await person.page("/")
+        (title,) = listed.all("a", class_="title")
+        for part in ("", "/summaries", "/board", "/prompt"):
+            path, _, asked = str(title["href"]).partition("?")
+            assert "kiln" in (await person.page(f"{path}{part}?{asked}")).text, part
+        for path in ("/queue", "/doctor", "/recall"):
+            assert (await person.page(path)).text, path
+    await memory.aclose()
+
+
+def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> None:
+    primary, replica = pair
+    name = primary.migrated_database()
+    replica.follow()
+    with pytest.raises(ConfigurationError, match="takes no writes"):
+        migrate(replica.conn_string(name))
+    with SupabaseMemory.from_conn_string(replica.conn_string(name)) as memory:
+        assert found(memory)["schema"].state == "green"

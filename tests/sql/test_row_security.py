@@ -242,8 +242,8 @@ async def test_the_anonymous_role_is_refused_everything(door: Door, user_id: str
         assert caught.value.code == "42501"
         with pytest.raises(PermissionDeniedError):
             await use(door, anonymous, verb)  # with nobody named
-    with pytest.raises(PermissionDeniedError):
-        await door(anonymous.check)
+    findings = {each.name: each for each in await door(anonymous.doctor)}
+    assert (findings["key"].state, set(findings)) == ("red", {"address", "door", "key", "writer", "embedder"})
     with pytest.raises(PermissionDeniedError):
         await due(door, anonymous, user_id)
     assert await everything(door, user_id) == before
@@ -667,6 +667,7 @@ ATTEMPTS = {
     "look for who is idle": "select where public.memory_worker_idle(-1e6) <> '[]'",
     "look for who is behind": "select public.memory_worker_rederive()",
     "count the queue": "select public.memory_worker_queue()",
+    "examine the database": "select public.memory_worker_doctor()",
     "mark": "select memory_private.mark()",
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
@@ -700,6 +701,7 @@ FOR_A_STRANGER = {
             "look for who is idle",
             "look for who is behind",
             "count the queue",
+            "examine the database",
             "mark",
         ),
         "42501",

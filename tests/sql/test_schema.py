@@ -33,6 +33,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.settings import NO_RETRY
+from tests.examining import found, installed
 from tests.services.postgres import Cluster, free_port
 
 PACKAGE = "langchain-supabase-memory"
@@ -69,7 +70,7 @@ def test_two_at_once_are_safe(cluster: Cluster) -> None:
         with ThreadPoolExecutor(4) as threads:
             assert len({str(each) for each in threads.map(migrate, [conn_string] * 4)}) == 1
         with SupabaseMemory.from_conn_string(conn_string) as memory:
-            memory.check()
+            assert found(memory)["schema"].state == found(memory)["access"].state == "green"
 
 
 def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
             migrate(cluster.conn_string(name, role))
         assert structure(cluster, upgraded) == structure(cluster, fresh)
         with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
-            assert memory.check().tables[-1] == "0099_pinned"
+            assert installed(memory).tables[-1] == "0099_pinned"
             assert memory.conversation("long").add_turn("q", "a").sequences == [6, 7]
         with psycopg.connect(cluster.conn_string(upgraded, "supabase_admin")) as connection:
             rows = connection.execute(
@@ -188,11 +189,10 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
     with pytest.raises(MigrationConflictError, match=rf"release 9\.0\.0, and 0099_pinned is .* {version(PACKAGE)}\."):
         migrate(address)
     assert dump(cluster, upgraded) == before
-    with (
-        SupabaseMemory.from_conn_string(address) as memory,
-        pytest.raises(SchemaOutdatedError, match=rf"release 9\.0\.0, not {version(PACKAGE)}\."),
-    ):
-        memory.check()
+    with SupabaseMemory.from_conn_string(address) as memory:
+        schema = found(memory)["schema"]
+        assert schema.state == "red"
+        assert f"release 9.0.0, and not of {version(PACKAGE)} " in schema.words
 
 
 def test_files_of_an_upgrade_bring_what_is_new(cluster: Cluster, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_files_of_an_upgrade_bring_what_is_new(cluster: Cluster, tmp_path: Path)
         for path in (*written, *brought):
             cluster.execute(path.read_text(), database=name)
         with SupabaseMemory.from_conn_string(cluster.conn_string(name)) as memory:
-            assert memory.check().tables[-1] == "0099_pinned"
+            assert installed(memory).tables[-1] == "0099_pinned"
 
 
 def test_an_edited_migration_is_refused(cluster: Cluster) -> None:
@@ -263,9 +263,10 @@ def test_files_are_written_once_and_in_order(tmp_path: Path) -> None:
 
 def test_a_database_without_the_schema_says_what_to_do(cluster: Cluster) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database()), user_id="u") as memory:
-        for verb in (lambda: memory.conversation("t").count(), memory.check):
-            with pytest.raises(SchemaMissingError, match=r"supabase-memory migrate"):
-                verb()
+        with pytest.raises(SchemaMissingError, match=r"supabase-memory migrate"):
+            memory.conversation("t").count()
+        schema = found(memory)["schema"]
+        assert (schema.state, "supabase-memory migrate" in str(schema.next_action)) == ("red", True)
 
 
 def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
@@ -275,17 +276,18 @@ def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         with pytest.raises(SchemaOutdatedError, match=r"no memory_count.*supabase-memory migrate"):
             memory.conversation("t").count()
-        memory.check()  # the constants are those of this release
+        schema, access = (found(memory)[name] for name in ("schema", "access"))
+        assert (schema.state, access.state) == ("green", "red"), "the constants are those of this release"
+        assert "no more: authenticated may execute public.memory_count(" in access.words
     cluster.execute(
         "create or replace function public.memory_schema() returns jsonb language sql as"
         """ $$ select '{"version": "0.0.1", "tables": [], "code": "old", "dimensions": 384}'::jsonb $$""",
         database=name,
     )
-    with (
-        SupabaseMemory.from_conn_string(cluster.conn_string(name)) as memory,
-        pytest.raises(SchemaOutdatedError, match=r"0\.0\.1.*supabase-memory migrate"),
-    ):
-        memory.check()
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name)) as memory:
+        schema = found(memory)["schema"]
+        assert (schema.state, "0.0.1" in schema.words) == ("red", True)
+        assert "supabase-memory migrate" in str(schema.next_action)
 
 
 def test_a_server_that_is_not_there_is_one_clear_error() -> None:

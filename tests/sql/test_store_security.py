@@ -246,7 +246,7 @@ def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.
     name = cluster.create_database()
     migrate(cluster.conn_string(name))
     for table in ("store_items", "store_vectors"):
-        cluster.execute(f"alter table memory.{table} set (autovacuum_enabled = off)", database=name)
+        cluster.leave_unvacuumed(name, f"memory.{table}")
     cluster.execute(FILL, database=name)
     if request.param == "analyzed":
         cluster.execute("analyze", database=name)

@@ -18,6 +18,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import InvalidInputError, PermissionDeniedError
+from tests.examining import installed
 from tests.services.data_api import binary
 from tests.services.postgres import Cluster
 
@@ -174,7 +175,7 @@ def state(project: Project) -> dict[str, list[tuple[Any, ...]]]:
 def works(project: Project) -> None:
     """Check that the memory works, for the server and for a signed-in user."""
     with SupabaseMemory.from_conn_string(project.conn_string) as memory:
-        assert memory.check() == script.current()
+        assert installed(memory) == script.current()
         memory.conversation("t", user_id="u").append([HumanMessage("hello")])
         assert [str(each.message.text) for each in memory.conversation("t", user_id="u").read() if each.message] == [
             "hello"

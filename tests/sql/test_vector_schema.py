@@ -22,6 +22,7 @@ from langchain_supabase_memory.errors import (
     SchemaOutdatedError,
 )
 from tests.embedders import WordEmbedder
+from tests.examining import found, installed
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
@@ -114,7 +115,7 @@ def test_everything_with_vectors_works_by_both_doors(
         )
     with memory:
         use(memory, user_id)
-        assert memory.check() == script.current(vector_schema)
+        assert installed(memory) == script.current(vector_schema)
     with psycopg.connect(cluster.conn_string(database)) as connection:
         row = connection.execute("select vector_schema from memory_private.installation").fetchone()
         assert row == (vector_schema,)
@@ -133,15 +134,16 @@ def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callab
         memory.conversation("kept").index()
     move(cluster, name, "public")
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
-        with pytest.raises(SchemaOutdatedError, match=r"moved to the schema 'public'.*supabase-memory migrate"):
-            memory.check()
+        pgvector = found(memory)["pgvector"]
+        assert (pgvector.state, "has moved" in pgvector.words) == ("red", True)
+        assert "supabase-memory migrate" in str(pgvector.next_action)
         with pytest.raises(SchemaOutdatedError, match=r"supabase-memory migrate"):
             memory.recall("kept")
-    code, output = run("check", "--database-url", address)
-    assert (code, "moved to the schema 'public'" in output) == (1, True)
+    code, output = run("doctor", "--database-url", address)
+    assert (code, "schema public: it has moved" in output) == (1, True)
     again(address)
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
-        assert memory.check() == script.current("public")
+        assert installed(memory) == script.current("public")
         assert [each.content for each in memory.recall("kept", limit=1).chunks] == ["kept"]
         memory.conversation("t").forget()
         use(memory, "u")
@@ -167,7 +169,7 @@ def test_the_script_names_it(cluster: Cluster, tmp_path: Path, vector_schema: st
                         database=pushed, superuser=True)  # fmt: skip
     assert dump(cluster, pasted) == dump(cluster, pushed) == dump(cluster, migrated)
     with SupabaseMemory.from_conn_string(cluster.conn_string(pasted)) as memory:
-        assert memory.check() == script.current(vector_schema)
+        assert installed(memory) == script.current(vector_schema)
 
 
 def test_a_script_for_the_wrong_place_names_the_right_one(cluster: Cluster, tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.
     """10,000 conversations of one owner that wait, each of a priority of its own, and 1,000 owners of one."""
     name = cluster.migrated_database()
     for table in ("memory_private.work", "memory_private.owners", "memory.conversations"):
-        cluster.execute(f"alter table {table} set (autovacuum_enabled = off)", database=name)
+        cluster.leave_unvacuumed(name, table)
     address = cluster.conn_string(name)
     execute(address, FLOOD, 10_000)
     execute(address, OWNERS, 1_000)

@@ -65,7 +65,7 @@ async def test_nothing_is_lost_and_the_backlog_drains(tmp_path: Path) -> None:
     messages = 2 * TURNS
     each = messages // ROUNDS
     async with SupabaseMemory.embedded(folder, user_id="u", **SETTINGS) as memory:
-        await memory.acheck()
+        assert {each.state for each in await memory.adoctor()} == {"green"}
         begun = time.monotonic()
         workers = [worker_process.started(setup) for _ in range(2)]
         try:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOW_TO_GET_THEM: Final = """\
-the data sets are not part of this repository. Get one, or several, and say where they are:
+the large data sets are not part of this repository. Get one, or several, and say where they are:
 
     git clone --depth 1 https://github.com/snap-research/locomo
     git clone --depth 1 https://github.com/danny911kr/REALTALK

@@ -19,6 +19,8 @@ def write(
     vector_schema: str = script.VECTOR_SCHEMA,
     *,
     vector_index: int | None = None,
+    realtime: bool | None = None,
+    partitions: int | None = None,
     now: datetime | None = None,
 ) -> list[Path]:
     """Write what is new since the last time into a folder of Supabase migrations.
@@ -30,6 +32,8 @@ def write(
         folder: Usually `supabase/migrations`; made if absent.
         vector_schema: The schema that pgvector lies in.
         vector_index: Also write the index over the vectors of chunks of this width, 1 to 4,000 dimensions.
+        realtime: As for `script.parts`.
+        partitions: As for `script.parts`; the same at every run.
         now: The time the new files are named for; the present by default.
 
     Returns:
@@ -39,7 +43,9 @@ def write(
         ConfigurationError: As for `script.parts`; or the folder cannot be written to, and then nothing is written.
     """
     # Each file is a migration of its own, so the lock and what it is for are one.
-    lock, vector, ledger, *others = script.parts(vector_schema, vector_index=vector_index)
+    lock, vector, ledger, *others = script.parts(
+        vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions
+    )
     wanted = [replace(vector, sql=lock.sql + vector.sql), replace(ledger, sql=lock.sql + ledger.sql), *others]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.errors import (
     AccessError,
+    ConfigurationError,
     MigrationConflictError,
     MissingDependencyError,
     SchemaError,
@@ -19,6 +20,9 @@ from langchain_supabase_memory.errors import (
     from_ours,
     unconnected,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 _PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
 """How long to wait after each deadlock, in seconds."""
@@ -43,7 +47,14 @@ def ensure(conn_string: str) -> None:
         migrate(conn_string)
 
 
-def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Installed:
+_PARTITIONS: Final = (
+    "select count(*) from pg_catalog.pg_inherits i where i.inhparent = to_regclass('memory.conversations')"
+)
+
+
+def migrate(
+    conn_string: str, *, vector_index: int | None = None, realtime: bool | None = None, partitions: int | None = None
+) -> script.Installed:
     """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
 
     On Supabase the roles and `auth` functions are left as they are; on another Postgres those that are missing are
@@ -54,14 +65,20 @@ def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Inst
             direct one, or that of a pooler.
         vector_index: Also make an index over the vectors of chunks of this width, 1 to 4,000 dimensions, which serves
             owners of more than ten thousand. It makes indexing slower, and stays until you drop it.
+        realtime: Whether Supabase's Realtime publishes that conversations and boards change; `None` leaves that as it
+            is.
+        partitions: For a new database: spread the tables of owners over this many partitions, 2 to 64. `None` leaves
+            a database as it is, and makes plain tables in a new one.
 
     Returns:
         What the database is now set up with.
 
     Raises:
-        ConfigurationError: `vector_index` is out of range, or the name of pgvector's schema cannot be written.
+        ConfigurationError: `vector_index` or `partitions` is out of range, the name of pgvector's schema cannot be
+            written, or the server is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
-        MigrationConflictError: The tables are of a newer release, or from files that were edited since.
+        MigrationConflictError: The tables are of a newer release, or from files that were edited since, or not in as
+            many partitions as asked for.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
         SchemaError: A statement failed; nothing was changed.
@@ -71,7 +88,7 @@ def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Inst
     except ImportError:
         raise MissingDependencyError("Migrating a database", "postgres") from None
     # The script is checked before the server is asked for anything.
-    lock, *_ = script.parts(vector_index=vector_index)
+    lock, *_ = script.parts(vector_index=vector_index, partitions=partitions)
     addresses.postgres(conn_string)
 
     def apply() -> script.Installed:
@@ -80,7 +97,14 @@ def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Inst
             connection.execute(lock.sql.encode())
             found = connection.execute(_VECTOR_SCHEMA).fetchone()
             vector_schema = script.VECTOR_SCHEMA if found is None else str(found[0])
-            connection.execute(script.text(vector_schema, plain=True, vector_index=vector_index).encode())
+            text = script.text(
+                vector_schema,
+                plain=True,
+                vector_index=vector_index,
+                realtime=realtime,
+                partitions=partitions or _partitions(connection),
+            )
+            connection.execute(text.encode())
             return script.current(vector_schema)
 
     try:
@@ -94,7 +118,7 @@ def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Inst
         failure = from_code(error.sqlstate) if error.sqlstate else unconnected(str(error))
         if isinstance(failure, MigrationConflictError):
             failure = from_ours(str(error.sqlstate), error.diag.message_primary, error.diag.message_hint)
-        elif error.diag.message_primary:
+        elif error.diag.message_primary and not isinstance(failure, ConfigurationError):
             # A migration carries no user's content, so the server's own words may be shown.
             kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
             failure = kind(
@@ -103,3 +127,9 @@ def migrate(conn_string: str, *, vector_index: int | None = None) -> script.Inst
                 hint=error.diag.message_hint or "Nothing was changed.",
             )
         raise failure from None
+
+
+def _partitions(connection: psycopg.Connection[Any]) -> int | None:
+    """Into how many partitions the tables that are there are spread."""
+    [(count,)] = connection.execute(_PARTITIONS).fetchall()
+    return count or None

@@ -2,7 +2,8 @@
 
 `sql/tables/NNNN_*.sql` are each applied once, and the ledger keeps their names and checksums: a database whose tables
 are of another release is refused. Everything else is code and is replaced whole at every run. Rendered into them are
-the schema that pgvector lies in, what this release consists of, and into a vector index its width.
+the schema that pgvector lies in, what this release consists of, into a vector index its width, and into the tables of
+owners their partitions, if they have any.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.adapters.schema.partitions import check, spread
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -62,7 +64,14 @@ class Installed:
     vector_moved_to: str | None = None
 
 
-def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> list[Part]:
+def parts(
+    vector_schema: str = VECTOR_SCHEMA,
+    *,
+    plain: bool = False,
+    vector_index: int | None = None,
+    realtime: bool | None = None,
+    partitions: int | None = None,
+) -> list[Part]:
     """Everything a database needs, in order. Running it again changes nothing.
 
     Args:
@@ -71,13 +80,20 @@ def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_ind
         plain: Also make what Supabase has and another Postgres lacks: three roles and the `auth` functions.
         vector_index: Also make an index over the vectors of this width, 1 to 4,000 dimensions, which serves owners of
             more than ten thousand chunks.
+        realtime: Whether Supabase's Realtime publishes that conversations and boards change; `None` leaves that as it
+            is.
+        partitions: Into how many partitions, 2 to 64, the tables of owners are spread; `None` for plain tables. As the
+            database was made: the script refuses to run where its tables are otherwise.
 
     Returns:
         The parts; run them in one transaction.
 
     Raises:
-        ConfigurationError: `vector_index` is out of range, or the schema's name cannot be written into the functions.
+        ConfigurationError: `vector_index` or `partitions` is out of range, or the schema's name cannot be written into
+            the functions.
     """
+    if partitions is not None:
+        check(partitions)
     expected = current(vector_schema)
     values = {
         "vector_schema": _quoted(vector_schema),
@@ -87,6 +103,7 @@ def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_ind
         "checksums": json.dumps({name: _checksum(_read(f"tables/{name}.sql")) for name in expected.tables}),
         "code": expected.code,
         "width": str(vector_index),
+        "partitions": "null" if partitions is None else str(partitions),
     }
 
     def part(name: str, template: str) -> Part:
@@ -96,7 +113,8 @@ def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_ind
     ordered = [part(name, _read(f"{name}.sql")) for name in head]
     for name in expected.tables:
         table = _read(f"tables/{name}.sql")
-        ordered.append(_once(part(name, table), _checksum(table)))
+        made = table if partitions is None else spread(table, partitions)
+        ordered.append(_once(part(name, made), _checksum(table)))
     if vector_index is not None:
         if not 1 <= vector_index <= _WIDEST_INDEX:
             raise ConfigurationError(
@@ -104,12 +122,15 @@ def parts(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_ind
                 hint="Pass the width of your embedding model, such as 1536; for a wider one leave the index out.",
             )
         ordered.append(part(f"vector_index_{vector_index}", _read("vector_index.sql")))
+    if realtime is not None:
+        name = "realtime" if realtime else "no_realtime"
+        ordered.append(part(name, _read(f"{name}.sql")))
     return [*ordered, part("functions_and_access", _code())]
 
 
-def text(vector_schema: str = VECTOR_SCHEMA, *, plain: bool = False, vector_index: int | None = None) -> str:
+def text(vector_schema: str = VECTOR_SCHEMA, **options: Any) -> str:
     """The whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
-    ordered = parts(vector_schema, plain=plain, vector_index=vector_index)
+    ordered = parts(vector_schema, **options)
     return "\n".join(f"-- {part.name}\n{part.sql}" for part in ordered)
 
 

@@ -44,8 +44,8 @@ class Shape:
         return all(SHAPES[function].fits(parts[key]) for key, function in self.parts.items())
 
 
-def _object(keys: str, *, or_null: bool = False) -> Shape:
-    return Shape(dict, frozenset(keys.split()), or_null)
+def _object(keys: str, *, or_null: bool = False, parts: Mapping[str, str] | None = None) -> Shape:
+    return Shape(dict, frozenset(keys.split()), or_null, parts or {})
 
 
 _ARRAY: Final = Shape(list)
@@ -54,9 +54,7 @@ _COMMITTED: Final = _object("committed through_sequence")
 
 SHAPES: Final[dict[str, Shape]] = {
     "memory_append": _object("conversation_id sequences appended updated"),
-    "memory_append_context": Shape(
-        dict, frozenset(("stored", "context")), parts={"stored": "memory_append", "context": "memory_context"}
-    ),
+    "memory_append_context": _object("stored context", parts={"stored": "memory_append", "context": "memory_context"}),
     "memory_board": _object(
         "conversation_id revision next_sequence title summary context_notes edited_summary edited_by edited_at language"
         " model tokens quality through_sequence version updated_at items unlisted changes",
@@ -80,6 +78,9 @@ SHAPES: Final[dict[str, Shape]] = {
     ),
     "memory_describe_summary": _object("described"),
     "memory_due": _ARRAY,
+    "memory_edits": _object(
+        "title metadata created_at updated_at opt_outs summary items deleted ratings summaries", or_null=True
+    ),
     "memory_edit_board": _object("item_id version is_new"),
     "memory_edit_summary": _object("taken_back"),
     "memory_embed_summaries": _ARRAY,
@@ -92,6 +93,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_important": _object("user_id facts"),
     "memory_index_due": _ARRAY,
     "memory_limits": _object("message_bytes call_bytes"),
+    "memory_manifests": _object("manifests after"),
     "memory_opt_in": _object("removed"),
     "memory_opt_out": _object("is_new conversations"),
     "memory_opt_outs": _ARRAY,
@@ -115,6 +117,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_recall_summaries": _ARRAY,
     "memory_reembed": _object("embedded dropped complete"),
     "memory_request": _object("requested_at"),
+    "memory_restore": _object("restored refused"),
     "memory_rollout": _object("version stage share rest set_at mine", or_null=True),
     "memory_schema": _object("version code"),
     "memory_set_aside": _ARRAY,
@@ -131,6 +134,11 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_archive": _object("archived"),
     "memory_worker_chore": _object("mine"),
     "memory_worker_claim": _ARRAY,
+    "memory_worker_doctor": _object(
+        "now role server installed vector indexes broken_indexes added missing vectors heartbeat_at expired_at"
+        " wait_seconds dead tables published unidentified wal_level autovacuum",
+        parts={"installed": "memory_schema"},
+    ),
     "memory_worker_finish": _object("outcome"),
     "memory_worker_heartbeat": _ARRAY,
     "memory_worker_idle": _ARRAY,
@@ -182,7 +190,7 @@ def no_answer(message: str) -> UnavailableError:
     """The error for what arrived in place of an answer; its text is never shown."""
     return UnavailableError(
         message,
-        hint="Look whether a proxy or a login page answers in the database's place, and run `supabase-memory check`; "
+        hint="Look whether a proxy or a login page answers in the database's place, and run `supabase-memory doctor`; "
         "the call is safe to repeat.",
     )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
+    from langchain_supabase_memory.adapters.transports.door import Door
     from langchain_supabase_memory.flow import Call
     from langchain_supabase_memory.settings import RetryPolicy
 
@@ -31,6 +32,14 @@ class Transport(Protocol):
     @property
     def acts_as_user(self) -> bool:
         """Whether calls carry a user's identity, so that the owner need not be named."""
+
+    @property
+    def user_varies(self) -> bool:
+        """Whether a function says before each call who is signed in, so that the next may be another's."""
+
+    @property
+    def door(self) -> Door:
+        """Which door calls go through, as far as that is known by now; nothing in it is secret."""
 
     def perform(self, call: Call) -> Any:
         """Perform one call, repeating it while the server cannot be reached, and return its decoded document."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from langchain_supabase_memory.adapters.transports.base import Transport
+    from langchain_supabase_memory.adapters.transports.door import Door
     from langchain_supabase_memory.flow import Call
     from langchain_supabase_memory.settings import BreakerPolicy
 
@@ -138,6 +139,16 @@ class BreakingTransport:
     def acts_as_user(self) -> bool:
         """Whether calls carry a user's identity."""
         return self.inner.acts_as_user
+
+    @property
+    def user_varies(self) -> bool:
+        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        return self.inner.user_varies
+
+    @property
+    def door(self) -> Door:
+        """Which door calls go through."""
+        return self.inner.door
 
     def perform(self, call: Call) -> Any:
         """Perform a call, or refuse it while the circuit is open."""

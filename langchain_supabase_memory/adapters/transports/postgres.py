@@ -15,6 +15,7 @@ from langchain_supabase_memory.adapters.transports.answers import checked, unrea
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
+from langchain_supabase_memory.adapters.transports.door import Door, of_postgres
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
 from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.deadline import in_thread
@@ -94,6 +95,16 @@ class PostgresTransport:
     def acts_as_user(self) -> bool:
         """Whether calls carry claims."""
         return self._claims is not None
+
+    @property
+    def user_varies(self) -> bool:
+        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        return self._claims is not None and self._claims.is_asked
+
+    @property
+    def door(self) -> Door:
+        """The server, and whether a pooler stands before it; of one that is not started yet, nothing."""
+        return self._pools.door
 
     def as_user(self, identity: Claims) -> PostgresTransport:
         """A transport over the same pools that acts as another user.
@@ -206,16 +217,20 @@ class _Pools:
     """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
 
     def __init__(self, conn_string: str | Callable[[], str], pool_size: int, prepare: bool | None) -> None:
-        if not callable(conn_string):
-            addresses.postgres(conn_string)
         number("pool_size", pool_size, whole=True, optional=False, example=POOL_SIZE)
         self._conn_string = conn_string
         self._pool_size = pool_size
         self._prepares = prepare
+        self._is_pooled: bool | None = None
+        self._parts = None if callable(conn_string) else addresses.postgres(conn_string)
         self._opened: ConnectionPool | None = None
         self._lock = threading.Lock()
         self._finalizer: Callable[[], object] | None = None
         self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
+
+    @property
+    def door(self) -> Door:
+        return Door("postgres", None) if self._parts is None else of_postgres(self._parts, is_pooled=self._is_pooled)
 
     def synchronous(self) -> ConnectionPool:
         pool = self._opened
@@ -271,7 +286,7 @@ class _Pools:
     def _settings(self) -> tuple[str, dict[str, Any]]:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
-        given = addresses.postgres(conn_string)
+        self._parts = given = addresses.postgres(conn_string)
         kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS}
         for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
             if name not in given:
@@ -283,6 +298,7 @@ class _Pools:
                     # A pooler makes up the number of the server's process.
                     row = connection.execute("select pg_backend_pid()").fetchone()
                     self._prepares = row == (connection.info.backend_pid,)
+                    self._is_pooled = not self._prepares
             if self._prepares:
                 kwargs["prepare_threshold"] = _PREPARED_AT
         except psycopg.Error as error:

@@ -25,6 +25,9 @@ LONGEST_RETRY_AFTER_SECONDS: Final = 3600.0
 """What a server asks for beyond is taken for this."""
 
 _CODE: Final = re.compile(r"[0-9A-Z]{5}|PGRST[0-9A-Z]+")  # an SQLSTATE, or PostgREST's own
+_ON_A_REPLICA: Final = "read-write mode during recovery"
+"""PostgREST wants to write before the function does; a Postgres that speaks another language is not known by it."""
+
 _CONSTRAINT: Final = re.compile(r'violates check constraint "(\w{1,63})"')
 
 
@@ -57,6 +60,8 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
     message, hint = (text if isinstance(text := error.get(key), str) else "" for key in ("message", "hint"))
     if code in ("PGRST301", "PGRST303") and "expired" in message.lower():
         return TokenExpiredError(code=code)
+    if code == "0A000" and _ON_A_REPLICA in message:
+        return from_code("25006")
     if code == "23514":
         found = _CONSTRAINT.search(message)
         return refused(found[1] if found else None)

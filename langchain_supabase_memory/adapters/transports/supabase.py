@@ -16,6 +16,7 @@ from langchain_supabase_memory.adapters.transports.answers import checked
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
+from langchain_supabase_memory.adapters.transports.door import Door, of_data_api
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
 from langchain_supabase_memory.adapters.transports.responses import document
@@ -125,6 +126,16 @@ class SupabaseTransport:
         """Whether an access token is sent."""
         return self._token is not None
 
+    @property
+    def user_varies(self) -> bool:
+        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        return self._token is not None and self._token.is_asked
+
+    @property
+    def door(self) -> Door:
+        """The Data API, and where the project's keys are shown."""
+        return of_data_api(self._clients.url, self._clients.address)
+
     def as_user(self, identity: AccessToken) -> SupabaseTransport:
         """A transport over the same clients for another user; a client is shared, a token never is.
 
@@ -206,6 +217,7 @@ class _Clients:
         timeout_seconds: float,
         rest_path: str,
     ) -> None:
+        self.url = url
         self.address = addresses.data_api(url, key, rest_path)
         number("timeout_seconds", timeout_seconds, optional=False, example=10)
         self.endpoint = Endpoint(self.address, key, timeout_seconds, MAX_IN_FLIGHT)

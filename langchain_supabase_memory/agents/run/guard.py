@@ -18,7 +18,7 @@ from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
     MigrationConflictError,
-    OutboxFullError,
+    OutboxError,
     SchemaError,
     SupabaseMemoryError,
     UnavailableError,
@@ -238,7 +238,7 @@ class Guard:
             raise error  # what was passed is no message; what the database refuses waits like everything else
         try:
             self.memory.outbox.keep(key, task.keep)
-        except OutboxFullError as full:
+        except OutboxError as full:
             error = full
         if isinstance(error, TimeoutError):
             error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")

@@ -19,7 +19,7 @@ from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Task
 from langchain_supabase_memory.agents.run.stage import Stages
 from langchain_supabase_memory.agents.run.steps import Either
-from langchain_supabase_memory.context.load import SUPERSEDED, last_messages
+from langchain_supabase_memory.context.load import last_messages, omitted_messages
 from langchain_supabase_memory.context.recent import recent
 from langchain_supabase_memory.deadline import started
 from langchain_supabase_memory.language.messages import content
@@ -308,7 +308,7 @@ def _compared(key: ConversationKey, stage: Stage, old: _Old, new: _New) -> tuple
         shared=len(before) - len(only_old),
         only_old=len(only_old),
         only_new=sum(each not in before for each in after),
-        omitted=sum(last - first + 1 for first, last, why in new.pack.omitted if why != SUPERSEDED),
+        omitted=omitted_messages(new.pack),
     )
     return comparison, only_old, -1 if new.pack.summary is None else new.pack.summary.to_sequence
 

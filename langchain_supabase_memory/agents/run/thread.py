@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.agents.run.steps import Steps
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.values import ConversationKey
 
 _TRIES: Final = 3
@@ -186,12 +187,14 @@ class Changes:
         One round trip, but where the state was forked or is aligned. Returns what is to be remembered.
         """
         messages, chain, known, token = self.messages, self.digests, self.known, uuid4().hex
+        manifest = self.memory.packs.answered(self.key, self.run.messages, messages[known:])
         first = None if self.record is None or len(messages) == len(self.run.messages) else self.record.first
         # Without a checkpointer it may be resent with ids that were made just now.
         strict = bool(self.run.branch) and not self.run.lineage.whole
         for _ in range(_TRIES):
             try:
-                yield from self._send(messages[known:], token, messages[known - 1].id if known else None, strict)
+                after = messages[known - 1].id if known else None
+                yield from self._send(messages[known:], token, after, strict, manifest)
                 break
             except conversations.ElsewhereError as elsewhere:
                 known = 0
@@ -204,7 +207,9 @@ class Changes:
         self.memory.records.keep(self.key, made)
         return made
 
-    def _send(self, messages: Sequence[BaseMessage], token: str, after: str | None, strict: bool) -> Flow[None]:
+    def _send(
+        self, messages: Sequence[BaseMessage], token: str, after: str | None, strict: bool, manifest: Lists | None
+    ) -> Flow[None]:
         branch = {
             "token": token,
             "expected": None if self.record is None else self.record.token,
@@ -217,7 +222,8 @@ class Changes:
         # What is not sent yet is missed by nobody: the ids are all there.
         for first in range(0, max(len(lasting), 1), PAGE):
             page, whole = lasting[first : first + PAGE], branch if first == 0 else None
-            yield from deliver(self.memory, self.key, page, metadata={"via": VIA}, branch=whole)
+            shown = manifest if first + PAGE >= len(lasting) else None  # with the answer, which comes last
+            yield from deliver(self.memory, self.key, page, metadata={"via": VIA}, branch=whole, manifest=shown)
 
 
 def _align(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Flow[int]:

@@ -93,7 +93,7 @@ def recalled(
     if kind not in get_args(ContextType):
         raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(get_args(ContextType))}.")
     board: Board = yield from boards.board(key)
-    items = _items(board, kind, key, zone, seen)
+    items = on_board(board, kind, key, zone, seen)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None
     question = Question("", Filters(limit=MOST + 1, types=types))  # one more, to know whether that is all
     result = yield from search.recall(Scope.of(key), [question])
@@ -111,8 +111,12 @@ def recalled(
     return Derived(made[:_SHOWN], " ".join(filter(None, notes)))
 
 
-def _items(
-    board: Board, kind: ContextType, key: ConversationKey, zone: tzinfo, seen: Callable[[Chunk | BoardItem], bool]
+def on_board(
+    board: Board,
+    kind: ContextType,
+    key: ConversationKey,
+    zone: tzinfo,
+    seen: Callable[[Chunk | BoardItem], bool] = lambda _: False,
 ) -> list[Passage]:
     """What the board has of a kind: what holds first, then what a person pinned, what matters most, what is newest."""
     item_kind, tag = _ITEMS[kind]

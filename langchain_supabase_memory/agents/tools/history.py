@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
@@ -14,7 +15,7 @@ from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall.exact import Wanted
-from langchain_supabase_memory.operations.recall.question import MOST_QUESTIONS, Filters, questions
+from langchain_supabase_memory.operations.recall.question import LIMIT, MOST_QUESTIONS, Filters, questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def search_conversation_history_tool(
         after: str | None = None,
     ) -> Flow[Answer]:
         if exact is None:
-            return _search(asked, scope, [query, *more], time_range, limit)
+            return searched(asked, scope, [query, *more], Filters(time_range=time_range, limit=limit))
         return exactly.found(asked, scope, Wanted(texts=query, order=exact, limit=limit), time_range, after)
 
     return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
@@ -122,7 +123,7 @@ def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindin
         The tool `get_conversation_summary(conversation_id=None)`, sync and async.
     """
     description = "Read the summary of what was said earlier in a conversation, and which messages it stands for."
-    return tool("get_conversation_summary", description, _Summary, Binding.of(memory, bound), _summary)
+    return tool("get_conversation_summary", description, _Summary, Binding.of(memory, bound), summarized)
 
 
 def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
@@ -139,25 +140,32 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
         "Recall what matters of a conversation by its kind: action items, questions (those without an answer first), "
         "facts, or the people and things that were named. The most important comes first."
     )
-    return tool("recall_context", description, _Recall, Binding.of(memory, bound), _recalled)
+    return tool("recall_context", description, _Recall, Binding.of(memory, bound), recalled)
 
 
-def _search(
-    asked: Asked, reach: RecallScope, queries: Sequence[str], time_range: TimeRange, limit: int
-) -> Flow[Answer]:
+def searched(asked: Asked, reach: RecallScope, queries: Sequence[str], filters: Filters) -> Flow[Answer]:
+    """What a search answers.
+
+    Args:
+        asked: The call.
+        reach: Where to look.
+        queries: What to look for, each in words or as a question.
+        filters: What narrows it down, and the most passages.
+    """
     scope = asked.scope(reach)
     complete = True
     if reach == "conversation":
         complete = yield from asked.indexed(asked.key())
+    limit = filters.limit or LIMIT
     spare = _SPARE if asked.present else 0
-    filters = Filters(limit=limit + spare, time_range=time_range, time_zone=asked.zone)
-    result = yield from search.recall(scope, questions(queries, filters), asked.binding.memory.means)
+    within = replace(filters, limit=limit + spare, time_zone=asked.zone)
+    result = yield from search.recall(scope, questions(queries, within), asked.binding.memory.means)
     chunks = [chunk for chunk in result.chunks if not asked.sees(chunk)][:limit]
     notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
     if not chunks:
         return noted(" ".join(["Nothing that was said fits.", *filter(None, notes)])), []
     passages = [_passage(chunk, asked, scope) for chunk in chunks]
-    return _fit(passages, asked.binding.characters, notes)
+    return fit(passages, asked.binding.characters, notes)
 
 
 def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
@@ -179,7 +187,13 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
     return Passage("passage", chunk.content, attributes, source)
 
 
-def _summary(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]:
+def summarized(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]:
+    """The newest summary of a conversation, and which messages it stands for.
+
+    Args:
+        asked: The call.
+        conversation_id: Another conversation of the same owner and agent.
+    """
     key = asked.key(conversation_id)
     retention = asked.binding.memory.settings.retention
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
@@ -195,20 +209,28 @@ def _summary(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]:
     source = {"thread_id": key.thread_id, "from_sequence": 0, "to_sequence": segment.to_sequence}
     newer = last - segment.to_sequence
     note = f"Newer messages are not in it: {range_of(segment.to_sequence + 1, last)}." if newer > 0 else ""
-    return _fit([Passage("summary", segment.content, attributes, source)], asked.binding.characters, [note])
+    return fit([Passage("summary", segment.content, attributes, source)], asked.binding.characters, [note])
 
 
-def _recalled(asked: Asked, context_type: derived.ContextType, conversation_id: str | None = None) -> Flow[Answer]:
+def recalled(asked: Asked, context_type: derived.ContextType, conversation_id: str | None = None) -> Flow[Answer]:
+    """What a conversation has of a kind, the most important first.
+
+    Args:
+        asked: The call.
+        context_type: The kind.
+        conversation_id: Another conversation of the same owner and agent.
+    """
     key = asked.key(conversation_id)
     complete = yield from asked.indexed(key)
-    recalled = yield from derived.recalled(key, context_type, asked.zone, seen=asked.sees)
-    notes = ["" if complete else _UNINDEXED, recalled.note]
-    if not recalled.passages:
+    found = yield from derived.recalled(key, context_type, asked.zone, seen=asked.sees)
+    notes = ["" if complete else _UNINDEXED, found.note]
+    if not found.passages:
         return noted(" ".join(["There is nothing of this kind.", *filter(None, notes)])), []
-    return _fit(recalled.passages, asked.binding.characters, notes)
+    return fit(found.passages, asked.binding.characters, notes)
 
 
-def _fit(passages: Sequence[Passage], characters: int, notes: Sequence[str]) -> Answer:
+def fit(passages: Sequence[Passage], characters: int, notes: Sequence[str] = ()) -> Answer:
+    """Passages as an answer within so many characters, with what we say beside them and how many are left out."""
     fits = fitted(passages, characters, *notes)
     left = len(passages) - fits.shown
     counted = f"{left} more {'is' if left == 1 else 'are'} left out, for there is no room." if left else ""

@@ -55,10 +55,19 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
     Returns:
         The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
     """
-    return tool("read_messages", _DESCRIPTION, _Arguments, Binding.of(memory, bound), _read)
+    return tool("read_messages", _DESCRIPTION, _Arguments, Binding.of(memory, bound), originals)
 
 
-def _read(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:
+def originals(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:
+    """A page of original messages, and how to go on.
+
+    Args:
+        asked: The call.
+        first: The number of the first message.
+        last: The number of the last.
+        skip: How many characters of the first were read already.
+        conversation_id: Another conversation of the same owner and agent.
+    """
     key = asked.key(conversation_id)
     first, last = min(first, last), max(first, last)
     page, is_cut = yield from _page(asked, key, {"p_from": first, "p_to": last, "p_limit": PAGE})
@@ -68,8 +77,10 @@ def _read(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: s
         return noted(f"There is no message {range_of(first, last)}. {last_one}"), []
     shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page]
     fits = fitted(shown, asked.binding.characters)
-    source = {"thread_id": key.thread_id, "from_sequence": page[0].sequence}
-    sources = [{**source, "to_sequence": page[max(fits.shown, 1) - 1].sequence}]
+    seen = page[: max(fits.shown, 1)]
+    ids = [each.message.id for each in seen if each.message is not None]
+    source = {"thread_id": key.thread_id, "from_sequence": seen[0].sequence, "to_sequence": seen[-1].sequence}
+    sources = [{**source, "message_ids": ids}]
     more = _more(page, last, skip if page[0].sequence == first else 0, fits, is_cut)
     return fenced(
         fits.elements, more and more + (" and the same conversation_id." if conversation_id else ".")

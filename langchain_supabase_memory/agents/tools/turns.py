@@ -43,10 +43,11 @@ def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool
     Returns:
         The tool `get_turn(n)`, sync and async. A failure becomes an answer of the tool, and no error of the graph.
     """
-    return tool("get_turn", _DESCRIPTION, _Arguments, Binding.of(memory, bound), _turn)
+    return tool("get_turn", _DESCRIPTION, _Arguments, Binding.of(memory, bound), one_turn)
 
 
-def _turn(asked: Asked, n: int) -> Flow[Answer]:
+def one_turn(asked: Asked, n: int) -> Flow[Answer]:
+    """One turn by its number, 1 for the first and -1 for the newest."""
     memory, key = asked.binding.memory, asked.key()
     turn = yield from turns.turn(key, n, retention=memory.settings.retention)
     if turn is None:

@@ -26,12 +26,16 @@ from langchain_supabase_memory.cli import models
 @click.option(
     "--model", envvar="OPENAI_MODEL", default=models.MODEL, show_default=True, help="With OPENAI_API_KEY: the model."
 )
-def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str) -> None:
+@click.option("--inspect", is_flag=True, help="At the end, open a page on what it has made; Ctrl-C ends it.")
+def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str, inspect: bool) -> None:
     """Watch an agent remember a long conversation; without OPENAI_API_KEY, with a stand-in that can only quote."""
     from rich.console import Console
 
-    from langchain_supabase_memory.cli.demo.show import show
+    from langchain_supabase_memory.cli.demo.show import open_page, show
 
     chat, summarizer, embeddings = models.of_an_agent(model)
     questions = list(ask) or None
-    show(Console(), path.absolute(), chat, summarizer, path=transcript, questions=questions, embeddings=embeddings)
+    folder, console = path.absolute(), Console()
+    show(console, folder, chat, summarizer, path=transcript, questions=questions, embeddings=embeddings)
+    if inspect:
+        open_page(console, folder, summarizer, embeddings)

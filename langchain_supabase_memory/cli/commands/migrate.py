@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from langchain_supabase_memory.cli.look import working
-from langchain_supabase_memory.cli.options import addressed_directly, vector_index_option
+from langchain_supabase_memory.cli.options import (
+    addressed_directly,
+    partitions_option,
+    realtime_option,
+    vector_index_option,
+)
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -16,11 +21,13 @@ if TYPE_CHECKING:
 @click.command()
 @addressed_directly
 @vector_index_option
-def migrate(address: Address, vector_index: int | None) -> None:
+@realtime_option
+@partitions_option
+def migrate(address: Address, vector_index: int | None, realtime: bool | None, partitions: int | None) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
     from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     conn_string = address.conn_string(create=True)
     with working("Setting the database up …"):
-        installed = apply(conn_string, vector_index=vector_index)
+        installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions)
     click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")

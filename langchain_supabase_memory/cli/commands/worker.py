@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 import click
 
 from langchain_supabase_memory.adapters.telemetry.logs import PACKAGE, configure
-from langchain_supabase_memory.cli import look, models
-from langchain_supabase_memory.cli.from_app import from_app
+from langchain_supabase_memory.cli import look
 from langchain_supabase_memory.cli.living import Living
-from langchain_supabase_memory.cli.options import addressed, refuse
+from langchain_supabase_memory.cli.options import addressed, modeled, refuse
 from langchain_supabase_memory.errors import SupabaseMemoryError
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.cli.options import Address
+    from langchain_supabase_memory.cli.options import Address, Models
     from langchain_supabase_memory.worker import Worker
 
-_OF_A_MEMORY = ("database_url", "embedded", "url", "key", "model", "embeddings")
 _OF_A_POLICY = ("concurrency", "calls_per_minute", "archive_after")
 
 _LOOK_SECONDS = 2.0
@@ -34,20 +32,8 @@ _DRAW_SECONDS = 0.5
 
 
 @click.command()
-@click.option(
-    "--app",
-    help="Where your application makes it: module:name of a Worker, a SupabaseMemory, or a function without arguments "
-    "that gives one. It brings its own database, model and embedder, and a Worker its own pace.",
-)
 @addressed
-@click.option(
-    "--model",
-    envvar="OPENAI_MODEL",
-    help="A model of OpenAI that writes; by default gpt-5.5 with OPENAI_API_KEY, and without it quotes are selected.",
-)
-@click.option(
-    "--embeddings", help="A model of OpenAI that embeds, such as text-embedding-3-small; without one, words do."
-)
+@modeled
 @click.option("--concurrency", type=int, default=4, show_default=True, help="How many conversations at once.")
 @click.option("--calls-per-minute", type=float, help="The most calls of the model a minute.")
 @click.option("--archive-after", type=float, help="Archive conversations without a message for so many hours.")
@@ -63,10 +49,8 @@ _DRAW_SECONDS = 0.5
     "or the grace_seconds of the application's Worker.",
 )
 def worker(
-    app: str | None,
     address: Address,
-    model: str | None,
-    embeddings: str | None,
+    models: Models,
     concurrency: int,
     calls_per_minute: float | None,
     archive_after: float | None,
@@ -91,10 +75,8 @@ def worker(
 
     if not drain:
         refuse(["seconds"], "It goes with --drain.")
-    if app is not None:
-        refuse(_OF_A_MEMORY, "With --app, the application brings its own database, model and embedder.")
     with ExitStack() as stack:
-        made = None if app is None else from_app(app)
+        made = models.from_app()
         lives = look.moves()
         if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application says how
             configure("plain", logging.WARNING if lives else logging.INFO)
@@ -102,8 +84,7 @@ def worker(
             refuse(_OF_A_POLICY, "The application gives a Worker, which has a policy of its own.")
         else:
             if made is None:
-                embedder = None if embeddings is None else models.embedder(embeddings)
-                made = stack.enter_context(address.opened(model=models.writer(model), embeddings=embedder))
+                made = stack.enter_context(address.opened(**models.settings()))
             policy = WorkerPolicy(
                 concurrency=concurrency,
                 model_calls_per_minute=calls_per_minute,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shlex
 import signal
 import subprocess
 import sys
@@ -144,6 +145,9 @@ def _show(
                 tally.ask(console, alone, question)
         _point(console, memory)
     tally.show(console)
+    command = f"supabase-memory inspect --embedded {shlex.quote(str(folder))} --user {USER}"
+    console.print("To see what the agent knew and why, in a browser:\n")
+    console.print(f"{spelled(command)}\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"The database stays in {folder}. To explore it, in Python:\n", highlight=False, soft_wrap=True)
     code = (
         "from langchain_supabase_memory import SupabaseMemory",
@@ -154,6 +158,30 @@ def _show(
     for line in code:  # as it can be copied: neither indented nor broken
         console.print(spelled(line), markup=False, highlight=False, soft_wrap=True)
     console.print()
+
+
+def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings: Embeddings | None) -> None:
+    """Open the inspector on what the demo has made, with the agent's own budget, until Ctrl-C.
+
+    Args:
+        console: Where its address is shown.
+        folder: Where the embedded database lies.
+        summarizer: What writes the summaries.
+        embeddings: What finds by meaning.
+
+    Raises:
+        MissingDependencyError: The extra `inspector` is not installed.
+    """
+    from langchain_supabase_memory.inspector import serving
+
+    def said(address: str) -> None:
+        console.print(f"The inspector is on {address}", markup=False, highlight=False, soft_wrap=True)
+        console.print("The address lets one browser in, once. Ctrl-C ends it.")
+
+    with SupabaseMemory.from_conn_string(
+        start_migrated(folder), user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
+    ) as memory:
+        serving.serve(memory, port=0, write=True, by=USER, said=said)
 
 
 class _Alerts(logging.Filter):
@@ -397,7 +425,8 @@ def _beginning(text: str) -> str:
 
 def _prompt(console: Console, report: ContextReport, own: int) -> None:
     """What a prompt was made of."""
-    caption = "" if report.omitted else "nothing omitted: what is not there word for word is covered by the summary"
+    left = [f"messages {first} to {last} are {why}" for first, last, why in report.omitted]
+    caption = "\n".join(left) or "nothing omitted: what is not there word for word is covered by the summary"
     table = Table(title="What was in that prompt", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("part")
     table.add_column("characters", justify="right")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -56,6 +56,7 @@ class Part:
         importance: How much it is likely to matter, from 0 to 1.
         marks: What it says of itself.
         tokens: Its approximate tokens.
+        told: The days that it tells of, by how far they are from the day on which it was said, in UTC.
     """
 
     text: str = field(repr=False)
@@ -63,6 +64,7 @@ class Part:
     importance: float
     marks: cues.Marks
     tokens: int
+    told: tuple[cues.Days, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,12 +161,14 @@ def _unit(
     if role == "system" or not (text.strip() or named) or text.strip() == content.HIDDEN:
         return None
     is_action = bool(content.tool_calls(first)) or _is_result(group[0])
+    day = group[0].said_at.astimezone(UTC).date()
 
     def part(words: str) -> Part:
         marks = cues.marks(words)
         kind = kinds.kind(marks, is_action=is_action, after_question=asked)
         weight = kinds.importance(words, marks, kind) if importance is None else min(max(importance(words, kind), 0), 1)
-        return Part(words, kind, weight, marks, count_tokens(words))
+        told = cues.told(words, day) if marks.has_time else ()
+        return Part(words, kind, weight, marks, count_tokens(words), told)
 
     found = [part(each) for each in parts(text, most_tokens)]
     for each in parts(named, most_tokens):

@@ -1,8 +1,8 @@
 """Cues: what a question names and asks for, and the marks of a text that may answer it.
 
 `find` reads a question: the names, the dates, and whether it asks for a time or a number. `marks` says of a text
-whether it asks, itself, and whether a time, a number or a name is in it. Both are pure, need no model and raise
-nothing. All languages are in use at once; `lexicon` says how to write a data file of one.
+whether it asks, itself, and whether a time, a number or a name is in it; `told` says of which days it tells. They are
+pure, need no model and raise nothing. All languages are in use at once; `lexicon` says how to write a data file of one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.cues.names import without
 from langchain_supabase_memory.language.cues.question import Cues, find
 from langchain_supabase_memory.language.cues.statement import Marks, marks
+from langchain_supabase_memory.language.cues.told import Days, told
 
 KEPT: Final = (lexicon,)
 """What all of this reads from files once; see `flow.compute`."""
 
-__all__ = ["KEPT", "Cues", "Marks", "NamedDate", "find", "marks", "without"]
+__all__ = ["KEPT", "Cues", "Days", "Marks", "NamedDate", "find", "marks", "told", "without"]

@@ -63,12 +63,14 @@ class Time(NamedTuple):
         end: Where it ends.
         date: The date it names, if it names one.
         on: The same time as it is on a day of reference, if it is relative to one: "two days ago".
+        weeks: How many weeks it is from one, if it is a week.
     """
 
     start: int
     end: int
     date: NamedDate | None = None
     on: Callable[[Day], Time] | None = None
+    weeks: int | None = None
 
 
 def times(words: Words, today: date | None = None) -> Iterator[Time]:
@@ -308,7 +310,8 @@ class _Reader:
         first = at - 1 if words.near(at) and self._is(at - 1, "last", "next", "this") else at
         last = at + 1 if words.near(at + 1) and self._is(at + 1, "last_after", "next_after", "this_after") else at
         count = direction
-        return self._counted(first, last, None, first, lambda today: _from(today, unit, count))
+        time = self._counted(first, last, None, first, lambda today: _from(today, unit, count))
+        return time._replace(weeks=count if unit == "week" else None)
 
     def _ago(self, at: int, unit: str) -> Time | None:
         """So many units before now."""
@@ -329,7 +332,8 @@ class _Reader:
         if count is None:
             return self._said(first, last, None)
         back = -count
-        return self._counted(first, last, None, first, lambda today: _from(today, unit, back))
+        time = self._counted(first, last, None, first, lambda today: _from(today, unit, back))
+        return time._replace(weeks=back if unit == "week" else None)
 
     def _month(self, at: int, month: int) -> Time | None:
         """A month, with what is said of its day and its year."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 NO_RESULT: Final = "[no result: this call was interrupted]"
 """What stands in for the result of a call that never got one."""
 
+ORPHAN: Final = "a tool result without its call"
+"""Why a result is left out."""
+
 _LONGEST_CALL_ID: Final = 40
 # The blocks that name a call in a message's content, and the key under which they do.
 _CALL_KEYS: Final = {
@@ -116,7 +119,7 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
             if message.tool_call_id in waiting:
                 made[-1].entries.append(_with(entry, message))
             else:
-                left_out += [(sequence, "a tool result without its call") for sequence in entry.sequences]
+                left_out += [(sequence, ORPHAN) for sequence in entry.sequences]
             continue
         message = _known(message)
         if _is_empty(message):

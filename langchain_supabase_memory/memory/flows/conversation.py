@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import writer as writers
 from langchain_supabase_memory.context import cover
+from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory import delivery, packing
 from langchain_supabase_memory.operations import boards, controls, conversations, listing, summaries, turns, work
 from langchain_supabase_memory.operations.boards import editing
+from langchain_supabase_memory.operations.manifests import listing as manifests
 from langchain_supabase_memory.operations.recall import exact, indexing, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.conversations import Column
+    from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.rollout.comparison import Comparison
     from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
     from langchain_supabase_memory.operations.work import ConversationStatus
@@ -81,6 +84,7 @@ class ConversationFlows:
         created_at: datetime | Sequence[datetime | None] | None = None,
         retention: Retention | None = None,
         idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> Flow[AppendResult]:
         """Store messages: once each, in order, all or none, in one round trip.
 
@@ -99,25 +103,30 @@ class ConversationFlows:
             retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
             idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
                 messages that have no ids, stores nothing twice. 1 to 512 bytes.
+            pack: What these messages answer: what stood in it is kept with them, in numbers, for `manifests`. As the
+                memory's `manifests` says; nothing is refused for it.
 
         Returns:
             The number of each message, how many were new, and which were replaced because their content differed.
 
         Raises:
-            InvalidInputError: Something passed is no message, or a time is naive; nothing was stored.
+            InvalidInputError: Something passed is no message, a time is naive, or the pack is of another conversation;
+                nothing was stored.
             TooLargeError: All messages together are more than one call takes; nothing was stored.
             ConfigurationError: A rule of the redactor failed; nothing was stored.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         memory = self._memory
+        listed = codec.checked(messages)
         made = conversations.append(
             self._key,
-            messages,
+            listed,
             metadata=metadata,
             created_at=created_at,
             retention=retention or memory.settings.retention,
             redactor=memory.redactor,
             idempotency_key=idempotency_key,
+            manifest=packing.manifest_of(memory, self._key, pack, listed, idempotency_key),
         )
         return (yield from made)
 
@@ -128,6 +137,7 @@ class ConversationFlows:
         *,
         retention: Retention | None = None,
         idempotency_key: str | None = None,
+        pack: ContextPack | None = None,
     ) -> Flow[AppendResult]:
         """Store a complete turn, a user's query and its answer, in one round trip.
 
@@ -137,6 +147,7 @@ class ConversationFlows:
             retention: What is kept; the memory's by default.
             idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
                 that is tried.
+            pack: What the answer was made from, as for `append`.
 
         Returns:
             As for `append`.
@@ -146,7 +157,7 @@ class ConversationFlows:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         made = turns.messages_of(query, response)
-        return (yield from self.append(made, retention=retention, idempotency_key=idempotency_key))
+        return (yield from self.append(made, retention=retention, idempotency_key=idempotency_key, pack=pack))
 
     def read(
         self,
@@ -445,6 +456,40 @@ class ConversationFlows:
             recalling=packing.recalling_for(self._memory, turn, query, recall, filters),
         )
         return (yield from writers.asking(made, writer))
+
+    def manifests(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+    ) -> Flow[ManifestPage]:
+        """What stood in the prompts of earlier answers, and why, in numbers: a page, the newest first.
+
+        Middleware, nodes and histories keep it with each answer, `append` where its `pack` is given; of how many and
+        for how long, the memory's `manifests` says. `Manifest.since` says what differs between two. Where words that
+        one names have changed or gone since, it says so.
+
+        Args:
+            limit: The most of a page, 1 to 200.
+            after: What a page gives as `after`: the page after it, of older ones.
+            from_sequence: Only of answers from this number on; both bounds may be one answer's.
+            to_sequence: Only of answers up to this number.
+
+        Raises:
+            InvalidInputError: An argument is none of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        made = manifests.manifests(
+            self._key,
+            limit=limit,
+            after=after,
+            from_sequence=from_sequence,
+            to_sequence=to_sequence,
+            retention=self._memory.settings.retention,
+        )
+        return (yield from made)
 
     def coverage(self, *, budget: ContextBudget | None = None) -> Flow[Coverage]:
         """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.adapters.schema import script
-from langchain_supabase_memory.errors import SchemaOutdatedError
-from langchain_supabase_memory.flow import LITTLE, SCHEMA, Flow, call, compute
 from langchain_supabase_memory.memory import delivery
+from langchain_supabase_memory.memory.doctor.examine import examine
 from langchain_supabase_memory.operations import controls, conversations, listing
 from langchain_supabase_memory.operations.recall import exact, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
@@ -21,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, tzinfo
 
-    from langchain_supabase_memory.adapters.schema.script import Installed
+    from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.doctor.finding import Finding
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.settings import Retention
@@ -361,27 +358,19 @@ class MemoryFlows:
         """
         return (yield from delivery.flush(self._memory))
 
-    def check(self) -> Flow[Installed]:
-        """Ask the database what it is set up with, and compare it with this release.
+    def doctor(self) -> Flow[list[Finding]]:
+        """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
+
+        The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
+        tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database tells
+        less, and a line says so.
 
         Returns:
-            What is installed.
+            What was found; whatever fails is a finding, and nothing is raised for it.
 
-        Raises:
-            SchemaMissingError: Nothing is there.
-            SchemaOutdatedError: It is of another release.
-            AccessError: The key or the token is not accepted.
-            UnavailableError: The server cannot be reached.
+        Example:
+            ```python
+            broken = [finding for finding in memory.doctor() if finding.state == "red"]
+            ```
         """
-        document = yield from call(SCHEMA, {})
-        make = partial(script.current, document.get("vector_schema", script.VECTOR_SCHEMA))
-        expected = yield from compute(make, LITTLE)  # it reads every SQL file
-        if document | {"version": expected.version, "vector_moved_to": None} != asdict(expected):
-            raise SchemaOutdatedError(
-                f"The memory's schema in this database is of release {document['version']}, not {expected.version}."
-            )
-        if document["vector_moved_to"] is not None:
-            raise SchemaOutdatedError(
-                f"pgvector has moved to the schema {document['vector_moved_to']!r} since the last migration."
-            )
-        return script.Installed(**document)
+        return (yield from examine(self._memory))

@@ -12,6 +12,8 @@ from langchain_supabase_memory.settings import INHERITED
 from langchain_supabase_memory.values import IndexResult, Scope, SummaryResult
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_supabase_memory.adapters.writer import Summarizer
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.core import Core
@@ -36,7 +38,9 @@ class WorkFlows:
         agent_id: str | None = None,
         thread_id: str | None = None,
         state: WorkState | None = None,
+        ids: Sequence[str] | None = None,
         limit: int | None = None,
+        after: tuple[str, str] | None = None,
     ) -> Flow[list[ConversationStatus]]:
         """What is due, running, waiting and dead, and how far each conversation is covered.
 
@@ -45,13 +49,19 @@ class WorkFlows:
             agent_id: Only this agent's.
             thread_id: Only those of this thread.
             state: Only those in this state.
+            ids: Only the conversations with these ids, as lists give them.
             limit: The most; `None` means all.
+            after: The owner and the id of a conversation: only those behind it.
 
         Returns:
-            Their status. A conversation whose ids cannot be used is left out, and logged.
+            Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
+            logged.
         """
         owner = self._memory.whose(user_id)
-        return (yield from work.status(owner, agent_id=agent_id, thread_id=thread_id, state=state, limit=limit))
+        made = work.status(
+            owner, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
+        )
+        return (yield from made)
 
     def queue(self) -> Flow[Queue]:
         """The work of all conversations, in numbers; it needs a server's rights."""

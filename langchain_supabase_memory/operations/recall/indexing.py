@@ -335,6 +335,7 @@ def _rows(
                 "cohesion": place.cohesion if number == 1 else None,
                 "has_time": part.marks.has_time,
                 "has_number": part.marks.has_number,
+                "told": [f"[{begins},{ends}]" for begins, ends in part.told],
                 "embedding": embedded[at] if embedded else None,
                 "hidden": unit.hidden,
             }

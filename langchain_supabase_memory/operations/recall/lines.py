@@ -23,6 +23,9 @@ MESSAGE_ID: Final = "lc_supabase_memory_recalled"
 FRAME: Final = fence.fenced([fence.element("recalled", "")])
 """What stands around the lines in a message."""
 
+TITLE: Final = "Recalled:"
+"""What stands above the lines in a text."""
+
 
 def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> list[str]:
     """Chunks as lines: a date, and under it who said what.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import markup
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment
 from langchain_supabase_memory.operations.rollout.stages import STAGES
@@ -132,12 +132,7 @@ class RolloutReport:
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows())
-        return (
-            "<table><caption>Old and new context, median / 95th percentile</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return markup.table("Old and new context, median / 95th percentile", _HEADINGS, self._rows())
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for each in self.stages:

@@ -1,0 +1,115 @@
+"""What partitions cost a call: the same verbs on plain tables and on partitions, in the same rounds; and the locks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+
+from benchmarks import fill
+from benchmarks.fill import Filling
+from benchmarks.harness import Table, interleaved
+from langchain_supabase_memory import SupabaseMemory
+from tests.counting import CountingTransport
+from tests.verbs import OF_A_CONVERSATION, OF_A_DATABASE, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.services import Lab, Site
+    from langchain_supabase_memory.flow import Call
+
+    Doing = Callable[[SupabaseMemory, int], object]
+
+TITLE: Final = "What partitions cost a call, direct"
+COUNTS: Final = (None, 4, 16)
+MESSAGES: Final = 10_000
+INDEXED: Final = 500
+CONVERSATIONS: Final = 10
+
+VERBS: Final = (
+    "append a turn",
+    "store a question and load its pack",
+    "context pack",
+    "read the last 20",
+    "turns, the last 10",
+    "recall",
+    "board",
+    "status",
+    "edit a message",
+    "conversations, a page of 50",
+    "claim 4 conversations",
+)
+
+_LOCKED: Final = b"""
+select count(*) from pg_locks l join pg_class c on c.oid = l.relation
+where l.pid = pg_backend_pid() and c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)
+"""
+
+
+@dataclass
+class LockCounting(CountingTransport):
+    """Counts the tables and indexes that the last call has locked, too."""
+
+    locked: int = 0
+
+    def perform(self, call: Call) -> Any:
+        with self.connection.transaction():
+            document = super().perform(call)
+            (self.locked,) = self._row(_LOCKED)
+        return document
+
+
+async def run(lab: Lab) -> list[Table]:
+    sites = {partitions: lab.another("off", partitions=partitions) for partitions in COUNTS}
+    for site in sites.values():
+        fill.fill(site.superuser, Filling("parts-", MESSAGES, CONVERSATIONS, unindexed=INDEXED))
+        site.direct().conversation("parts-0").index()
+        fill.vacuum(site)
+    rows = [await _row(lab, verb, sites) for verb in VERBS]
+    columns = [
+        "",
+        *[f"locks, {_said(each)}" for each in COUNTS],
+        *[f"ms, {_said(each)}" for each in COUNTS],
+        *[f"x, {_said(each)}" for each in COUNTS[1:]],
+    ]
+    notes = [
+        f"one owner, with {CONVERSATIONS} conversations of {MESSAGES:,} messages each",
+        "locks: the tables and indexes that one call locks",
+    ]
+    return [Table(TITLE, columns, rows, notes)]
+
+
+async def _row(lab: Lab, verb: str, sites: dict[int | None, Site]) -> list[str | float]:
+    do: Doing = OF_A_DATABASE.get(
+        verb, lambda memory, n: OF_A_CONVERSATION[verb](Subject(memory, "parts-0", MESSAGES), n)
+    )
+    numbers = count()
+    locks = [_locks(site, do, numbers) for site in sites.values()]
+    rounds, seconds = (10, 2) if lab.quick else (100, 8)
+    medians = await interleaved(
+        {_said(each): partial(do, site.direct()) for each, site in sites.items()},
+        partial(next, numbers),
+        rounds=rounds,
+        seconds=seconds,
+        warm_up=8,
+    )
+    plain, *others = medians.values()
+    return [verb, *[f"{each}" for each in locks], plain, *others, *[each / plain for each in others]]
+
+
+def _locks(site: Site, do: Doing, numbers: count[int]) -> int:
+    """Of a connection that has made the call so often that its plans hold for all calls."""
+    with psycopg.connect(site.conn_string, autocommit=True) as connection:
+        transport = LockCounting(connection)
+        memory = SupabaseMemory(transport, user_id="bench", model=None)
+        for _ in range(8):
+            do(memory, next(numbers))
+        return transport.locked
+
+
+def _said(partitions: int | None) -> str:
+    return "plain" if partitions is None else f"{partitions} partitions"

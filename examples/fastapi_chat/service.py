@@ -1,0 +1,79 @@
+"""A chat service: one agent for all users, and row level security by the token of each request."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import BackgroundTasks, Depends, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel, Field
+from users import Caller, Local, caller, signed_in, users
+
+from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+
+# One memory and one agent for all. Before each call to the database the memory asks the context variable whose request
+# is running, so that the database itself refuses everything that is somebody else's.
+if "SUPABASE_URL" in os.environ:
+    connections = memory = SupabaseMemory.from_url(
+        os.environ["SUPABASE_URL"], os.environ["SUPABASE_PUBLISHABLE_KEY"], access_token=lambda: caller.get().token
+    )
+else:  # a private Postgres in a folder, with the same row level security
+    connections = SupabaseMemory.embedded("./.demo")
+    memory = connections.as_user(lambda: caller.get().claims)
+
+model = "openai:gpt-5.5" if "OPENAI_API_KEY" in os.environ else OfflineQuotingModel()  # which can only quote
+agent = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)])
+
+
+@asynccontextmanager
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    """Close the connections at the end."""
+    yield
+    await connections.aclose()
+
+
+app = FastAPI(lifespan=lifespan)
+app.add_middleware(
+    CORSMiddleware,
+    allow_origins=os.environ.get("PAGE_ORIGIN", "http://127.0.0.1:5173").split(","),
+    allow_methods=["*"],
+    allow_headers=["*"],
+)
+
+User = Annotated[Caller, Depends(signed_in)]
+
+
+class Said(BaseModel):
+    """What a user says."""
+
+    text: str = Field(min_length=1, max_length=20_000)
+
+
+@app.post("/chat/{thread_id}")
+async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -> dict[str, str]:
+    """Answer one message."""
+    # The token decides what the run may reach; `user_id` says whose turn waits here while the database is away.
+    run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
+    answer = await agent.ainvoke({"messages": [HumanMessage(said.text)]}, run)
+    later.add_task(revise, thread_id, user)
+    return {"text": str(answer["messages"][-1].text)}
+
+
+@app.get("/chat/{thread_id}")
+async def read(thread_id: str, user: User) -> list[dict[str, str]]:
+    """What was said in a conversation, the last twenty messages."""
+    stored = await memory.conversation(thread_id, user_id=user.user_id).aread(last=20)
+    return [{"role": each.message.type, "text": str(each.message.text)} for each in stored]
+
+
+async def revise(thread_id: str, user: Caller) -> None:
+    """Bring the board up to date when the answer is out. With `supabase-memory worker` running, leave this away."""
+    await memory.conversation(thread_id, user_id=user.user_id).arevise_board()
+
+
+if isinstance(users, Local):
+    app.post("/sign-in/{name}")(users.sign_in)

@@ -1,0 +1,83 @@
+// What the page does, without the page: it chats through the service, reads a conversation and follows its board.
+
+import type { SupabaseClient } from "@supabase/supabase-js";
+
+export type Message = { sequence: number; role: string; text: string };
+export type Item = { id: string; kind: string; text: string; state: string };
+export type Board = { title: string | null; summary: string; version: number; items: Item[] };
+
+export class Chat {
+  constructor(
+    private supabase: SupabaseClient,
+    private service: string, // where ../fastapi_chat listens
+    private thread: string,
+    private token: () => Promise<string>, // the signed-in user's, as it is now
+  ) {}
+
+  // Says something, and gives the answer. The service stores both.
+  async say(text: string): Promise<string> {
+    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
+      body: JSON.stringify({ text }),
+    });
+    if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
+    return (await response.json()).text;
+  }
+
+  // The newest messages, straight from the database: row level security shows the user's own alone.
+  async messages(last = 20): Promise<Message[]> {
+    const page = await this.rpc<{ messages: Message[] }>("memory_read", {
+      p_last: last,
+      p_columns: ["sequence", "role", "text"],
+    });
+    return page.messages;
+  }
+
+  // What the conversation came to so far; null before anything was said.
+  async board(): Promise<Board | null> {
+    return await this.rpc<Board | null>("memory_board", {});
+  }
+
+  // Calls `show` with the board now and whenever it has changed, until the function that it returns is called. Realtime
+  // tells at once, where `supabase-memory migrate --realtime` was run; asking every few seconds needs nothing.
+  follow(show: (board: Board) => void, failed: (error: Error) => void, everyMilliseconds = 3000): () => void {
+    let shown = -1;
+    let ended = false;
+    const look = async () => {
+      try {
+        const board = await this.board();
+        if (ended || board === null || board.version <= shown) return;
+        shown = board.version;
+        show(board);
+      } catch (error) {
+        if (!ended) failed(error as Error);
+      }
+    };
+    const timer = setInterval(look, everyMilliseconds);
+    let channel: ReturnType<SupabaseClient["channel"]> | undefined;
+    void this.changes(look).then((made) => {
+      channel = made;
+      if (ended) void this.supabase.removeChannel(made);
+    }, failed);
+    void look();
+    return () => {
+      ended = true;
+      clearInterval(timer);
+      if (channel) void this.supabase.removeChannel(channel);
+    };
+  }
+
+  // Subscribes to the user's own boards. The filter leaves others' deletions out.
+  private async changes(look: () => void) {
+    const { sub } = JSON.parse(atob((await this.token()).split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
+    const mine = { schema: "memory", table: "conversation_summary_boards", filter: `user_id=eq.${sub}` };
+    return this.supabase.channel(`board-${this.thread}`).on("postgres_changes", { event: "*", ...mine }, look).subscribe();
+  }
+
+  private async rpc<T>(name: string, args: object): Promise<T> {
+    const { data, error } = await this.supabase.rpc(name, { p_thread_id: this.thread, ...args });
+    if (error) throw new Error(error.hint ?? error.message);
+    return data as T;
+  }
+}

@@ -1,0 +1,53 @@
+"""A table's file for a database whose owners are spread over partitions. Pure: it rewrites text.
+
+`sql/tables/*.sql` are the one source: each table that begins with its owner is partitioned by it, all others stay as
+they are. Partitions lie in `memory_private`, where nobody but the table's owner reaches them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from langchain_supabase_memory.errors import ConfigurationError
+
+_MOST: Final = 64
+"""So many fit, with their indexes, into the locks of one transaction of a server as it comes."""
+
+_OWNED: Final = re.compile(
+    r"^create table (?P<table>\w+\.(?P<name>\w+)) \((?P<columns>\n  user_id .*?)\n\)(?P<options> with \([^)]*\))?;",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def check(count: int) -> None:
+    """Refuse a number of partitions that cannot be.
+
+    Raises:
+        ConfigurationError: It is not 2 to 64.
+    """
+    if not 2 <= count <= _MOST:
+        raise ConfigurationError(
+            f"There are 2 to {_MOST} partitions, not {count}.",
+            hint="Pass a number such as 16; without --partitions the tables are plain.",
+        )
+
+
+def spread(table_file: str, count: int) -> str:
+    """A table's file with each owner's table in this many partitions, which its indexes and constraints follow into."""
+
+    def spread_one(found: re.Match[str]) -> str:
+        # A partitioned table has no storage of its own, so the options are its partitions'.
+        return f"""create table {found["table"]} ({found["columns"]}
+) partition by hash (user_id);
+do $partitions$
+begin
+  for v_number in 0..{count - 1} loop
+    execute format(
+      'create table memory_private.{found["name"]}_%1$s partition of {found["table"]} '
+      'for values with (modulus {count}, remainder %1$s){found["options"] or ""}', v_number);
+  end loop;
+end
+$partitions$;"""
+
+    return _OWNED.sub(spread_one, table_file)

@@ -1,0 +1,150 @@
+"""`supabase-memory mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from langchain_supabase_memory.cli import models
+from langchain_supabase_memory.cli.options import DATABASE_URL, addressed, refuse, typed
+from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.cli.options import Address
+    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+_OF_STDIO: Final = ("user_id", "token")
+_OF_HTTP: Final = ("host", "port", "public_url", "issuer")
+
+
+@click.command("mcp")
+@addressed
+@click.option(
+    "--user",
+    "user_id",
+    envvar="SUPABASE_MEMORY_USER",
+    help="Whose conversations, over stdio; by default $SUPABASE_MEMORY_USER.",
+)
+@click.option(
+    "--token",
+    envvar="SUPABASE_MEMORY_TOKEN",
+    help="Or the person's access token, over the Data API with the publishable key; by default $SUPABASE_MEMORY_TOKEN.",
+)
+@click.option("--agent", "agent_id", default="default", show_default=True, help="Whose conversations with this agent.")
+@click.option("--thread", "thread_id", help="The conversation where a call names none; by default the newest.")
+@click.option("--write", is_flag=True, help="With tools that store turns and notes.")
+@click.option("--destructive", is_flag=True, help="With a tool that forgets, which asks the person.")
+@click.option(
+    "--embeddings", help="A model of OpenAI that embeds, such as text-embedding-3-small: search by meaning, too."
+)
+@click.option("--time-zone", help="In which times are shown, such as Asia/Manila; by default UTC.")
+@click.option("--http", is_flag=True, help="Over HTTP, for whoever signs in with Supabase Auth; by default over stdio.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Over HTTP, the address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8_000, show_default=True, help="Over HTTP, the port.")
+@click.option(
+    "--public-url", help="Over HTTP, the address by which clients reach it, such as https://memory.example.com/mcp."
+)
+@click.option("--issuer", help="Over HTTP, who signs users in; by default the project's url with /auth/v1.")
+def mcp(
+    address: Address,
+    user_id: str | None,
+    token: str | None,
+    agent_id: str,
+    thread_id: str | None,
+    write: bool,
+    destructive: bool,
+    embeddings: str | None,
+    time_zone: str | None,
+    http: bool,
+    host: str,
+    port: int,
+    public_url: str | None,
+    issuer: str | None,
+) -> None:
+    """Serve past conversations to a client of the Model Context Protocol, such as Claude, Cursor or VS Code.
+
+    Over stdio the client starts it, and it serves one person. Over HTTP it serves whoever signs in, each their own
+    conversations. It only reads, unless --write or --destructive is given.
+    """
+    try:
+        from langchain_supabase_memory.mcp import server as _  # noqa: F401  # is the SDK installed?
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "jwt"):
+            raise
+        raise MissingDependencyError("The MCP server", "mcp") from None
+    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.operations.recall.ranges import zone
+
+    zone(time_zone)  # refuses what is none before anything is opened
+    options = Options(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
+    settings = _settings(agent_id, embeddings, write=write)
+    if http:
+        refuse(_OF_STDIO, "Over HTTP each request is that of whoever signed in.")
+        refuse(("database_url", "embedded"), "Over HTTP the server needs the Data API: --url and --key.")
+        _over_http(address, settings, options, host, port, public_url, issuer)
+    else:
+        refuse(_OF_HTTP, "It goes with --http.")
+        memory = _of_one(address, user_id, token, settings)
+        from langchain_supabase_memory.mcp.stdio import serve
+
+        asyncio.run(serve(memory, options))
+
+
+def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str, Any]:
+    """A memory's settings: it writes no summaries, for a worker does, and indexes only where it stores."""
+    from langchain_supabase_memory.settings import ChunkPolicy
+
+    embedder = None if embeddings is None else models.embedder(embeddings)
+    policy = ChunkPolicy(mode="inline" if write else "background")
+    return {"agent_id": agent_id, "embeddings": embedder, "model": None, "chunking": policy}
+
+
+def _of_one(address: Address, user_id: str | None, token: str | None, settings: dict[str, Any]) -> SupabaseMemory:
+    """The memory of one person, under row level security wherever that is possible.
+
+    Raises:
+        ConfigurationError: Nobody is named, or a token comes with a direct connection.
+    """
+    is_direct = bool(address.database_url or address.embedded) and not typed("url", "key")
+    if typed("user_id"):
+        token = token if typed("token") else None
+    if token and not typed("user_id"):
+        if is_direct:
+            raise ConfigurationError(
+                "A token goes with the Data API.",
+                hint=f"Pass --url and the publishable --key; or --user instead of the token for ${DATABASE_URL}.",
+            )
+        return address.opened(needs_server=False, access_token=token, **settings)
+    if not user_id:
+        raise ConfigurationError(
+            "Nobody is named whose conversations these are.",
+            hint="Pass --user or set SUPABASE_MEMORY_USER; or the person's access token, SUPABASE_MEMORY_TOKEN.",
+        )
+    if is_direct:
+        return address.opened(claims={"sub": user_id, "role": "authenticated"}, **settings)
+    return address.opened(user_id=user_id, **settings)
+
+
+def _over_http(
+    address: Address,
+    settings: dict[str, Any],
+    options: Options,
+    host: str,
+    port: int,
+    public_url: str | None,
+    issuer: str | None,
+) -> None:
+    from langchain_supabase_memory.mcp.http import PATH, Site, publishable
+    from langchain_supabase_memory.mcp.listening import serve
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+    key = publishable(address.key)
+    if not address.url:
+        raise ConfigurationError("The project's url is missing.", hint="Pass --url or set SUPABASE_URL.")
+    shared = SupabaseMemory.from_url(address.url, key, **settings)
+    project = address.url.strip().rstrip("/")
+    site = Site(issuer=issuer or f"{project}/auth/v1", address=public_url or f"http://{host}:{port}{PATH}")
+    asyncio.run(serve(shared, site, options, host, port))

@@ -1,0 +1,154 @@
+"""What stands in a pack, and why, in numbers: its manifest. Pure; it reads the finished pack alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory.context.fit import (
+    BEYOND,
+    CUT,
+    LEFT_OUT,
+    LEFT_TO_RECALL,
+    NO_ROOM,
+    SUPERSEDED,
+    TOO_MANY,
+    UNREADABLE,
+)
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.blocks import ORPHAN
+from langchain_supabase_memory.operations.manifests import codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.language.messages.blocks import Entry
+    from langchain_supabase_memory.operations.manifests.codes import Door, Lists, PartName, Reason
+
+REFERENCE_ID: Final = "lc_supabase_memory_reference"
+"""The id of the message that carries a turn that the user points at."""
+
+_NUMBER: Final = re.compile(r'<referenced_turn number="(\d{1,15})"')
+
+_REASONS: Final[dict[str, Reason]] = {
+    BEYOND: "budget",
+    TOO_MANY: "messages",
+    CUT: "cut",
+    NO_ROOM: "no_room",
+    LEFT_TO_RECALL: "quotes",
+    SUPERSEDED: "branch",
+    UNREADABLE: "unreadable",
+    ORPHAN: "orphan",
+}
+
+
+def written(pack: ContextPack, door: Door) -> Lists:
+    """The manifest of a pack as it is stored, before it is cut to its size.
+
+    Args:
+        pack: The pack.
+        door: Who asked for it.
+    """
+    budget, board = pack.budget, pack.board
+    flags = sum(
+        1 << bit for bit, error in enumerate((pack.summary_error, pack.recall_error, pack.rerank_error)) if error
+    )
+    flags |= (codes.OPTED_OUT if pack.opted_out else 0) | (codes.MORE if board.has_more else 0)
+    head = [
+        codes.HEAD,
+        codes.DOORS.index(door),
+        int(budget.tokens is not None),
+        budget.tokens or budget.characters or 0,
+        pack.used,
+        _turn(pack),
+        flags,
+        codes.NONE,
+        board.left_out,
+        *pack.whole,
+    ]
+    items = [[codes.ITEMS, *(codes.beginning(item.id) for item in board.items)]] if board.items else []
+    return [head, *_parts(pack), *items, *_passages(pack), *_omitted(pack)]
+
+
+def _turn(pack: ContextPack) -> int:
+    """The sequence of the message that is asked; -1 if it is not stored yet."""
+    fitted = pack.fitted
+    said = [entry for entry in fitted.current if entry.message.id != REFERENCE_ID]
+    if not said and fitted.recent and isinstance(fitted.recent[-1].message, HumanMessage):
+        said = fitted.recent[-1:]
+    return said[0].sequences[0] if said and said[0].sequences else codes.NONE
+
+
+def _parts(pack: ContextPack) -> Iterator[list[int]]:
+    reference = next((each.message for each in pack.fitted.current if each.message.id == REFERENCE_ID), None)
+    for section in pack.sections:
+        counts = [section.messages, section.characters, section.tokens]
+        if section.name == "summary" and pack.summary is not None:
+            yield _part("summary", "older", counts, 0, pack.summary.to_sequence, pack.summary.number)
+        elif section.name == "note":
+            yield _part("note", "omitted" if pack.note else "opening", counts)
+        elif section.name == "recent" and section.messages:
+            yield _part("recent", _recent(pack), counts, *_around(pack.fitted.recent))
+        elif section.name == "board":
+            yield _part("board", "holds", counts)
+        elif section.name == "recalled":
+            yield _part("recalled", _recalled(pack), counts)
+        elif section.name == "current":
+            if reference is not None:
+                weight = [1, content.characters(reference), content.tokens(reference)]
+                counts = [each - beside for each, beside in zip(counts, weight, strict=True)]
+                yield _part("reference", "pointed_at", weight, number=_number(reference))
+            yield _part("current", "asked", counts, *_around(pack.fitted.current))
+
+
+def _part(
+    name: PartName, reason: Reason, counts: list[int], first: int = codes.NONE, last: int = codes.NONE,
+    number: int = codes.NONE,
+) -> list[int]:  # fmt: skip
+    return [codes.PART, codes.PARTS.index(name), codes.REASONS.index(reason), *counts, first, last, number]
+
+
+def _recent(pack: ContextPack) -> Reason:
+    """Why just these of the newest messages are shown."""
+    left_out = {*pack.fitted.omitted.values(), *(why for _, _, why in pack.fitted.ranges)} & {*LEFT_OUT, NO_ROOM}
+    return "messages" if TOO_MANY in left_out else "newest" if left_out else "all"
+
+
+def _recalled(pack: ContextPack) -> Reason:
+    """How it was found."""
+    if any("rerank" in chunk.score_parts for chunk in pack.recalled) and pack.rerank_error is None:
+        return "reranked"
+    return "meaning" if any(chunk.similarity is not None for chunk in pack.recalled) else "words"
+
+
+def _passages(pack: ContextPack) -> Iterator[list[int]]:
+    here = (pack.key.thread_id, pack.key.agent_id)
+    for chunk in pack.recalled:
+        scores = codes.hundredths(chunk.score_parts)
+        if (chunk.thread_id, chunk.agent_id) == here:
+            yield [codes.PASSAGE, chunk.from_sequence, chunk.to_sequence, chunk.part, *scores]
+        else:
+            yield [codes.ELSEWHERE, codes.beginning(chunk.id), *scores]
+
+
+def _omitted(pack: ContextPack) -> Iterator[list[int]]:
+    for first, last, why in pack.omitted:
+        reason = _REASONS.get(why.partition(";")[0], "other")
+        yield [codes.OMITTED, first, last, codes.REASONS.index(reason)]
+
+
+def _around(entries: list[Entry]) -> list[int]:
+    """The first and the last that is stored of some messages."""
+    shown = [sequence for entry in entries for sequence in entry.sequences]
+    return [min(shown), max(shown)] if shown else [codes.NONE, codes.NONE]
+
+
+def _number(reference: BaseMessage) -> int:
+    """The number of the turn in a message that carries one."""
+    found = _NUMBER.search(str(reference.content))
+    return int(found[1]) if found else codes.NONE

@@ -1,0 +1,106 @@
+"""The ASGI application: its routes, and what it says where something goes wrong."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.inspector import edits, live, looks, mishaps
+from langchain_supabase_memory.inspector.guard import LOCAL, Gate, Guard
+from langchain_supabase_memory.inspector.screens import (
+    board,
+    conversations,
+    doctor,
+    prompt,
+    prompts,
+    queue,
+    recall,
+    savings,
+    summaries,
+    timeline,
+)
+from langchain_supabase_memory.inspector.visit import Inspected
+from langchain_supabase_memory.memory.memory import SupabaseMemory
+from langchain_supabase_memory.operations.arguments import person
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from starlette.requests import Request
+
+
+def application(
+    memory: SupabaseMemory | Callable[[Request], SupabaseMemory],
+    *,
+    write: bool = False,
+    by: str = "inspector",
+    hosts: Sequence[str] = LOCAL,
+    token: str | None = None,
+) -> Starlette:
+    """The inspector as an ASGI application: serve it, or mount it in one of yours.
+
+    Args:
+        memory: What is looked at. With a server's rights and no user it shows everybody's conversations; over
+            `memory.as_user(...)` that user's alone, under row level security. Or a function of a request (of Starlette)
+            that gives the memory for whoever asks.
+        write: Whether people may change something: pin, edit, delete, regenerate, opt out, retry.
+        by: Who is noted with a change, where `memory` acts as nobody.
+        hosts: The names by which it may be asked for, without a port; those of this machine by default.
+        token: What lets a browser in, once, as `?token=...`. Without one everybody is let in who reaches it: the
+            application that mounts it has to say who may.
+
+    Returns:
+        The application. It keeps nothing, and closes nothing that it was given.
+
+    Raises:
+        ConfigurationError: `memory` is neither, or `hosts` is no list of names.
+        InvalidInputError: `by` is no name.
+    """
+    if not isinstance(memory, SupabaseMemory) and not callable(memory):
+        raise wrong("memory", "a SupabaseMemory, or a function of a request that gives one", memory, "Open one first.")
+    if isinstance(hosts, str) or not all(isinstance(each, str) and each for each in hosts):
+        raise wrong("hosts", "a list of names", hosts, 'Pass hosts=["inspector.example.com"].')
+    gate = Gate(token)
+    beat = live.Beat(memory.transport if isinstance(memory, SupabaseMemory) else None)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        beat.stop()
+
+    made = Starlette(
+        routes=[
+            Route("/", conversations.screen, name="conversations"),
+            Route("/conversation", timeline.screen),
+            Route("/conversation/message", timeline.message),
+            Route("/conversation/prompt", prompt.screen),
+            Route("/conversation/prompts", prompts.screen),
+            Route("/conversation/prompts/turn", prompts.turn),
+            Route("/conversation/board", board.screen),
+            Route("/conversation/board/item", board.item),
+            Route("/conversation/board/history", board.history),
+            Route("/conversation/summaries", summaries.screen),
+            Route("/conversation/savings", savings.screen),
+            Route("/recall", recall.screen),
+            Route("/queue", queue.screen),
+            Route("/doctor", doctor.screen),
+            Route("/events", live.events),
+            *edits.ROUTES,
+            Route("/static/{name}", looks.look),
+        ],
+        middleware=[Middleware(Guard, gate=gate, hosts=hosts)],
+        exception_handlers={
+            SupabaseMemoryError: mishaps.of_the_memory,
+            HTTPException: mishaps.of_the_request,
+        },
+        lifespan=lifespan,
+    )
+    made.state.inspected = Inspected(memory, write=write, by=person(by), gate=gate, beat=beat)
+    return made

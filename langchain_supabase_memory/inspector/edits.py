@@ -1,0 +1,174 @@
+"""What people do: pin, edit, delete, regenerate, opt out, retry. Only with `write`, and from a form of this session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+from urllib.parse import parse_qs
+
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.operations.boards.answer import ItemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+LARGEST: Final = 200_000
+"""The most bytes of a form: a summary has up to 10,000 characters."""
+
+READ_ONLY: Final = "This inspector shows, and changes nothing.\nStart it with --write, or write=True."
+FOREIGN: Final = "This form is not of your session.\nLoad the page anew, and do it again."
+
+
+def _route(path: str, do: Callable[[Visit, Mapping[str, str]], Awaitable[str]]) -> Route:
+    """A change, behind what has to be said first; it answers with the page that shows it."""
+
+    async def answer(request: Request) -> Response:
+        visit = Visit(request)
+        if not visit.write:
+            raise HTTPException(403, READ_ONLY)
+        form = await _form(request)
+        if not visit.inspected.gate.knows(request.scope["state"]["session"], form.get("mark", "")):
+            raise HTTPException(403, FOREIGN)
+        return RedirectResponse(await do(visit, form), 303)
+
+    return Route(path, answer, methods=["POST"])
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """What a form says; of several values of one name the last."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST:
+            raise HTTPException(413, "This is more than a form may hold.\nWrite less.")
+    try:
+        return {name: values[-1] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
+    except ValueError:
+        raise HTTPException(400, "This is no form.\nUse those of the page.") from None
+
+
+async def _board(visit: Visit, form: Mapping[str, str]) -> str:
+    """Pin an item, or let go of it."""
+    await visit.known()
+    conversation = visit.conversation(reading=False)
+    name = "pin" if "pin" in form else "unpin"
+    item = form.get(name, "")
+    await conversation.apin_board_item(item, by=_by(visit), pinned=name == "pin")
+    return _anchor(visit.here("/board"), item)
+
+
+async def _item(visit: Visit, form: Mapping[str, str]) -> str:
+    """Edit an item, or delete it."""
+    await visit.known()
+    conversation, item = visit.conversation(reading=False), form.get("item", "")
+    if "delete" in form:
+        await conversation.adelete_board_item(item, by=_by(visit))
+        return visit.here("/board")
+    changed: dict[str, Any] = {}
+    if form.get("text", "").strip() and form["text"] != form.get("was", ""):
+        changed["text"] = form["text"]
+    if form.get("state") and form["state"] != form.get("was_state"):
+        changed["state"] = form["state"]
+    if changed:
+        await conversation.aedit_board_item(item, by=_by(visit), **changed)
+    return _anchor(visit.here("/board"), item)
+
+
+async def _add(visit: Visit, form: Mapping[str, str]) -> str:
+    """Write an item."""
+    await visit.known()
+    kind = next((each for each in get_args(ItemKind) if each == form.get("kind")), None)
+    if kind is None:
+        raise InvalidInputError("There is no such kind of item.", hint="Choose one of the list.")
+    type_ = (form.get("type") or None) if kind == "entity" else None
+    conversation = visit.conversation(reading=False)
+    item = await conversation.aadd_board_item(kind, form.get("text", ""), by=_by(visit), entity_type=type_)
+    return _anchor(visit.here("/board"), item)
+
+
+async def _summary(visit: Visit, form: Mapping[str, str]) -> str:
+    """Write the board's summary, or take back what was written."""
+    await visit.known()
+    await visit.conversation(reading=False).aedit_board_summary(form.get("text", ""), by=_by(visit))
+    return visit.here("/board")
+
+
+async def _regenerate(visit: Visit, form: Mapping[str, str]) -> str:
+    """Write the board, or the summaries, anew from the messages."""
+    await visit.known()
+    conversation = visit.conversation(reading=False)
+    if form.get("what") == "summaries":
+        await conversation.aregenerate_summaries(by=_by(visit))
+        return visit.here("")
+    await conversation.aregenerate_board(by=_by(visit))
+    return visit.here("/board")
+
+
+async def _segment(visit: Visit, form: Mapping[str, str]) -> str:
+    """Edit a segment of the rolling summary, or take it back."""
+    await visit.known()
+    conversation, number = visit.conversation(reading=False), form.get("number", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise InvalidInputError("There is no such segment.", hint="Use the forms of the page.")
+    if "delete" in form:
+        await conversation.adelete_summary(int(number), by=_by(visit))
+    else:
+        await conversation.aedit_summary(int(number), form.get("text", ""), by=_by(visit))
+    return visit.here("/summaries")
+
+
+async def _remember(visit: Visit, form: Mapping[str, str]) -> str:
+    """Do not remember a conversation, or remember it again."""
+    await visit.known()
+    conversation = visit.conversation(reading=False)
+    if form.get("do") == "opt_in":
+        await conversation.aopt_in(by=_by(visit))
+    else:
+        await conversation.aopt_out(by=_by(visit))
+    return visit.here("")
+
+
+async def _summarize(visit: Visit, form: Mapping[str, str]) -> str:
+    """Ask a worker to do what there is to do now."""
+    await visit.known()
+    await visit.conversation(reading=False).arequest_summary()
+    return visit.here("")
+
+
+async def _retry(visit: Visit, form: Mapping[str, str]) -> str:
+    """Try again what was given up: of one conversation, or of all that are shown."""
+    if visit.asked.get("thread"):
+        await visit.known()
+        await visit.conversation(reading=False).aretry()
+    else:
+        await visit.memory.work.aretry(user_id=visit.user_id)
+    return visit.link("/queue", user=visit.user_id if visit.of_everybody else None)
+
+
+def _by(visit: Visit) -> str:
+    """Who is noted with a change."""
+    return visit.inspected.by
+
+
+def _anchor(address: str, item: str) -> str:
+    return f"{address}#item-{item}" if item.replace("-", "").isalnum() else address
+
+
+ROUTES: Final = [
+    _route("/conversation/board/pin", _board),
+    _route("/conversation/board/edit", _item),
+    _route("/conversation/board/add", _add),
+    _route("/conversation/board/summary", _summary),
+    _route("/conversation/regenerate", _regenerate),
+    _route("/conversation/segment", _segment),
+    _route("/conversation/remember", _remember),
+    _route("/conversation/summarize", _summarize),
+    _route("/queue/retry", _retry),
+]

@@ -1,0 +1,138 @@
+"""What tells a page that something has changed: server-sent events, of which none holds anything but a word."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import StreamingResponse
+
+from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.inspector.screens import conversations, frame, queue
+from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.worker.wake import Wake
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from langchain_supabase_memory.adapters.transports.base import Transport
+
+LOOK_SECONDS: Final = 2.0
+"""How often it is looked where nothing tells, in seconds."""
+
+SETTLE_SECONDS: Final = 0.3
+"""How long after a notification it is looked, in seconds: several in that time are one."""
+
+_AWAY: Final = "away"
+
+
+class Beat:
+    """Beats when something may have changed, for all pages together; without a page it rests.
+
+    Args:
+        transport: What can listen to the database; `None`: the clock alone.
+    """
+
+    def __init__(self, transport: Transport | None) -> None:
+        self._transport = transport
+        self._pages = 0
+        self._rings = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Let every page go, for the end of the server."""
+        self.stopped = True
+        self._ring()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Beat for one more page as long as the block goes on."""
+        self._pages += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            self._pages -= 1
+            if not self._pages and self._task is not None:
+                task, self._task = self._task, None
+                task.cancel()
+                await asyncio.wait([task])  # its connection closes before the loop does
+
+    async def wait(self) -> None:
+        """Wait for the next beat; at the end not at all."""
+        if not self.stopped:
+            await self._rings.wait()
+
+    async def _beat(self) -> None:
+        if self._transport is None:
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                self._ring()
+        async with Wake(self._transport, LOOK_SECONDS, SETTLE_SECONDS) as wake:
+            while True:
+                await wake.wait()
+                self._ring()
+
+    def _ring(self) -> None:
+        self._rings.set()
+        self._rings = asyncio.Event()
+
+
+async def _of_conversation(visit: Visit) -> str:
+    return (await frame.of(visit)).seen
+
+
+async def _of_list(visit: Visit) -> str:
+    return (await conversations.listed(visit)).seen
+
+
+async def _of_queue(visit: Visit) -> str:
+    return (await queue.standing(visit)).seen
+
+
+async def _of_database(visit: Visit) -> str:
+    await visit.reader.work.astatus(user_id=visit.user_id, limit=1)
+    return "there"
+
+
+_STAMPS: Final[dict[str, Callable[[Visit], Awaitable[str]]]] = {
+    "conversation": _of_conversation,
+    "list": _of_list,
+    "queue": _of_queue,
+    "database": _of_database,
+}
+
+
+async def events(request: Request) -> StreamingResponse:
+    """Say `changed` when what a page shows has changed, `away` and `back` of the database, and nothing else."""
+    visit = Visit(request)
+    look = _STAMPS.get(visit.asked.get("about", ""), _of_database)
+    headers = {"x-accel-buffering": "no"}
+    return StreamingResponse(_said(visit, look, visit.asked.get("seen", "")), 200, headers, "text/event-stream")
+
+
+async def _said(visit: Visit, look: Callable[[Visit], Awaitable[str]], seen: str) -> AsyncIterator[str]:
+    beat = visit.inspected.beat
+    async with beat.listening():
+        yield "retry: 2000\n\n"
+        while not beat.stopped:
+            try:
+                now = await look(visit)
+            except SupabaseMemoryError as error:
+                # What is gone is a change as well; the page says what.
+                now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__
+            if now != seen:
+                yield _event(_AWAY if now == _AWAY else "back" if seen == _AWAY else "changed")
+            else:
+                yield ": \n\n"  # so that it is noticed who has gone
+            seen = now
+            await beat.wait()
+
+
+def _event(name: str) -> str:
+    return f"event: {name}\ndata:\n\n"

@@ -1,0 +1,140 @@
+"""Templates, and how things are written: numbers, times, ids, what was said. All of it is escaped."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from langchain_supabase_memory.inspector import drawing
+from langchain_supabase_memory.language.messages.invisible import legible, spelled
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from langchain_supabase_memory.inspector.visit import Visit
+
+CLIP: Final = 600
+"""The characters of a message on a time line; the rest is a click away."""
+
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+
+LONGEST: Final = 20_000
+"""The characters of a message that is opened in place; the rest has a page of its own."""
+
+
+def shown(visit: Visit, template: str, *, tab: str, seen: str = "", about: str = "", **given: Any) -> HTMLResponse:
+    """A page.
+
+    Args:
+        visit: The request.
+        template: Its template.
+        tab: Where it is in the navigation.
+        seen: How that stood which the page shows, so that it is told of a change.
+        about: What of the memory it has to be told of; nothing by default.
+        given: What the template needs beside.
+    """
+    asked = {name: value for name, value in visit.asked.items() if name in ("user", "agent", "thread", "state")}
+    events = visit.link("/events", about=about, seen=seen, **asked) if about else ""
+    text = _PAGES.get_template(template).render(
+        visit=visit, link=visit.link, root=visit.request.scope.get("root_path", ""), tab=tab, events=events, **given
+    )
+    return HTMLResponse(text)
+
+
+def page(request: Request, status: int, what: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
+    """A page that says what went wrong, and the next action."""
+    root = request.scope.get("root_path", "")
+    is_part = request.headers.get("hx-request") == "true"
+    template = "part_wrong.html" if is_part else "wrong.html"
+    events = f"{root}/events?about=database&seen=away" if is_away else ""
+    text = _PAGES.get_template(template).render(root=root, status=status, what=what, hint=hint, events=events)
+    return HTMLResponse(text, status)
+
+
+def part(visit: Visit, template: str, **given: Any) -> HTMLResponse:
+    """A part of a page, to be put in place."""
+    text = _PAGES.get_template(template).render(visit=visit, link=visit.link, **given)
+    return HTMLResponse(text)
+
+
+def number(value: float | None) -> str:
+    """A number with its thousands apart."""
+    return "—" if value is None else f"{value:,.0f}"
+
+
+def moment(at: datetime | None) -> str:
+    """A day and a time, in UTC; the year where it is another."""
+    if at is None:
+        return "—"
+    here = at.astimezone(UTC)
+    year = "" if here.year == datetime.now(UTC).year else f" {here.year}"
+    return f"{here.day} {here:%b}{year} {here:%H:%M}"
+
+
+def day(at: datetime) -> str:
+    """A day, in UTC."""
+    here = at.astimezone(UTC)
+    return f"{here:%A}, {here.day} {here:%B} {here.year}"
+
+
+def ago(seconds: float) -> str:
+    """How long something takes, in the unit that a person would say."""
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole in percent."""
+    return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
+
+
+def clipped(text: str, longest: int = CLIP) -> str:
+    """The beginning of a text, at the end of a word where there is one."""
+    if len(text) <= longest:
+        return text
+    head = text[:longest]
+    return (head[: head.rfind(" ")] if " " in head[longest // 2 :] else head) + " …"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """So many of something."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def stamp(*seen: Any) -> str:
+    """How something stands, in a few letters that say nothing of it."""
+    return blake2b(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _environment() -> Environment:
+    made = Environment(
+        # All are read where this module is imported, so that no page reads a file in an event loop.
+        loader=DictLoader({path.name: path.read_text(encoding="utf-8") for path in _TEMPLATES.glob("*.html")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": number,
+        "moment": moment,
+        "day": day,
+        "ago": ago,
+        "share": share,
+        "clip": clipped,
+        "plural": plural,
+        "said": legible,
+        "id": spelled,
+        "percent": drawing.percent,
+    }
+    return made
+
+
+_PAGES: Final = _environment()

@@ -1,0 +1,1 @@
+"""The pages of the inspector, a module for each; `frame` is what those of one conversation share."""

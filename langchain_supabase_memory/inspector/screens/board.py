@@ -1,0 +1,122 @@
+"""The board with its evidence: what is known, who says so, and what people make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.inspector.rendering import part, shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.memory.conversation import Conversation
+    from langchain_supabase_memory.operations.boards.board import BoardItem
+    from langchain_supabase_memory.operations.conversations import Column
+
+_HEADINGS: Final = {
+    "fact": "Facts", "action": "To do", "question": "Open questions", "entity": "People, places, dates",
+    "topic": "Topics",
+}  # fmt: skip
+
+_MOST_MESSAGES: Final = 5
+"""The most messages of an item that are shown as its evidence."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A message that an item came from, its quote apart.
+
+    Attributes:
+        sequence: Its number.
+        speaker: Who spoke.
+        said_at: When.
+        before: What was said before the quote, or all of it.
+        quote: The quote; empty if it is not in this message.
+        after: What was said after it.
+    """
+
+    sequence: int
+    speaker: str
+    said_at: datetime | None
+    before: str
+    quote: str
+    after: str
+
+
+async def screen(request: Request) -> Response:
+    """The board."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    head, board = await asyncio.gather(frame.of(visit), conversation.aboard(history=True))
+    gone = [item for item in board.items if not item.is_open]
+    return shown(
+        visit,
+        "board.html",
+        tab="board",
+        seen=head.seen,
+        about="conversation",
+        frame=head,
+        board=board,
+        groups=[(kind, heading, board.of(kind)) for kind, heading in _HEADINGS.items()],  # type: ignore[arg-type]
+        gone=gone,
+        kinds=KINDS,
+        types=ENTITY_TYPES,
+    )
+
+
+async def item(request: Request) -> Response:
+    """One item with its messages, its history, and what a person may do with it; in place, or as a page."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    board = await conversation.aboard(history=True)
+    wanted = visit.asked.get("item", "")
+    found = next((each for each in board.items if each.id == wanted), None)
+    if found is None:
+        raise NotFoundError("There is no such item on this board.", hint="Go back to the board: it may have changed.")
+    given: dict[str, Any] = {
+        "item": found,
+        "evidence": await _evidence(conversation, found),
+        "changes": [change for change in board.changes if change.item_id == found.id],
+        "item_states": STATES[found.kind],
+        "by_id": {each.id: each for each in board.items},
+    }
+    if request.headers.get("hx-request") == "true":
+        return part(visit, "part_item.html", **given)
+    return shown(visit, "item.html", tab="board", frame=await frame.of(visit), **given)
+
+
+async def history(request: Request) -> Response:
+    """What was changed on the board, and in opt-outs, ratings and summaries, the newest first."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    head, board, changes = await asyncio.gather(
+        frame.of(visit), conversation.aboard(history=True), conversation.achanges()
+    )
+    return shown(visit, "history.html", tab="board", frame=head, board=board, changes=changes)
+
+
+async def _evidence(conversation: Conversation, found: BoardItem) -> list[Evidence]:
+    """The first messages of an item, each with the quote if it holds it."""
+    places = found.sequences[:_MOST_MESSAGES]
+    columns: tuple[Column, ...] = ("role", "text", "created_at", "payload")
+    pages = await asyncio.gather(
+        *(conversation.aread(from_sequence=place, to_sequence=place, columns=columns) for place in places)
+    )
+    made = []
+    for page in pages:
+        for stored in page:
+            text = stored.text or ("" if stored.message is None or stored.unreadable else content.line(stored.message))
+            before, quote, after = text.partition(found.quote) if found.quote else (text, "", "")
+            label = content.LABELS[stored.role or "user"]
+            made.append(Evidence(stored.sequence, label, stored.created_at, before, quote, after))
+    return made

@@ -1,0 +1,49 @@
+"""What every page of one conversation shows: its title, how its work stands, and the way to the other pages."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.inspector.rendering import stamp
+from langchain_supabase_memory.inspector.visit import nobody_knows
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.inspector.visit import Visit
+    from langchain_supabase_memory.operations.work import ConversationStatus
+    from langchain_supabase_memory.values import ConversationInfo
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A conversation as every page of it shows it.
+
+    Attributes:
+        info: It, as it is listed.
+        status: How the work on it stands.
+        seen: How that stands, so that a page is told of a change.
+    """
+
+    info: ConversationInfo
+    status: ConversationStatus
+    seen: str
+
+    @property
+    def due(self) -> int:
+        """How many messages no summary covers."""
+        return max(0, self.status.next_sequence - 1 - self.status.summarized_through)
+
+
+async def of(visit: Visit) -> Frame:
+    """What is shown of the conversation that an address names.
+
+    Raises:
+        NotFoundError: There is no such conversation, or it is somebody else's.
+    """
+    info, status = await asyncio.gather(visit.known(), visit.conversation().astatus())
+    if status is None:
+        raise nobody_knows()
+    work = (status.state, status.attempts, status.error, status.worker, sorted(status.paused))
+    through = (status.next_sequence, status.summarized_through, status.indexed_through, status.board_version)
+    return Frame(info, status, stamp(work, through, info.updated_at, info.title, info.opted_out_at))

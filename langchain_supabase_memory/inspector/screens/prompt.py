@@ -1,0 +1,228 @@
+"""The next prompt, part by part in the order in which a model reads it, with the reason and the tokens beside each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory.inspector.drawing import Piece, bar
+from langchain_supabase_memory.inspector.rendering import number, plural, shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.settings import INHERITED
+from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.language.messages.blocks import Entry
+    from langchain_supabase_memory.settings import ContextBudget, Inherited
+
+LEAST: Final = 50
+MOST: Final = 10_000_000
+"""The least and the most of a budget that may be tried."""
+
+_STATES: Final = {
+    "summary": "segment", "note": "omitted", "recent": "verbatim", "board": "board", "recalled": "recalled",
+    "reference": "recalled", "current": "asked",
+}  # fmt: skip
+_TITLES: Final = {
+    "summary": "Summary", "note": "Note", "recent": "Recent", "board": "Board", "recalled": "Recalled",
+    "current": "Question",
+}  # fmt: skip
+UNITS: Final = ("characters", "tokens")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the prompt.
+
+    Attributes:
+        name: `summary` (or `note`), `recent`, `board`, `recalled` or `current`.
+        tokens: Its approximate tokens.
+        characters: Its characters.
+        covers: What it stands for.
+        why: Why it is there, in sentences.
+        raw: What a model reads of it, where we write it.
+        lines: The messages of it: their numbers, who speaks, what.
+    """
+
+    name: str
+    tokens: int
+    characters: int
+    covers: str
+    why: str
+    raw: str = ""
+    lines: list[tuple[int | None, str, str]] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """The name of its color."""
+        return _STATES[self.name]
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return _TITLES[self.name]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants to try.
+
+    Attributes:
+        question: The user's message.
+        size: The budget; `None` for the memory's.
+        unit: In what.
+        recall: From where is recalled; `none`: from nowhere; empty: as the memory does.
+    """
+
+    question: str = ""
+    size: int | None = None
+    unit: str = "characters"
+    recall: str = ""
+
+    @classmethod
+    def of(cls, visit: Visit) -> Wish:
+        """As an address says it; what is none is left out."""
+        unit, recall = visit.asked.get("unit", ""), visit.asked.get("recall", "")
+        return cls(
+            visit.asked.get("question", "").strip()[:10_000],
+            visit.number("budget", least=LEAST, most=MOST),
+            unit if unit in UNITS else "characters",
+            recall if recall in ("none", *RECALL_SCOPES) else "",
+        )
+
+    def budget(self, default: ContextBudget) -> ContextBudget:
+        """The budget that is tried."""
+        if self.size is None:
+            return default
+        sizes = {unit: self.size if unit == self.unit else None for unit in UNITS}
+        return replace(default, characters=sizes["characters"], tokens=sizes["tokens"])
+
+    @property
+    def scope(self) -> RecallScope | Inherited | None:
+        """From where is recalled."""
+        if self.recall == "none":
+            return None
+        return next((each for each in RECALL_SCOPES if each == self.recall), INHERITED)
+
+
+async def screen(request: Request) -> Response:
+    """The prompt as of the newest message, for a question, a budget and a recall of choice. Nothing is stored."""
+    visit = Visit(request)
+    wish, conversation = Wish.of(visit), visit.conversation()
+    budget = wish.budget(visit.memory.settings.budget)
+    current = HumanMessage(wish.question) if wish.question else None
+    made = conversation.acontext(current, budget=budget, recall=wish.scope, model=None)
+    head, pack = await asyncio.gather(frame.of(visit), made)
+    report = pack.report()
+    parts = parts_of(pack)
+    unit = "tokens" if budget.tokens is not None else "characters"
+    limit = budget.tokens or budget.characters or 0
+    return shown(
+        visit,
+        "prompt.html",
+        tab="prompt",
+        seen=head.seen,
+        about="conversation",
+        frame=head,
+        wish=wish,
+        pack=pack,
+        report=report,
+        parts=parts,
+        unit=unit,
+        limit=limit,
+        spent=_spent(parts, report.used, limit, unit),
+        sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
+        full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
+        copied=json.dumps(report.to_dict(), indent=2, ensure_ascii=False),
+        scopes=RECALL_SCOPES,
+        least=LEAST,
+        most=MOST,
+    )
+
+
+def parts_of(pack: ContextPack) -> list[Part]:
+    """The parts of a prompt in the order in which a model reads them."""
+    sections = {section.name: section for section in pack.report().sections}
+    recent = [entry.message for entry in pack.fitted.recent]
+    made: list[Part] = []
+    for message in pack.chained:
+        name = _name_of(pack, message, recent)
+        if name not in sections or any(part.name == name for part in made):
+            continue
+        section = sections[name]
+        lines, raw = _said(pack, name, message)
+        made.append(Part(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines))
+    return made
+
+
+def _name_of(pack: ContextPack, message: BaseMessage, recent: Sequence[BaseMessage]) -> str:
+    if message is pack.fitted.head_message:
+        return "note" if pack.summary is None else "summary"
+    if message is pack.board.message:
+        return "board"
+    if message is pack.remembered.message:
+        return "recalled"
+    return "recent" if any(message is each for each in recent) else "current"
+
+
+def _said(pack: ContextPack, name: str, message: BaseMessage) -> tuple[list[tuple[int | None, str, str]], str]:
+    """The messages of a part, or what we wrote."""
+    if name in ("recent", "current"):
+        entries = pack.fitted.recent if name == "recent" else pack.fitted.current
+        return [_line(entry) for entry in entries], ""
+    return [], str(message.text)
+
+
+def _line(entry: Entry) -> tuple[int | None, str, str]:
+    message = entry.message
+    text = str(message.text) or content.line(message)
+    return (entry.sequences[0] if entry.sequences else None), content.LABELS[content.role(message)], text
+
+
+def _why(pack: ContextPack, name: str) -> str:
+    summary = pack.summary
+    match name:
+        case "summary" if summary is not None:
+            built = f", built on segment {summary.built_on}" if summary.built_on is not None else ""
+            note = f" Then it says: {pack.note}." if pack.note else ""
+            return (
+                f"Segment {summary.number}{built}. It begins the prompt and stays the same from turn to turn, so "
+                f"that a provider’s cache holds.{note}"
+            )
+        case "note":
+            return "There is no summary of what is left out, so the prompt says that there is more."
+        case "recent":
+            cut = f" {plural(len(pack.clipped), 'message')} cut to fit." if pack.clipped else ""
+            return f"What the summary does not cover, newest first, in whole turns, as long as there is room.{cut}"
+        case "board":
+            left = pack.board.left_out
+            rest = f" {plural(left, 'item')} had no room." if left else ""
+            return f"What is known by now: what a person pinned, then what is open, then facts by their weight.{rest}"
+        case "recalled":
+            how = f" By words alone: {pack.recall_error}." if pack.recall_error else ""
+            return f"What fits the question and is not shown anyway, the best first, until nothing more fits.{how}"
+    return "What is to be answered. It is never cut, and comes last."
+
+
+def _spent(parts: Sequence[Part], used: int, limit: int, unit: str) -> list[Piece]:
+    """The budget in the order of the prompt. What a part weighs is about its size; the sum is exact."""
+    sizes = [part.tokens if unit == "tokens" else part.characters for part in parts]
+    scale = used / sum(sizes) if sum(sizes) else 0
+    named = [
+        (part.state, size * scale, f"{part.title}: {number(size)} {unit}", f"#part-{part.name}")
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return bar([*named, ("rest", max(0, limit - used), f"unspent: {number(max(0, limit - used))} {unit}", "")])

@@ -1,0 +1,108 @@
+"""The prompts of earlier answers: what stood in each and why, in numbers, and what differed from the one before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.inspector.drawing import Piece, bar
+from langchain_supabase_memory.inspector.rendering import number, shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest
+
+PAGE: Final = 25
+"""The prompts of a page."""
+
+STATES: Final = {
+    "summary": "segment", "note": "omitted", "recent": "verbatim", "board": "board", "recalled": "recalled",
+    "reference": "recalled", "current": "asked",
+}  # fmt: skip
+"""The color of each part."""
+
+WHY: Final[Mapping[str, str]] = {
+    "older": "It covers what is older than what fits.",
+    "omitted": "Something is left out, and the prompt says so.",
+    "opening": "The assistant spoke first.",
+    "all": "All that no summary covers.",
+    "newest": "The newest that fit the budget.",
+    "messages": "No more messages than max_messages allows.",
+    "holds": "What is known by now.",
+    "meaning": "It fits the question, by its meaning.",
+    "words": "It fits the question, by its words alone.",
+    "reranked": "It fits the question, in the reranker’s order.",
+    "pointed_at": "The user pointed at that turn.",
+    "asked": "What was to be answered.",
+    "budget": "Beyond the budget.",
+    "cut": "Cut to fit.",
+    "no_room": "There was no room for its summary.",
+    "branch": "On another branch of the graph.",
+    "unreadable": "It cannot be read.",
+    "orphan": "A result without its call.",
+}
+
+
+def spent(manifest: Manifest) -> list[Piece]:
+    """The parts of a prompt in its order, in tokens."""
+    return bar(
+        (STATES.get(part.name, "own"), part.tokens, f"{part.name}: {number(part.tokens)} tokens", "")
+        for part in manifest.parts
+    )
+
+
+async def screen(request: Request) -> Response:
+    """The prompts that were kept, the newest first."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    after = visit.asked.get("after") or None
+    head, page = await asyncio.gather(frame.of(visit), conversation.amanifests(limit=PAGE, after=after))
+    return shown(
+        visit,
+        "prompts.html",
+        tab="prompts",
+        seen=head.seen,
+        about="" if after else "conversation",
+        frame=head,
+        page=page,
+        spent=spent,
+    )
+
+
+async def turn(request: Request) -> Response:
+    """The prompt of one answer: a permanent link, by the number of the answer."""
+    visit = Visit(request)
+    conversation, answer = visit.conversation(), visit.number("answer")
+    if answer is None:
+        raise _no_prompt()
+    head, page = await asyncio.gather(frame.of(visit), conversation.amanifests(limit=2, to_sequence=answer))
+    if not page.manifests or page.manifests[0].to_sequence != answer:
+        raise _no_prompt()
+    manifest, *before = page.manifests
+    return shown(
+        visit,
+        "turn.html",
+        tab="prompts",
+        frame=head,
+        manifest=manifest,
+        before=before[0] if before else None,
+        difference=manifest.since(before[0]) if before else None,
+        spent=spent(manifest),
+        states=STATES,
+        why=WHY,
+        copied=json.dumps(manifest.to_dict(), indent=2, ensure_ascii=False),
+    )
+
+
+def _no_prompt() -> NotFoundError:
+    return NotFoundError(
+        "No prompt was kept for this answer.", hint="See which were: they go with their messages, and with their age."
+    )

@@ -1,0 +1,118 @@
+"""A playground for recall: ask as an agent would, and see what each part adds to the score."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from langchain_supabase_memory.inspector.rendering import shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit, without_making
+from langchain_supabase_memory.values import RECALL_SCOPES, Chunk, Recall
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+LIMIT: Final = 10
+PARTS: Final = (
+    "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
+)  # fmt: skip
+"""What a score is made of, in the order of the page; the same in each result, so that one can be followed down."""
+
+Period = Literal["all", "today", "week", "month"]
+PERIODS: Final[tuple[Period, ...]] = get_args(Period)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A chunk that was found.
+
+    Attributes:
+        chunk: It.
+        by_words: Its place where words alone decide; `None` if it is not among the first there, or was not looked for.
+    """
+
+    chunk: Chunk
+    by_words: int | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found for a question.
+
+    Attributes:
+        recall: What was found, and how.
+        found: The chunks.
+        parts: Which parts any of the scores has.
+        most: The largest part of them, to which all are drawn.
+        milliseconds: How long it took.
+        compared: Whether words alone were asked beside.
+    """
+
+    recall: Recall
+    found: list[Found]
+    parts: list[str]
+    most: float
+    milliseconds: float
+    compared: bool
+
+
+async def screen(request: Request) -> Response:
+    """The question, and what is found for it."""
+    visit = Visit(request)
+    is_of_conversation = bool(visit.asked.get("thread"))
+    head = await frame.of(visit) if is_of_conversation else None
+    query = visit.asked.get("q", "").strip()[:10_000]
+    scope = visit.asked.get("scope", "")
+    scope = scope if scope in RECALL_SCOPES else "conversation" if is_of_conversation else "user"
+    when = visit.asked.get("when", "")
+    when = when if when in PERIODS else "all"
+    has_vectors = visit.memory.embeddings is not None
+    by_meaning = has_vectors and visit.asked.get("meaning", "on") == "on" and visit.asked.get("words") != "on"
+    needs_user = visit.of_everybody and visit.user_id is None
+    answer = await _asked(visit, query, scope, when, by_meaning) if query and not needs_user else None
+    return shown(
+        visit,
+        "recall.html",
+        tab="recall",
+        frame=head,
+        query=query,
+        scope=scope,
+        when=when,
+        periods=PERIODS,
+        has_vectors=has_vectors,
+        by_meaning=by_meaning,
+        needs_user=needs_user,
+        answer=answer,
+    )
+
+
+async def _asked(visit: Visit, query: str, scope: str, when: str, by_meaning: bool) -> Answer:
+    words = without_making(visit.memory, embeddings=None)
+    begun = time.perf_counter()
+    if not by_meaning:
+        recall = await _recall(visit, words, query, scope, when)
+        took, places = time.perf_counter() - begun, {}
+    else:
+        recall = await _recall(visit, visit.reader, query, scope, when)
+        took = time.perf_counter() - begun
+        other = await _recall(visit, words, query, scope, when)
+        places = {chunk.id: place for place, chunk in enumerate(other.chunks, 1)}
+    parts = [name for name in PARTS if any(name in chunk.score_parts for chunk in recall.chunks)]
+    sizes = [abs(chunk.score_parts.get(name, 0)) for chunk in recall.chunks for name in parts if name != "rerank"]
+    found = [Found(chunk, places.get(chunk.id)) for chunk in recall.chunks]
+    return Answer(recall, found, parts, max(sizes, default=0) or 1, took * 1000, by_meaning)
+
+
+async def _recall(visit: Visit, memory: SupabaseMemory, query: str, scope: str, when: str) -> Recall:
+    user, agent = visit.user_id, visit.asked.get("agent") or None
+    period = next(each for each in PERIODS if each == when)
+    if scope == "conversation" and visit.asked.get("thread"):
+        here = memory.conversation(visit.asked["thread"], user_id=user, agent_id=agent)
+        return await here.arecall(query, limit=LIMIT, time_range=period)
+    wanted = agent if scope == "agent" else None
+    return await memory.arecall(query, user_id=user, agent_id=wanted, limit=LIMIT, time_range=period)

@@ -1,0 +1,113 @@
+"""What the memory saves, as a plot over the conversation: the line that grows, and the line that does not."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.inspector.drawing import Plot, bar, plot
+from langchain_supabase_memory.inspector.rendering import plural, shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest
+    from langchain_supabase_memory.operations.rollout.comparison import Comparison
+    from langchain_supabase_memory.values import StoredMessage
+
+_NEWEST: Final = 1000
+"""The newest messages over which it is drawn: one page of a read."""
+
+_POINTS: Final = 100
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The size of prompts over a conversation.
+
+    Attributes:
+        plot: The whole history over its messages, and the next prompt.
+        first: The first message that is drawn.
+        last: The last.
+    """
+
+    plot: Plot
+    first: int
+    last: int
+
+
+async def screen(request: Request) -> Response:
+    """The next prompt against the whole history, how that has grown, and the prompts that a rollout compared."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    head, pack, read, compared, kept = await asyncio.gather(
+        frame.of(visit),
+        conversation.acontext(model=None),
+        conversation.aread(last=_NEWEST, columns=["tokens"]),
+        conversation.acomparisons(last=_POINTS),
+        conversation.amanifests(limit=_POINTS),
+    )
+    report = pack.report()
+    return shown(
+        visit,
+        "savings.html",
+        tab="savings",
+        seen=head.seen,
+        about="conversation",
+        frame=head,
+        report=report,
+        drawn=grown(read, report.full_tokens, report.tokens),
+        sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
+        full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
+        measured=_measured(kept.manifests[::-1]),
+        measured_count=len(kept.manifests),
+        compared=_compared(compared),
+        compared_count=len(compared),
+    )
+
+
+def grown(read: Sequence[StoredMessage], full: int, sent: int) -> Savings | None:
+    """The plot of the newest messages; `None` if there are too few to draw a line.
+
+    Args:
+        read: The newest messages, in order.
+        full: The tokens of the whole history.
+        sent: Those of the next prompt.
+    """
+    if len(read) < 2:
+        return None
+    first, last = read[0].sequence, read[-1].sequence
+    sizes = [message.tokens or 0 for message in read]
+    before = max(0, full - sum(sizes))
+    sums = [before + size for size in accumulate(sizes)]
+    kept = sorted({*range(0, len(read), max(1, len(read) // _POINTS)), len(read) - 1})
+    whole = [((read[at].sequence - first) / (last - first), float(sums[at])) for at in kept]
+    # A prompt is no longer than the history was.
+    bounded = [(x, min(y, float(sent))) for x, y in whole]
+    return Savings(plot([whole, bounded]), first, last)
+
+
+def _measured(kept: Sequence[Manifest]) -> Plot | None:
+    """The tokens of the whole history and of the prompt over the answers whose prompts were kept, the oldest first."""
+    if len(kept) < 2:
+        return None
+    places = [at / (len(kept) - 1) for at in range(len(kept))]
+    full = [(x, float(each.full_tokens)) for x, each in zip(places, kept, strict=True)]
+    return plot([full, [(x, float(each.tokens)) for x, each in zip(places, kept, strict=True)]])
+
+
+def _compared(found: Sequence[Comparison]) -> Plot | None:
+    """The tokens of the old context and of the new one over the calls that a rollout compared."""
+    both = [(each.old_tokens, each.new_tokens) for each in found if each.new_tokens is not None]
+    if len(both) < 2:
+        return None
+    places = [at / (len(both) - 1) for at in range(len(both))]
+    old, new = ([(x, float(pair[side] or 0)) for x, pair in zip(places, both, strict=True)] for side in (0, 1))
+    return plot([old, new])

@@ -1,0 +1,189 @@
+"""A conversation's time line: where every message is, and what was said, page by page, each with its original."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.inspector.drawing import Piece, bar
+from langchain_supabase_memory.inspector.rendering import LONGEST, number, part, shown
+from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.visit import Visit, nobody_knows
+from langchain_supabase_memory.language.messages import content
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.values import Coverage, CoveredRange, StoredMessage
+
+PAGE: Final = 50
+"""The messages of a page of the time line."""
+
+_MOST_RANGES: Final = 200
+"""The most ranges of the table; the bar shows all."""
+
+_STATES: Final = ("verbatim", "segment", "omitted", "expired", "forgotten", "superseded")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the time line: a message, or messages that are gone.
+
+    Attributes:
+        range: Where it is.
+        message: The message; `None` for what is gone.
+        first: The first of what is gone.
+        last: The last.
+        day: The day that begins with it.
+        opens: Whether another state begins with it.
+    """
+
+    range: CoveredRange
+    message: StoredMessage | None = None
+    first: int = 0
+    last: int = 0
+    day: datetime | None = None
+    opens: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was said, or what was called."""
+        assert self.message is not None
+        if self.message.unreadable:
+            return ""
+        said = self.message.text or ""
+        if said or self.message.message is None:
+            return said
+        return content.line(self.message.message)
+
+
+async def screen(request: Request) -> Response:
+    """The time line, from the newest page on."""
+    visit = Visit(request)
+    conversation = visit.conversation()
+    head, coverage, segments = await asyncio.gather(
+        frame.of(visit), conversation.acoverage(), conversation.asummaries(last=100)
+    )
+    end = head.status.next_sequence
+    at = visit.number("at", most=max(0, end - 1))
+    begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
+    stop = min(end, begin + PAGE)
+    said = await conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS) if end else []
+    return shown(
+        visit,
+        "timeline.html",
+        tab="timeline",
+        seen=head.seen,
+        about="conversation",
+        frame=head,
+        coverage=coverage,
+        counts=_counts(coverage),
+        pieces=_pieces(visit, coverage),
+        ranges=coverage.ranges[:_MOST_RANGES],
+        more_ranges=max(0, len(coverage.ranges) - _MOST_RANGES),
+        segments={segment.number: segment for segment in segments},
+        lines=_lines(said, coverage, begin, stop),
+        begin=begin,
+        stop=stop,
+        end=end,
+        at=at,
+        page_size=PAGE,
+        labels=content.LABELS,
+    )
+
+
+async def message(request: Request) -> Response:
+    """One message as it was stored, in place or as a page."""
+    visit = Visit(request)
+    place = visit.number("number")
+    if place is None:
+        raise nobody_knows()
+    found = await visit.conversation().aread(from_sequence=place, to_sequence=place, columns=_EVERYTHING)
+    if not found:
+        await visit.known()
+        gone = {"what": f"Message {place} is not there.", "hint": "It has expired, or was forgotten."}
+        return part(visit, "part_wrong.html", **gone) if _is_part(request) else _missing()
+    stored = found[0]
+    payload = None if stored.message is None else stored.message.model_dump(mode="json", exclude_none=True)
+    given: dict[str, Any] = {
+        "stored": stored,
+        "payload": _json(payload),
+        "metadata": _json(stored.metadata) if stored.metadata else "",
+        "text": stored.text or ("" if stored.message is None or stored.unreadable else content.line(stored.message)),
+        "label": content.LABELS[stored.role or "user"],
+    }
+    if _is_part(request):
+        return part(visit, "part_message.html", longest=LONGEST, **given)
+    head = await frame.of(visit)
+    return shown(visit, "message.html", tab="timeline", frame=head, longest=2**31, **given)
+
+
+_COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "payload")
+_EVERYTHING: Final = (
+    "message_id", "role", "text", "images", "created_at", "updated_at", "metadata", "characters", "tokens", "payload",
+)  # fmt: skip
+
+
+def _missing() -> Response:
+    raise nobody_knows()
+
+
+def _is_part(request: Request) -> bool:
+    return request.headers.get("hx-request") == "true"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _counts(coverage: Coverage) -> list[tuple[str, int]]:
+    """How many messages are in each state, in their order."""
+    sizes = dict.fromkeys(_STATES, 0)
+    for each in coverage.ranges:
+        sizes[each.state] += each.to_sequence - each.from_sequence + 1
+    return [(state, size) for state, size in sizes.items() if size]
+
+
+def _pieces(visit: Visit, coverage: Coverage) -> list[Piece]:
+    """The bar of the whole conversation; each piece leads to where it begins."""
+    return bar(
+        (
+            each.state,
+            each.to_sequence - each.from_sequence + 1,
+            f"{_named(each)}: messages {number(each.from_sequence)} to {number(each.to_sequence)}",
+            visit.here("", at=each.from_sequence) + "#said",
+        )
+        for each in coverage.ranges
+    )
+
+
+def _named(each: CoveredRange) -> str:
+    return f"segment {each.segment}" if each.state == "segment" else each.state
+
+
+def _lines(said: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[Line]:
+    """The messages of a page with what is gone between them, in order."""
+    stored = {each.sequence: each for each in said}
+    made: list[Line] = []
+    before: CoveredRange | None = None
+    today: object = None
+    for each in coverage.ranges:
+        first, last = max(each.from_sequence, begin), min(each.to_sequence, stop - 1)
+        if first > last:
+            continue
+        there = [stored[place] for place in range(first, last + 1) if place in stored]
+        if not there:
+            made.append(Line(each, None, first, last, opens=each is not before))
+            before = each
+        for message in there:
+            assert message.created_at is not None
+            day = message.created_at.date()
+            made.append(Line(each, message, day=message.created_at if day != today else None, opens=each is not before))
+            today, before = day, each
+    return made

@@ -1,0 +1,167 @@
+"""What a request is about: whose memory, which conversation, and links to what is beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
+from langchain_supabase_memory.memory.memory import SupabaseMemory
+from langchain_supabase_memory.values import is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from langchain_supabase_memory.inspector.guard import Gate
+    from langchain_supabase_memory.inspector.live import Beat
+    from langchain_supabase_memory.memory.conversation import Conversation
+    from langchain_supabase_memory.values import ConversationInfo
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What one inspector is about.
+
+    Attributes:
+        memory: The memory, or what gives it for a request.
+        write: Whether people may change something.
+        by: Who is noted with a change.
+        gate: Who has been let in.
+        beat: What tells that something may have changed.
+    """
+
+    memory: SupabaseMemory | Callable[[Request], SupabaseMemory]
+    write: bool
+    by: str
+    gate: Gate
+    beat: Beat
+
+
+class Visit:
+    """One request.
+
+    Args:
+        request: It.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.inspected: Inspected = request.app.state.inspected
+        self.asked = request.query_params
+
+    @cached_property
+    def memory(self) -> SupabaseMemory:
+        """The memory, as a person changes it."""
+        memory = self.inspected.memory
+        return memory if isinstance(memory, SupabaseMemory) else memory(self.request)
+
+    @cached_property
+    def reader(self) -> SupabaseMemory:
+        """The same, which makes nothing while somebody looks: what a pack misses is left to a worker."""
+        return without_making(self.memory)
+
+    @property
+    def write(self) -> bool:
+        """Whether people may change something."""
+        return self.inspected.write
+
+    @property
+    def of_everybody(self) -> bool:
+        """Whether it may see everybody's conversations."""
+        return self.memory.user_id is None and not self.memory.transport.acts_as_user
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose conversations are meant; `None`: everybody's, or those of who is signed in."""
+        return (self.asked.get("user") or None) if self.of_everybody else self.memory.user_id
+
+    @property
+    def mark(self) -> str:
+        """What a form carries."""
+        return self.inspected.gate.mark(self.request.scope["state"]["session"])
+
+    def conversation(self, *, reading: bool = True) -> Conversation:
+        """The conversation that the address names.
+
+        Raises:
+            NotFoundError: It names none.
+        """
+        thread, agent, user = self.asked.get("thread"), self.asked.get("agent") or None, self.user_id
+        if (
+            thread is None
+            or not is_id(thread)
+            or not (agent is None or is_id(agent))
+            or not (user is None or is_id(user))
+        ):
+            raise nobody_knows()
+        try:
+            return (self.reader if reading else self.memory).conversation(thread, user_id=user, agent_id=agent)
+        except InvalidInputError:  # nobody is named as the owner
+            raise nobody_knows() from None
+
+    async def known(self) -> ConversationInfo:
+        """The conversation as it is listed.
+
+        Raises:
+            NotFoundError: There is no such conversation, or it is somebody else's.
+        """
+        info = await self.conversation().ainfo()
+        if info is None:
+            raise nobody_knows()
+        return info
+
+    def link(self, path: str, **asked: Any) -> str:
+        """An address of this inspector; what is `None` or empty is left out."""
+        kept = {name: value for name, value in asked.items() if value not in (None, "")}
+        query = f"?{urlencode(kept)}" if kept else ""
+        return f"{self.request.scope.get('root_path', '')}{path}{query}"
+
+    def of(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **asked: Any) -> str:
+        """An address below a conversation."""
+        user = user_id if self.of_everybody else None
+        return self.link(f"/conversation{path}", user=user, agent=agent_id, thread=thread_id, **asked)
+
+    def here(self, path: str, **asked: Any) -> str:
+        """An address below the conversation that this one names."""
+        key = self.conversation().key
+        return self.of(path, key.user_id, key.agent_id, key.thread_id, **asked)
+
+    def number(self, name: str, *, least: int = 0, most: int = 2**31 - 1) -> int | None:
+        """A whole number of the address, within bounds; `None` if there is none."""
+        text = self.asked.get(name, "").strip()
+        if not (text.isascii() and text.isdigit() and len(text) < 12):
+            return None
+        return max(least, min(most, int(text)))
+
+
+def nobody_knows() -> NotFoundError:
+    """What is said of a conversation that does not exist, and of one that is somebody else's."""
+    return NotFoundError("There is no such conversation here.", hint="Begin at the list: it may have been forgotten.")
+
+
+def without_making(memory: SupabaseMemory, **changed: Any) -> SupabaseMemory:
+    """A memory over the same connections that summarizes and indexes nothing by itself.
+
+    Args:
+        memory: The memory.
+        changed: Settings that are others here.
+    """
+    settings = memory.settings
+    kept = {
+        **settings.keywords(),
+        "model": memory.model,
+        "embeddings": memory.embeddings,
+        "reranker": memory.reranker,
+        "expand": memory.expander,
+        "redact": memory.redactor,
+        "metrics": None,
+        "policy": replace(settings.policy, mode="background"),
+        "chunking": replace(settings.chunking, mode="background"),
+    }
+    made = SupabaseMemory(memory.transport, user_id=memory.user_id, agent_id=memory.agent_id, **{**kept, **changed})
+    made.outbox, made.causes = memory.outbox, memory.causes
+    return made

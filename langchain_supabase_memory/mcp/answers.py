@@ -1,0 +1,108 @@
+"""What a tool gives, and how it fails: a result that says the next action, and nothing of what was said."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, ValidationError
+
+from langchain_supabase_memory.adapters.telemetry.logs import about_error
+from langchain_supabase_memory.agents.tools.bounded import noted
+from langchain_supabase_memory.errors import (
+    AccessError,
+    AuthenticationError,
+    SchemaError,
+    SupabaseMemoryError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_logger = logging.getLogger(__name__)
+
+
+class Source(BaseModel):
+    """Where a part of a result is from, without its words."""
+
+    conversation_id: str
+    agent_id: str | None = None
+    from_sequence: int | None = None
+    to_sequence: int | None = None
+    message_ids: list[str] | None = None
+
+
+class Answer(BaseModel):
+    """What a tool gives: a fenced text, and where its parts are from."""
+
+    text: str
+    sources: list[Source]
+
+
+Reply = Annotated[CallToolResult, Answer]
+"""What a tool returns: the text for the model, and the same with its sources for a program."""
+
+_NEXT: Final[tuple[tuple[type[SupabaseMemoryError], str], ...]] = (
+    (AuthenticationError, "Ask the person to sign in again in the client, then repeat the call."),
+    (AccessError, "Ask the person who runs this server to look at the rights of its key."),
+    (SchemaError, "Ask the person who runs this server to run `supabase-memory migrate`."),
+    (UnavailableError, "Repeat the call in a moment; until then go on without the memory."),
+)
+"""What a client can do where the error's own advice is for a programmer."""
+
+_KEPT: Final = tuple(Source.model_fields)
+
+
+def reply(text: str, sources: Iterable[Mapping[str, Any]] = ()) -> CallToolResult:
+    """A result.
+
+    Args:
+        text: What the model reads, fenced.
+        sources: Where its parts are from, as the tools of agents say it.
+    """
+    given = {"text": text, "sources": [_source(each) for each in sources]}
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=given)
+
+
+def failure(name: str, error: BaseException) -> CallToolResult:
+    """What a tool gives that failed.
+
+    Args:
+        name: The tool.
+        error: Why.
+    """
+    text = noted(said(name, error))
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def said(name: str, error: BaseException) -> str:
+    """A failure in words: what went wrong and the next action. What is not the caller's mistake is logged.
+
+    Args:
+        name: What failed.
+        error: Why.
+    """
+    if isinstance(error, ValidationError):
+        return _refused(error)
+    if not isinstance(error, SupabaseMemoryError):
+        # Its text may hold content, its class does not.
+        kind = type(error).__name__
+        _logger.error("%s failed (%s). Please report this.", name, kind, extra={"memory_error": kind})
+        return f"The memory failed ({kind}). Go on without it, and tell the person who runs this server."
+    action = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
+    if action is not None:
+        _logger.warning("%s failed: %s", name, error, extra=about_error(error))
+    return str(error) if action is None else f"{error.reason} {action}"
+
+
+def _refused(error: ValidationError) -> str:
+    """What is wrong with arguments, without their values."""
+    wrong = [f"{'.'.join(map(str, each['loc'][:1]))}: {each['msg']}" for each in error.errors(include_input=False)]
+    return f"The arguments are wrong. {'; '.join(wrong)}"[:1_000]
+
+
+def _source(source: Mapping[str, Any]) -> dict[str, Any]:
+    named = {"conversation_id": source.get("thread_id"), **source}
+    return {name: named[name] for name in _KEPT if named.get(name) is not None}

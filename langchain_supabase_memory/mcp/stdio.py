@@ -1,0 +1,23 @@
+"""The server over standard input and output, for one person, started by their client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.mcp.served import OneOwner
+from langchain_supabase_memory.mcp.server import MemoryServer
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+
+async def serve(memory: SupabaseMemory, options: Options) -> None:
+    """Serve until the client goes away. Standard output carries the protocol alone.
+
+    Args:
+        memory: The person's memory; it is closed at the end.
+        options: What was said when the server was started.
+    """
+    async with memory:
+        await MemoryServer(OneOwner(memory), options).run_stdio_async()

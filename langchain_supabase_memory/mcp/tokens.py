@@ -1,0 +1,194 @@
+"""Whether an access token is good: signed by the project's own keys, for a signed-in user, and not expired."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import httpx
+import jwt
+from mcp.server.auth.provider import AccessToken
+
+from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
+from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, UnavailableError
+
+_logger = logging.getLogger(__name__)
+
+ALGORITHMS: Final = ("ES256", "RS256", "EdDSA")
+"""How tokens may be signed: never by a secret, which would let whoever verifies a token make one."""
+
+AUDIENCE: Final = "authenticated"
+"""Whom Supabase Auth makes a signed-in user's tokens for; it does not know RFC 8707."""
+
+_KEPT_SECONDS: Final = 600.0
+_STALE_SECONDS: Final = 3600.0
+_PAUSE_SECONDS: Final = 10.0
+_LEEWAY_SECONDS: Final = 30.0
+_TIMEOUT_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 1_000_000
+
+
+@dataclass
+class Keys:
+    """The public keys of an issuer, fetched when they are needed and kept for ten minutes.
+
+    A token that names another key has them fetched again, so that a rotation is seen at once; not more often than every
+    `pause_seconds`, so that nobody makes this a flood. While the issuer is away they are used for an hour.
+
+    Attributes:
+        url: Where they are.
+        pause_seconds: How long after a fetch an unknown key brings no other.
+    """
+
+    url: str
+    pause_seconds: float = _PAUSE_SECONDS
+    _known: dict[str, jwt.PyJWK] = field(default_factory=dict, repr=False)
+    _at: float | None = None
+    _tried: float | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def key(self, key_id: str) -> jwt.PyJWK | None:
+        """A key by its id; `None` if the issuer has none of it.
+
+        Args:
+            key_id: The id, as a token's header names it.
+
+        Raises:
+            UnavailableError: The issuer cannot be reached, and no keys are known that are fresh enough.
+        """
+        if self._age() > _KEPT_SECONDS or (key_id not in self._known and self._since_try() >= self.pause_seconds):
+            async with self._lock:
+                # Somebody else may have fetched them meanwhile.
+                if self._age() > _KEPT_SECONDS or (
+                    key_id not in self._known and self._since_try() >= self.pause_seconds
+                ):
+                    await self._refresh()
+        return self._known.get(key_id)
+
+    async def load(self) -> None:
+        """Fetch them now, at the start of a server.
+
+        Raises:
+            UnavailableError: The issuer cannot be reached.
+            ConfigurationError: It gives no keys, or has none with which a token could be verified.
+        """
+        known = await in_thread(partial(_fetched, self.url))
+        if not known:
+            raise ConfigurationError(
+                "The project signs its users' tokens with a secret (HS256), so no server can verify them safely.",
+                hint="Rotate to an asymmetric key (ES256) on the dashboard's page of JWT keys, then start again.",
+            )
+        self._set(known)
+
+    async def _refresh(self) -> None:
+        self._tried = time.monotonic()
+        try:
+            self._set(await in_thread(partial(_fetched, self.url)))
+        except (UnavailableError, ConfigurationError) as error:
+            if self._age() > _STALE_SECONDS:
+                raise UnavailableError("The keys of the project could not be fetched.") from error
+            _logger.warning("The keys of the project could not be fetched (%s); the ones before go on.", error.message)
+
+    def _set(self, known: dict[str, jwt.PyJWK]) -> None:
+        self._known, self._at = known, time.monotonic()
+        self._tried = self._at
+
+    def _age(self) -> float:
+        return float("inf") if self._at is None else time.monotonic() - self._at
+
+    def _since_try(self) -> float:
+        return float("inf") if self._tried is None else time.monotonic() - self._tried
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Tells a good token from a bad one, as the SDK asks for it.
+
+    Attributes:
+        issuer: Who makes the tokens, as their `iss` says.
+        keys: Its public keys.
+    """
+
+    issuer: str
+    keys: Keys
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What a token says; `None` if it is not good.
+
+        Args:
+            token: What stood behind `Bearer`.
+        """
+        try:
+            claims = await self._claims(checked_token(token))
+        except (jwt.PyJWTError, AuthenticationError, UnavailableError, ValueError) as error:
+            _logger.info("An access token was refused: %s", type(error).__name__)
+            return None
+        client = claims.get("client_id")
+        return AccessToken(
+            token=token,
+            client_id=client if isinstance(client, str) and client else AUDIENCE,
+            scopes=[],
+            expires_at=int(claims["exp"]),
+            subject=claims["sub"],
+            claims={"iss": claims["iss"]},
+        )
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        header = jwt.get_unverified_header(token)
+        key_id = header.get("kid")
+        if header.get("alg") not in ALGORITHMS or not isinstance(key_id, str):
+            raise jwt.InvalidAlgorithmError
+        key = await self.keys.key(key_id)
+        if key is None or key.algorithm_name != header["alg"]:
+            raise jwt.InvalidKeyError
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=[key.algorithm_name],
+            audience=AUDIENCE,
+            issuer=self.issuer,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": ["exp", "sub", "aud", "iss"]},
+        )
+        # A server's own token bypasses row level security: it is nobody's here.
+        if claims.get("role") != AUDIENCE or not claims["sub"].strip() or claims["exp"] <= time.time():
+            raise jwt.InvalidTokenError
+        return claims
+
+
+def _fetched(url: str) -> dict[str, jwt.PyJWK]:
+    """The keys by which a token may be verified, by their ids.
+
+    Raises:
+        UnavailableError: The issuer cannot be reached.
+        ConfigurationError: What it gives is no set of keys.
+    """
+    try:
+        response = httpx.get(url, timeout=_TIMEOUT_SECONDS)
+    except httpx.HTTPError as error:
+        raise UnavailableError(f"The project's keys could not be fetched ({type(error).__name__}).") from None
+    if response.status_code >= 500:
+        raise UnavailableError(f"The project's keys could not be fetched (HTTP {response.status_code}).")
+    try:
+        listed: Any = response.json()["keys"] if len(response.content) <= _MOST_BYTES else None
+        found = [each for each in listed if isinstance(each, dict)]
+    except (ValueError, TypeError, KeyError):
+        raise ConfigurationError(
+            f"The issuer gives no keys (HTTP {response.status_code}).",
+            hint="Check --url, and --issuer if it is given: the keys are below it, at .well-known/jwks.json.",
+        ) from None
+    return {key.key_id: key for key in map(_key, found) if key is not None and key.key_id}
+
+
+def _key(document: dict[str, Any]) -> jwt.PyJWK | None:
+    """A key by which a token may be verified; `None` if it is of another kind."""
+    try:
+        key = jwt.PyJWK(document)
+    except jwt.PyJWTError:
+        return None
+    return key if key.algorithm_name in ALGORITHMS and document.get("use", "sig") == "sig" else None

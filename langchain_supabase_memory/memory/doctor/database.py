@@ -1,0 +1,171 @@
+"""What the database tells of itself: schema, pgvector, who may do what, sizes, vacuum."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.adapters.schema import script
+from langchain_supabase_memory.flow import LITTLE, Flow, compute
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MIGRATE: Final = "Run `supabase-memory migrate` with this release of langchain-supabase-memory."
+_OLDEST: Final = (0, 7)
+_SOUND: Final = (0, 8, 4)
+"""Below this an HNSW index has known faults."""
+
+_SHOWN: Final = 5
+_TO_OTHERS: Final = re.compile(r'(?!(?:anon|authenticated|service_role|everybody) )("[^"]*"|\S+) may ')
+"""A right of a role that is none of Supabase's: somebody gave it on purpose."""
+
+_LIVE: Final = {"memory.conversations", "memory.conversation_summary_boards"}
+
+_MANY_DEAD: Final = 10_000
+
+
+def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
+    """What the database is set up with, against this release.
+
+    Args:
+        installed: What `memory_schema` answers.
+    """
+    make = partial(script.current, installed.get("vector_schema", script.VECTOR_SCHEMA))
+    expected = yield from compute(make, LITTLE)  # it reads every SQL file
+    if dict(installed) | {"version": expected.version, "vector_moved_to": None} == asdict(expected):
+        return green("schema", f"The schema is that of this release, {expected.version}.")
+    words = f"The schema is of release {installed['version']}, and not of {expected.version} as this package."
+    if installed["version"] == expected.version:
+        words = f"The schema says that it is of release {expected.version}, and its tables or functions are of another."
+    return red("schema", words, _MIGRATE)
+
+
+def pgvector(
+    found: Mapping[str, Any] | None, moved_to: str | None, indexes: Sequence[str], broken: Sequence[str]
+) -> Finding:
+    """Where pgvector lies, and whether its release is sound.
+
+    Args:
+        found: Its version and schema; `None`: it is not there.
+        moved_to: The schema in which it lies, if the functions look for it in another.
+        indexes: The indexes over vectors, by their names.
+        broken: Those that were not built to their end.
+    """
+    name = "pgvector"
+    if found is None:
+        return red(name, "pgvector is not in this database.", f"Create the extension vector. {_MIGRATE}")
+    where = f"pgvector {found['version']} lies in the schema {found['schema']}"
+    if moved_to is not None:
+        return red(name, f"{where}: it has moved since the last migration.", _MIGRATE)
+    version = tuple(int(part) for part in re.findall(r"\d+", found["version"]))
+    update = "Update pgvector on the server, then run: alter extension vector update"
+    if version < _OLDEST:
+        return red(name, f"{where}: it is too old.", f"{update};")
+    if broken:
+        words = f"{where}, and its index {broken[0]} was not built to its end: it is written, and never used."
+        return red(name, words, f"Run: drop index memory.{broken[0]}; then migrate with --vector-index again.")
+    if indexes and version < _SOUND:
+        words = f"{where}: an HNSW index, which you have, has known faults below 0.8.4."
+        return yellow(name, words, f"{update}; reindex index memory.{indexes[0]};")
+    return green(name, f"{where}.")
+
+
+def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
+    """Row level security, grants, policies and functions, against what was shipped.
+
+    Args:
+        added: What was not there after the last migration.
+        missing: What was there, and is no more.
+    """
+    if not added and not missing:
+        return green("access", "Row level security, grants and policies are as they were shipped.")
+    changes = [f"no more: {each}" for each in missing] + [f"new: {each}" for each in added]
+    more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    words = f"Rights are not as they were shipped; {'; '.join(changes[:_SHOWN])}{more}."
+    if not missing and all(map(_TO_OTHERS.match, added)):
+        return yellow(
+            "access", words, "Leave it if you gave these rights; else `supabase-memory migrate`, and revoke them."
+        )
+    action = "Run `supabase-memory migrate`, which sets them again; find out who changed them."
+    return red("access", words, action)
+
+
+def live(published: Sequence[str] | None, unidentified: Sequence[str], wal_level: str) -> Finding:
+    """What Supabase's Realtime publishes.
+
+    Args:
+        published: The memory's tables in its publication; `None`: there is none.
+        unidentified: Tables of them whose rows nothing identifies.
+        wal_level: What the server writes into its log.
+    """
+    name, on = "live", "Run `supabase-memory migrate --realtime`."
+    if not published:
+        return green(name, "Realtime publishes nothing of the memory.")
+    private = [each for each in published if each.startswith("memory_private.")]
+    if private:
+        words = f"Realtime publishes {private[0]}, which is for servers."
+        return red(name, words, "Run `supabase-memory migrate --no-realtime`, then with --realtime.")
+    if unidentified:
+        words = f"Nothing identifies the rows of memory.{unidentified[0]}, so that Postgres refuses to change them."
+        return red(name, words, f"Run: alter table memory.{unidentified[0]} replica identity default;")
+    missing, more = sorted(_LIVE - {*published}), sorted({*published} - _LIVE)
+    if missing or more:
+        words = f"Realtime publishes {', '.join(published)}, and not just conversations and boards."
+        return yellow(name, words, f"{on} What you added yourself, leave: row level security holds for it.")
+    if wal_level != "logical":
+        words = f"Realtime is to publish conversations and boards, and the server's wal_level is only {wal_level}."
+        return yellow(name, words, "Set wal_level = logical, as Supabase has it, and start the server again.")
+    return green(name, "Realtime publishes conversations and boards, to their owners.")
+
+
+def sizes(tables: Sequence[Mapping[str, Any]]) -> Finding:
+    """How much there is.
+
+    Args:
+        tables: With `name`, `bytes` and `rows`.
+    """
+    rows = {each["name"]: each["rows"] for each in tables}
+    counts = ", ".join(
+        f"about {rows.get(f'memory.{table}', 0):,} {said}"
+        for table, said in (
+            ("conversations", "conversations"),
+            ("conversation_messages", "messages"),
+            ("working_memory_chunks", "chunks"),
+        )
+    )
+    largest = max(tables, key=lambda each: each["bytes"])
+    total = sum(each["bytes"] for each in tables)
+    return green(
+        "sizes", f"{_megabytes(total)}: {counts}. {largest['name']} is the largest, {_megabytes(largest['bytes'])}."
+    )
+
+
+def vacuum(is_on: bool, tables: Sequence[Mapping[str, Any]]) -> Finding:
+    """Whether dead rows are removed.
+
+    Args:
+        is_on: Whether the server vacuums by itself.
+        tables: With `name`, `rows`, `dead_rows` and `is_vacuumed`.
+    """
+    name = "autovacuum"
+    if not is_on:
+        return red(name, "The server does not vacuum: tables only grow.", "Run: alter system set autovacuum = on, "
+                   "and track_counts = on; select pg_reload_conf();")  # fmt: skip
+    left = [each["name"] for each in tables if not each["is_vacuumed"]]
+    if left:
+        words = f"Autovacuum leaves {', '.join(left[:_SHOWN])} out, and they only grow."
+        return red(name, words, f"Run: alter table {left[0]} reset (autovacuum_enabled);")
+    behind = [each for each in tables if each["dead_rows"] > max(_MANY_DEAD, each["rows"])]
+    if behind:
+        worst = max(behind, key=lambda each: each["dead_rows"])
+        words = f"Autovacuum does not keep up: {worst['name']} has about {worst['dead_rows']:,} dead rows."
+        return yellow(name, words, f"Run: vacuum {worst['name']}; and look for transactions that never end.")
+    return green(name, "Autovacuum is on, and keeps up.")
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1_048_576:,.1f} MB"

@@ -1,0 +1,103 @@
+"""What the door tells: the address, its kind, as whom calls speak, the clocks, the keys that sign tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.errors import PermissionDeniedError, SchemaError, SupabaseMemoryError
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, spoken, yellow
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from langchain_supabase_memory.adapters.transports.door import Door
+
+_KINDS: Final = {
+    "data_api": "The Data API of Supabase.",
+    "postgres": "A connection of its own to Postgres; NOTIFY wakes workers at once.",
+    "pooler": "A connection to Postgres through a pooler; where that pools transactions, workers hear no NOTIFY and "
+    "look every two seconds.",
+}
+_LITTLE_SECONDS: Final = 5.0
+_MUCH_SECONDS: Final = 60.0
+
+
+def address(door: Door) -> Finding:
+    """Where the database answered."""
+    return green("address", f"{door.address or 'The database'} answers.")
+
+
+def kind(door: Door) -> Finding:
+    """Which kind of door it is."""
+    return green("door", _KINDS[door.kind])
+
+
+def failed(door: Door, error: SupabaseMemoryError) -> list[Finding]:
+    """Why the database could not be examined, at the line that it is about.
+
+    Args:
+        door: The door.
+        error: What was raised.
+    """
+    if isinstance(error, SchemaError):
+        return [address(door), kind(door), red("schema", error.reason, error.hint)]
+    if isinstance(error, PermissionDeniedError):
+        hint = "Pass the secret key of the project, or connect as the role that migrates."
+        words = "This key, or this role, has no server's rights, and nobody is signed in."
+        return [address(door), kind(door), red("key", words, hint)]
+    where = f"{door.address}: " if door.address else ""
+    return [red("address", f"{where}{error.reason}", error.hint)]
+
+
+def role(name: str) -> Finding:
+    """As whom calls speak, who have a server's rights."""
+    return green("key", f"Calls speak as {name}, with a server's rights.")
+
+
+def of_a_user() -> Finding:
+    """Calls carry a user's own token: the rest is hidden from it."""
+    return yellow(
+        "key",
+        "Calls speak as a signed-in user, under row level security. What only a server sees is left out here: clock, "
+        "pgvector, grants, vectors, workers, sizes and vacuum.",
+        "To see it, run the doctor with the project's secret key or over a connection to Postgres.",
+    )
+
+
+def clock(server: datetime, sent: datetime, received: datetime) -> Finding:
+    """The server's clock against ours.
+
+    Args:
+        server: What the server's clock said, at some time between.
+        sent: What ours said before it was asked.
+        received: What ours said when the answer came.
+    """
+    apart = max((sent - server).total_seconds(), (server - received).total_seconds(), 0.0)
+    if apart <= _LITTLE_SECONDS:
+        return green("clock", "This machine's clock and the server's agree.")
+    which = "behind" if server > received else "ahead of"
+    words = f"This machine's clock is {spoken(apart)} {which} the server's."
+    action = "Set the clock of this machine by NTP: times of messages, and the ends of tokens, go by it."
+    return (red if apart > _MUCH_SECONDS else yellow)("clock", words, action)
+
+
+def tokens(keys: int | None) -> Finding:
+    """How the project signs its users' tokens.
+
+    Args:
+        keys: How many keys it shows; `None`: it shows nothing.
+    """
+    name = "tokens"
+    if keys:
+        return green(name, f"Users' tokens are signed by a key that anybody can check (JWKS, {keys} shown).")
+    if keys is None:
+        return yellow(
+            name,
+            "No Auth of a Supabase project answers beside this Data API, so that nobody knows how tokens are signed.",
+            "Check the project's url; a bare PostgREST has none, and MCP over HTTP cannot be served with it.",
+        )
+    return yellow(
+        name,
+        "Users' tokens are signed by a shared secret (HS256): MCP over HTTP cannot be served with it.",
+        "For MCP over HTTP move the project to asymmetric signing keys, in its settings of JWT keys.",
+    )

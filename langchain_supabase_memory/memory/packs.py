@@ -1,0 +1,106 @@
+"""Packs whose answers are not stored yet: what stood in them is stored with the answer, in one round trip."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.rollout.stages import is_in_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.operations.manifests.codes import Lists
+    from langchain_supabase_memory.settings import ManifestPolicy
+    from langchain_supabase_memory.values import ConversationKey
+
+_MOST: Final = 1_000
+"""How many manifests wait for their answers."""
+
+
+class Packs:
+    """What stood in prompts whose answers are to come. Every method is safe to call from any thread.
+
+    It is in this process alone: an answer that is stored by another one comes without.
+
+    Args:
+        needs_owner: Whether only what names its owner is kept, as another user may be signed in when it is stored.
+    """
+
+    def __init__(self, *, needs_owner: bool = False) -> None:
+        self._needs_owner = needs_owner
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[ConversationKey, str], Lists] = OrderedDict()
+
+    def keep(self, key: ConversationKey, current: Sequence[BaseMessage], lists: Lists) -> None:
+        """Keep what stood in a prompt until its answer is stored; a newer one of the same turn takes its place.
+
+        Args:
+            key: The conversation.
+            current: The turn under way, which begins with what was asked; of none nothing is kept.
+            lists: The manifest.
+        """
+        if not current or (self._needs_owner and key.user_id is None):
+            return
+        with self._lock:
+            self._held[key, str(current[0].id)] = lists
+            self._held.move_to_end((key, str(current[0].id)))
+            while len(self._held) > _MOST:
+                self._held.popitem(last=False)
+
+    def answered(
+        self, key: ConversationKey, messages: Sequence[BaseMessage], fresh: Sequence[BaseMessage]
+    ) -> Lists | None:
+        """What stood in the prompt of the newest answer, once; `None` if nothing waits for it.
+
+        Args:
+            key: The conversation.
+            messages: All messages of a state.
+            fresh: Those of them that are stored now.
+        """
+        answer = next((each for each in reversed(fresh) if isinstance(each, AIMessage)), None)
+        if answer is None or not self._held:
+            return None
+        place = next(at for at in range(len(messages) - 1, -1, -1) if messages[at] is answer)
+        before = (messages[at] for at in range(place, -1, -1))
+        asked = next((each for each in before if isinstance(each, HumanMessage) and content.was_said(each)), None)
+        with self._lock:
+            return None if asked is None else self._held.pop((key, str(asked.id)), None)
+
+
+def recorded(
+    policy: ManifestPolicy, key: ConversationKey, lists: Lists | None, messages: Sequence[BaseMessage]
+) -> Lists | None:
+    """A manifest as it goes to the database with the messages that answer its prompt; `None` if none is to be kept.
+
+    Args:
+        policy: Of how many it is kept, and for how long.
+        key: The conversation.
+        lists: What stood in the prompt.
+        messages: What is stored; they have ids.
+    """
+    if lists is None or not messages or not policy.share:
+        return None
+    if policy.share < 1 and not is_in_share(f"{key.agent_id}\n{key.thread_id}\n{messages[-1].id}", policy.share):
+        return None
+    head = [*lists[0]]
+    head[codes.AGE] = 0 if policy.max_age is None else max(int(policy.max_age.total_seconds()), 1)
+    return codes.fitted([head, *lists[1:], *_usage(messages)])
+
+
+def _usage(messages: Sequence[BaseMessage]) -> Lists:
+    """What the model says it used, where the newest answer says it."""
+    answer = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    usage = None if answer is None else answer.usage_metadata
+    if not usage:
+        return []
+    counts = (usage.get("input_tokens"), usage.get("output_tokens"), usage.get("total_tokens"))
+    cached = (usage.get("input_token_details") or {}).get("cache_read")
+    return [[codes.USAGE, *(each if isinstance(each, int) and each >= 0 else codes.NONE for each in (*counts, cached))]]

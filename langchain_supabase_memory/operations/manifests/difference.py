@@ -1,0 +1,104 @@
+"""What differs between the packs of two turns. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPart, ManifestPassage
+
+
+@dataclass(frozen=True)
+class PartDifference:
+    """A part that came, went, or is another.
+
+    Attributes:
+        name: Which one.
+        before: It in the earlier pack; `None` if it came.
+        after: It in the later one; `None` if it went.
+    """
+
+    name: str
+    before: ManifestPart | None
+    after: ManifestPart | None
+
+    @property
+    def characters(self) -> int:
+        """By how many characters it grew; below 0 if it shrank."""
+        return (self.after.characters if self.after else 0) - (self.before.characters if self.before else 0)
+
+    @property
+    def tokens(self) -> int:
+        """By about how many tokens it grew."""
+        return (self.after.tokens if self.after else 0) - (self.before.tokens if self.before else 0)
+
+    def __str__(self) -> str:
+        """The change in a line."""
+        if self.before is None or self.after is None:
+            return f"{self.name}: {'came' if self.before is None else 'went'}, {abs(self.characters):,} characters"
+        said = [f"{self.characters:+,} characters, {self.tokens:+,} tokens"]
+        for name in _COMPARED:
+            before, after = getattr(self.before, name), getattr(self.after, name)
+            said += [f"{name} {before} → {after}"] if before != after else []
+        return f"{self.name}: {'; '.join(said)}"
+
+
+_COMPARED: Final = ("reason", "first", "last", "number")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two packs. What is the same in both is left out.
+
+    Attributes:
+        parts: The parts that came, went or are others.
+        items_came: Items of the board that only the later one shows, by the beginnings of their ids.
+        items_went: Those that only the earlier one shows.
+        passages_came: What only the later one recalled.
+        passages_went: What only the earlier one recalled.
+        omitted_came: First, last and reason of what only the later one leaves out.
+        omitted_went: The same of the earlier one.
+        budget: By how much the budget grew, in its unit; `None` if they have not the same unit.
+    """
+
+    parts: tuple[PartDifference, ...]
+    items_came: tuple[str, ...]
+    items_went: tuple[str, ...]
+    passages_came: tuple[ManifestPassage, ...]
+    passages_went: tuple[ManifestPassage, ...]
+    omitted_came: tuple[tuple[int, int, str], ...]
+    omitted_went: tuple[tuple[int, int, str], ...]
+    budget: int | None
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(
+            self.budget != 0 or any(getattr(self, name) for name in self.__dataclass_fields__ if name != "budget")
+        )
+
+    def __str__(self) -> str:
+        """A line for each part, and one for what came and went beside them."""
+        lines = [str(part) for part in self.parts]
+        for name in ("items", "passages", "omitted"):
+            came, went = len(getattr(self, f"{name}_came")), len(getattr(self, f"{name}_went"))
+            lines += [f"{name}: {came} came, {went} went"] if came or went else []
+        return "\n".join(lines) or "nothing"
+
+
+def difference(earlier: Manifest, later: Manifest) -> Difference:
+    """What differs between two manifests."""
+    before, after = ({part.name: part for part in each.parts} for each in (earlier, later))
+    names = [*after, *(name for name in before if name not in after)]
+    parts = [PartDifference(name, before.get(name), after.get(name)) for name in names]
+    places = [{(each.id, each.first, each.last, each.part): each for each in one.passages} for one in (earlier, later)]
+    return Difference(
+        parts=tuple(part for part in parts if part.before != part.after),
+        items_came=tuple(each for each in later.items if each not in earlier.items),
+        items_went=tuple(each for each in earlier.items if each not in later.items),
+        passages_came=tuple(each for place, each in places[1].items() if place not in places[0]),
+        passages_went=tuple(each for place, each in places[0].items() if place not in places[1]),
+        omitted_came=tuple(each for each in later.omitted if each not in earlier.omitted),
+        omitted_went=tuple(each for each in earlier.omitted if each not in later.omitted),
+        budget=later.budget - earlier.budget if later.unit == earlier.unit else None,
+    )

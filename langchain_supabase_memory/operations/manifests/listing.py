@@ -1,0 +1,43 @@
+"""The flow over the manifests of a conversation: a page, the newest first, in one round trip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, retention_argument
+from langchain_supabase_memory.operations.manifests.manifest import ManifestPage, manifest
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.settings import Retention
+    from langchain_supabase_memory.values import ConversationKey
+
+_MOST: Final = 200
+"""The most manifests of a page."""
+
+
+def manifests(
+    key: ConversationKey,
+    *,
+    limit: int = 20,
+    after: str | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    retention: Retention | None = None,
+) -> Flow[ManifestPage]:
+    """A page of a conversation's manifests, as `Conversation.manifests`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {_MOST}.", hint="20 is the default.")
+    if after is not None and not isinstance(after, str):
+        raise InvalidInputError(f"after must be a text, not {type(after).__name__}.", hint="Pass page.after as it is.")
+    arguments = {
+        **conversation_ids(key),
+        "p_from": how_many("from_sequence", from_sequence),
+        "p_to": how_many("to_sequence", to_sequence),
+        "p_limit": limit,
+        "p_after": after,
+        "p_retention": retention_argument(retention),
+    }
+    answer = yield from call("memory_manifests", arguments)
+    return ManifestPage([manifest(row["pack"], row) for row in answer["manifests"]], answer["after"])

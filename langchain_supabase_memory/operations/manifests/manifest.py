@@ -1,0 +1,272 @@
+"""What stood in a prompt, and why, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.manifests.difference import Difference, difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from langchain_supabase_memory.operations.manifests.codes import Lists
+
+
+@dataclass(frozen=True)
+class ManifestPart:
+    """A part of a prompt.
+
+    Attributes:
+        name: Which one: see `codes.PartName`.
+        reason: Why it stands there: see `codes.Reason`.
+        messages: How many messages.
+        characters: Its characters.
+        tokens: Its approximate tokens.
+        first: The first message that it shows or covers; `None` if that cannot be said.
+        last: The last one.
+        number: Of a summary its segment's number, of a reference the turn's; else `None`.
+    """
+
+    name: str
+    reason: str
+    messages: int
+    characters: int
+    tokens: int
+    first: int | None = None
+    last: int | None = None
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class ManifestPassage:
+    """A passage that was recalled.
+
+    Attributes:
+        first: The first message that it is made of; `None` if it is of another conversation.
+        last: The last one.
+        part: Which part of them, from 1.
+        id: The first eight digits of the chunk's id, where it is of another conversation; else `None`.
+        score_parts: What each part added to its score, in hundredths as fractions; empty where there was no room.
+    """
+
+    first: int | None
+    last: int | None
+    part: int | None
+    id: str | None = None
+    score_parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the model says that it read and wrote, in tokens; `None` where it does not say.
+
+    Attributes:
+        input_tokens: Read.
+        output_tokens: Written.
+        total_tokens: Together.
+        cached_tokens: Of those read, from the provider's cache.
+    """
+
+    input_tokens: int | None
+    output_tokens: int | None
+    total_tokens: int | None
+    cached_tokens: int | None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What stood in a prompt, and why: numbers and the beginnings of ids, never a word.
+
+    Attributes:
+        door: Who asked for the pack: see `codes.Door`.
+        unit: In what the budget is: `characters` or `tokens`.
+        budget: The most that the pack could hold.
+        used: What it weighed, in the same unit.
+        turn: The sequence of the message that was asked; `None` if nobody said.
+        parts: The parts of the prompt.
+        items: The board's items that were shown, each by the first eight digits of its id.
+        items_left_out: How many items were read and had no room.
+        has_more_items: Whether the board had more than were read.
+        passages: What was recalled, the best first.
+        omitted: First, last and reason of each range that was neither shown whole nor covered.
+        full_messages: How many messages the whole history had.
+        full_characters: Its characters: what sending all of it would have cost.
+        full_tokens: Its approximate tokens.
+        usage: What the model says it used; `None` if the answer did not bring it.
+        failed: What failed while the pack was made: `summary`, `recall`, `rerank`.
+        opted_out: Whether nothing of the conversation was to be remembered.
+        cut: Whether there was no room for all of it: parts of scores, then items and passages are missing.
+        id: Its uuid; `None` of a pack that is not stored.
+        from_sequence: The first message that was stored with it.
+        to_sequence: The last one, mostly the answer.
+        made_at: When it was stored.
+        expires_at: When it goes by itself; `None`: with its messages.
+        gone: First and last of each range of messages that it names and that are not there any more.
+        changed: The same of those that were edited since.
+        resummarized: Whether the summary that it names was written anew since, or is gone.
+    """
+
+    door: str
+    unit: str
+    budget: int
+    used: int
+    turn: int | None
+    parts: tuple[ManifestPart, ...]
+    items: tuple[str, ...] = ()
+    items_left_out: int = 0
+    has_more_items: bool = False
+    passages: tuple[ManifestPassage, ...] = ()
+    omitted: tuple[tuple[int, int, str], ...] = ()
+    full_messages: int = 0
+    full_characters: int = 0
+    full_tokens: int = 0
+    usage: Usage | None = None
+    failed: tuple[str, ...] = ()
+    opted_out: bool = False
+    cut: bool = False
+    id: str | None = None
+    from_sequence: int | None = None
+    to_sequence: int | None = None
+    made_at: datetime | None = None
+    expires_at: datetime | None = None
+    gone: tuple[tuple[int, int], ...] = ()
+    changed: tuple[tuple[int, int], ...] = ()
+    resummarized: bool = False
+
+    @property
+    def characters(self) -> int:
+        """Characters of what was sent."""
+        return sum(part.characters for part in self.parts)
+
+    @property
+    def tokens(self) -> int:
+        """Its approximate tokens."""
+        return sum(part.tokens for part in self.parts)
+
+    @property
+    def saved_characters(self) -> int:
+        """What the whole history has more; below 0 if a short one cost more."""
+        return self.full_characters - self.characters
+
+    @property
+    def saved_tokens(self) -> int:
+        """The same in approximate tokens."""
+        return self.full_tokens - self.tokens
+
+    def since(self, earlier: Manifest) -> Difference:
+        """What differs from an earlier one: what came, what went, and which parts grew or are there for another reason.
+
+        Args:
+            earlier: Mostly that of the turn before.
+        """
+        return difference(earlier, self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """It as JSON-like values, for a page or a log."""
+        times = {
+            name: time and time.isoformat()
+            for name, time in (("made_at", self.made_at), ("expires_at", self.expires_at))
+        }
+        return {**asdict(self), **times, "characters": self.characters, "tokens": self.tokens}
+
+    def __str__(self) -> str:
+        """A line for each part, and for each range that was left out."""
+        lines = [f"{self.used:,} of {self.budget:,} {self.unit}, by {self.door}"]
+        for part in self.parts:
+            size = f"{part.characters:,} characters, {part.tokens:,} tokens"
+            lines.append(f"{part.name}: {size}{_where(part.first, part.last)}: {part.reason}")
+        return "\n".join([*lines, *(f"left out{_where(first, last)}: {why}" for first, last, why in self.omitted)])
+
+
+@dataclass(frozen=True)
+class ManifestPage:
+    """A page of manifests.
+
+    Attributes:
+        manifests: The newest first.
+        after: Where the next page goes on; `None` if there is none.
+    """
+
+    manifests: list[Manifest]
+    after: str | None = None
+
+
+def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
+    """The value of a manifest as it is stored. What is short, or of a later release, is taken as far as it goes.
+
+    Args:
+        lists: The lists of numbers.
+        stored: What `memory_manifests` says beside them; `None` if it is not stored.
+    """
+    head = next(_rows(lists, codes.HEAD, 12))
+    usage = next(_rows(lists, codes.USAGE, 5), None)
+    flags = max(head[codes.FLAGS], 0)
+    stored = stored or {}
+    asked = head[5] if head[5] >= 0 else stored.get("from_sequence")
+    return Manifest(
+        door=codes.named(codes.DOORS, head[1]),
+        unit=codes.named(codes.UNITS, head[2]),
+        budget=head[3],
+        used=head[4],
+        turn=asked,
+        parts=tuple(map(_part, _rows(lists, codes.PART, 9))),
+        items=tuple(f"{each:08x}" for row in lists if row[0] == codes.ITEMS for each in row[1:]),
+        items_left_out=max(head[8], 0),
+        has_more_items=bool(flags & codes.MORE),
+        passages=tuple(_passages(lists)),
+        omitted=tuple((row[1], row[2], codes.named(codes.REASONS, row[3])) for row in _rows(lists, codes.OMITTED, 4)),
+        full_messages=head[9],
+        full_characters=head[10],
+        full_tokens=head[11],
+        usage=None if usage is None else Usage(*(each if each >= 0 else None for each in usage[1:5])),
+        failed=tuple(name for bit, name in enumerate(codes.FAILURES) if flags & 1 << bit),
+        opted_out=bool(flags & codes.OPTED_OUT),
+        cut=bool(flags & codes.CUT),
+        id=stored.get("id"),
+        from_sequence=stored.get("from_sequence"),
+        to_sequence=stored.get("to_sequence"),
+        made_at=_time(stored.get("made_at")),
+        expires_at=_time(stored.get("expires_at")),
+        gone=_pairs(stored.get("gone", ())),
+        changed=_pairs(stored.get("changed", ())),
+        resummarized=stored.get("resummarized", False),
+    )
+
+
+def _rows(lists: Lists, kind: int, length: int) -> Iterator[list[int]]:
+    """The lists of a kind, each as long as it has to be; of the head there always is one."""
+    found = [row for row in lists if row[0] == kind]
+    for row in found or ([[kind]] if kind == codes.HEAD else []):
+        yield [*row, *[codes.NONE] * (length - len(row))]
+
+
+def _part(row: list[int]) -> ManifestPart:
+    places = (each if each >= 0 else None for each in row[6:9])
+    return ManifestPart(codes.named(codes.PARTS, row[1]), codes.named(codes.REASONS, row[2]), *row[3:6], *places)
+
+
+def _passages(lists: Lists) -> Iterator[ManifestPassage]:
+    for row in lists:
+        if row[0] == codes.PASSAGE and len(row) >= 4:
+            yield ManifestPassage(row[1], row[2], row[3], None, _scores(row[4:]))
+        elif row[0] == codes.ELSEWHERE and len(row) >= 2:
+            yield ManifestPassage(None, None, None, f"{row[1]:08x}", _scores(row[2:]))
+
+
+def _scores(hundredths: Sequence[int]) -> dict[str, float]:
+    return {name: each / 100 for name, each in zip(codes.SCORES, hundredths, strict=False) if each}
+
+
+def _pairs(ranges: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((first, last) for first, last in ranges)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _where(first: int | None, last: int | None) -> str:
+    return "" if first is None else f", messages {first} to {last}"

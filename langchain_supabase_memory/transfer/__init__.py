@@ -1,0 +1,1 @@
+"""Import and export: conversations that come from elsewhere, and those that leave."""

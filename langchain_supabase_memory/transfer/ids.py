@@ -1,0 +1,31 @@
+"""Ids that are derived from what a source holds, so that a repeat gives the same."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+from uuid import UUID, uuid5
+
+_SPACE: Final = UUID("5d5f7d0e-5a5b-4b52-9f6f-0c7b2f0d8a64")
+
+
+def thread_id(*parts: object) -> str:
+    """An id for a conversation that has none.
+
+    Args:
+        parts: What tells it from others.
+    """
+    return str(uuid5(_SPACE, _told(parts)))
+
+
+def message_id(*parts: object) -> str:
+    """An id for a message that has none; the prefix keeps it from being sent to model providers.
+
+    Args:
+        parts: What tells it from others in its conversation.
+    """
+    return f"lc_{uuid5(_SPACE, _told(parts))}"
+
+
+def _told(parts: tuple[object, ...]) -> str:
+    return sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()

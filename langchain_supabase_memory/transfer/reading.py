@@ -1,0 +1,221 @@
+"""Files as they are read: lines, or the conversations of one document, in UTF-8 whatever they are written in.
+
+Nothing of a file but the present line, or the present conversation, is held.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+LONGEST: Final = 64 * 1024 * 1024
+"""The most bytes of a line."""
+
+DEEPEST: Final = 200
+"""The most levels of a document; what is stored has at most 120."""
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ENCODING_HINT: Final = "Name what it is written in, such as encoding='latin-1' (--encoding latin-1)."
+_WHICH: Final = "Name the file conversations.json of the export, or the archive as it was downloaded."
+_HALF: Final = "Export or download the file again: what is missing at its end was never written."
+
+
+@contextmanager
+def utf8(path: str | os.PathLike[str], encoding: str | None, member: str | None = None) -> Iterator[BinaryIO]:
+    """A file's bytes in UTF-8, without a mark at its beginning.
+
+    Args:
+        path: The file; a ZIP archive, if `member` is given, will do.
+        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        member: Which file of an archive.
+
+    Raises:
+        InvalidInputError: There is no such file or encoding.
+    """
+    try:
+        opened = Path(path).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise InvalidInputError(
+            f"The file cannot be opened: {error.strerror}.", hint="Name a file that you may read."
+        ) from None
+    with opened as file:
+        stream = _member(file, member) if member is not None and file.peek(4)[:4] == b"PK\x03\x04" else file
+        start = stream.peek(4)[:4]
+        mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _unmarked(start)))
+        stream.read(len(mark))
+        name = encoding or found
+        try:
+            codecs.lookup(name)
+        except LookupError:
+            raise InvalidInputError("There is no such encoding.", hint=_ENCODING_HINT) from None
+        if codecs.lookup(name).name == "utf-8":
+            yield cast("BinaryIO", stream)
+            return
+        # A line ends where "\n" is: some signs that split lines elsewhere may stand within a document.
+        with io.TextIOWrapper(stream, encoding=name, newline="\n") as reader:
+            yield cast("BinaryIO", _Recoded(reader))
+
+
+class _Recoded:
+    """A text stream as UTF-8 bytes."""
+
+    def __init__(self, reader: io.TextIOWrapper) -> None:
+        self._reader = reader
+        self._left = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if size == 0:
+            return b""
+        if not self._left:
+            self._left = self._taken(lambda: self._reader.read(65_536))
+        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        return found
+
+    def readline(self, size: int) -> bytes:
+        return self._taken(lambda: self._reader.readline(size))
+
+    def _taken(self, read: Callable[[], str]) -> bytes:
+        try:
+            return read().encode("utf-8", "surrogatepass")
+        except UnicodeError:
+            raise wrongly_encoded("the file") from None
+
+
+def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers from 1.
+
+    Raises:
+        InvalidInputError: A line is longer than any that holds a conversation.
+    """
+    with utf8(path, encoding) as file:
+        number = 0
+        while line := file.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise InvalidInputError(
+                    f"line {number}: It has more than {LONGEST >> 20} MiB.",
+                    hint="A line holds one document: is this JSON in lines?",
+                )
+            if line.strip():
+                yield number, line
+
+
+def conversations(path: str | os.PathLike[str], encoding: str | None, member: str) -> Iterator[tuple[int, Any]]:
+    """The elements of the list that a JSON document is, one after the other, with their numbers from 1.
+
+    A document that is one object is a list of one.
+
+    Raises:
+        InvalidInputError: It is no JSON, ends in the middle, or is written otherwise than in UTF-8.
+        MissingDependencyError: `ijson` is not installed.
+    """
+    try:
+        import ijson
+    except ImportError:
+        raise MissingDependencyError("Reading a large JSON document", "transfer") from None
+    number = 0
+    with utf8(path, encoding, member) as file:
+        found = _elements(ijson.basic_parse(file, use_float=True))
+        while True:
+            place = f"after conversation {number}" if number else "at its beginning"
+            try:
+                each = next(found, None)
+            except ijson.JSONError as error:
+                if "UTF" in str(error):
+                    raise wrongly_encoded(place) from None
+                if "premature" in str(error) or (isinstance(error, ijson.IncompleteJSONError) and "EOF" in str(error)):
+                    raise InvalidInputError(f"The file ends in the middle, {place}.", hint=_HALF) from None
+                raise InvalidInputError(f"The file is no JSON, {place}.", hint=_WHICH) from None
+            except UnicodeError:
+                raise wrongly_encoded(place) from None
+            except _DeepError:
+                raise InvalidInputError(f"The file is nested too deeply, {place}.", hint=_WHICH) from None
+            if each is None:
+                return
+            number += 1
+            yield number, each
+
+
+class _DeepError(Exception):
+    """A document is nested more than any export is."""
+
+
+def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
+    """The elements of a document's list, or the document itself where it is no list, from what a parser meets.
+
+    Raises:
+        _DeepError: It is nested too deeply to be handled.
+    """
+    stack: list[Any] = []
+    names: list[str] = []
+    least: int | None = None  # how much of the stack the list itself takes
+    for kind, value in events:
+        if least is None:
+            least = 1 if kind == "start_array" else 0
+            if least:
+                stack.append(None)
+                names.append("")
+                continue
+        if kind == "map_key":
+            names[-1] = value
+            continue
+        if kind in ("end_map", "end_array"):
+            names.pop()
+            made = stack.pop()
+            if len(stack) > least:
+                continue
+            if made is not None:
+                yield made
+            continue
+        is_nested = kind in ("start_map", "start_array")
+        made = {} if kind == "start_map" else [] if kind == "start_array" else value
+        if len(stack) > least:
+            above = stack[-1]
+            if isinstance(above, dict):
+                above[names[-1]] = made
+            else:
+                above.append(made)
+        elif not is_nested:
+            yield made if made is not None else {}
+        if is_nested:
+            if len(stack) >= DEEPEST:
+                raise _DeepError
+            stack.append(made)
+            names.append("")
+
+
+def wrongly_encoded(place: str) -> InvalidInputError:
+    """The error for bytes that are no UTF-8."""
+    return InvalidInputError(f"{place}: The text is not written in UTF-8.", hint=_ENCODING_HINT)
+
+
+def _member(file: BinaryIO, member: str) -> Any:
+    try:
+        return zipfile.ZipFile(file).open(member)
+    except (KeyError, zipfile.BadZipFile):
+        raise InvalidInputError(
+            f"The archive holds no {member}, or is incomplete.", hint="Name the archive as it was downloaded."
+        ) from None
+
+
+def _unmarked(start: bytes) -> str:
+    """What a file without a mark is written in: JSON begins with two signs of ASCII."""
+    if start[1:2] == b"\0" and start[:1] != b"\0":
+        return "utf-16-le" if start[2:3] != b"\0" else "utf-32-le"
+    return "utf-16-be" if start[:1] == b"\0" and start[1:2] != b"\0" else "utf-8"

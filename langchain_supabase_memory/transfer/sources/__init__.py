@@ -1,0 +1,13 @@
+"""Where conversations come from: one function for each, which gives what `import_conversations` reads.
+
+Each reads when it is asked to, and holds one conversation, or less, at a time.
+"""
+
+from langchain_supabase_memory.transfer.sources.chatgpt import chatgpt
+from langchain_supabase_memory.transfer.sources.claude import claude
+from langchain_supabase_memory.transfer.sources.histories import langchain_postgres, langchain_sql
+from langchain_supabase_memory.transfer.sources.jsonl import jsonl
+from langchain_supabase_memory.transfer.sources.langgraph import langgraph
+from langchain_supabase_memory.transfer.sources.openai_agents import openai_agents
+
+__all__ = ["chatgpt", "claude", "jsonl", "langchain_postgres", "langchain_sql", "langgraph", "openai_agents"]

@@ -1,0 +1,171 @@
+"""The export of ChatGPT: `conversations.json`, in which each conversation is a tree of messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_supabase_memory.transfer import ids, reading
+from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from langchain_supabase_memory.transfer.values import Event
+
+_HINT: Final = "Download the export again, or pass skip=True (--skip) to leave such a conversation out."
+
+
+def chatgpt(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
+    """An export of ChatGPT: `conversations.json`, or the archive that holds it.
+
+    Of each conversation's tree the branch is taken that was shown last, without what was hidden; what stands in other
+    branches is counted. Of images and files the export has the names alone.
+
+    Args:
+        path: The file, or the ZIP archive.
+        encoding: What the file is written in; by default what its first bytes say, or UTF-8.
+    """
+    for number, document in reading.conversations(path, encoding, "conversations.json"):
+        place = f"conversation {number}"
+        mapping = document.get("mapping") if isinstance(document, dict) else None
+        if not isinstance(mapping, dict):
+            yield Problem("The conversation has no mapping of messages.", _HINT, place)
+            continue
+        try:
+            began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
+        except (ValueError, OverflowError, OSError):
+            yield Problem("The conversation's time cannot be read.", _HINT, place)
+            continue
+        title = document.get("title")
+        given = document.get("conversation_id") or document.get("id")
+        thread = str(given) if given else ids.thread_id("chatgpt", *sorted(mapping))
+        yield Thread(
+            thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
+        )
+        yield from _Branch(mapping, document.get("current_node"), place).events()
+
+
+class _Branch:
+    """The branch of a conversation that was shown last."""
+
+    def __init__(self, mapping: Mapping[str, Any], current: Any, place: str) -> None:
+        self._mapping = mapping
+        self._place = place
+        self._call: str | None = None  # the call that waits for its result
+        self._nodes = self._path(current if isinstance(current, str) and current in mapping else self._newest())
+
+    def events(self) -> Iterator[Event]:
+        for number, name in enumerate(self._nodes):
+            message = _message(self._mapping[name])
+            if message is not None and _is_shown(message):
+                yield from self._said(name, message, f"{self._place}, message {number + 1}")
+        taken = set(self._nodes)
+        beside = sum(
+            (message := _message(node)) is not None and _is_shown(message)
+            for name, node in self._mapping.items()
+            if name not in taken
+        )
+        if beside:
+            yield Lost("messages of branches that were not shown last", self._place, beside)
+
+    def _path(self, name: str | None) -> list[str]:
+        """From the root to a node; a tree that bites its own tail ends there."""
+        path: dict[str, None] = {}
+        while name is not None and name in self._mapping and name not in path:
+            path[name] = None
+            node = self._mapping[name]
+            above = node.get("parent") if isinstance(node, dict) else None
+            name = above if isinstance(above, str) else None
+        return [*reversed(path)]
+
+    def _newest(self) -> str | None:
+        """The leaf that was written last, where the export does not say which was shown."""
+        leaves = {
+            name: (_message(node) or {}).get("create_time") or 0
+            for name, node in self._mapping.items()
+            if isinstance(node, dict) and not node.get("children")
+        }
+        return max(leaves, key=lambda name: _number(leaves[name])) if leaves else next(iter(self._mapping), None)
+
+    def _said(self, name: str, message: Mapping[str, Any], place: str) -> Iterator[Event]:
+        body = message.get("content")
+        if not isinstance(body, dict):
+            yield Problem("A message has no content.", _HINT, place)
+            return
+        try:
+            said_at = time_of(message.get("create_time"))
+        except (ValueError, OverflowError, OSError):
+            yield Problem("A message's time cannot be read.", _HINT, place)
+            return
+        text, missing = _text(body)
+        beside = message.get("metadata")
+        attached = beside.get("attachments") if isinstance(beside, dict) else None
+        names = [str(each.get("name")) for each in attached or [] if isinstance(each, dict)]
+        if names or missing:
+            yield Lost("images and files, of which the export has the names alone", place, max(len(names), missing))
+        if not text and not names and not missing:
+            return
+        made = self._made(str(message.get("id") or name), message, text)
+        if made is None:
+            yield Lost("messages of an unknown role", place)
+            return
+        yield Said(place, made, said_at, {"attachments": names} if names else None)
+
+    def _made(self, name: str, message: Mapping[str, Any], text: str) -> BaseMessage | None:
+        author = message.get("author")
+        role = author.get("role") if isinstance(author, dict) else None
+        beside = message.get("metadata")
+        model = beside.get("model_slug") if isinstance(beside, dict) else None
+        about = {"model_name": model} if isinstance(model, str) else {}
+        if role == "user":
+            return HumanMessage(text, id=name)
+        if role == "system":
+            return SystemMessage(text, id=name)
+        if role == "tool":
+            called, self._call = self._call or name, None
+            tool = author.get("name") if isinstance(author, dict) else None
+            return ToolMessage(text, tool_call_id=called, name=tool if isinstance(tool, str) else None, id=name)
+        if role != "assistant":
+            return None
+        recipient = message.get("recipient")
+        if isinstance(recipient, str) and recipient not in ("all", ""):
+            self._call = f"call_{name}"
+            calls = [{"name": recipient, "args": {"input": text}, "id": self._call}]
+            return AIMessage("", tool_calls=calls, response_metadata=about, id=name)
+        return AIMessage(text, response_metadata=about, id=name)
+
+
+def _message(node: Any) -> dict[str, Any] | None:
+    message = node.get("message") if isinstance(node, dict) else None
+    return message if isinstance(message, dict) else None
+
+
+def _is_shown(message: Mapping[str, Any]) -> bool:
+    beside = message.get("metadata")
+    return not (isinstance(beside, dict) and beside.get("is_visually_hidden_from_conversation"))
+
+
+def _text(body: Mapping[str, Any]) -> tuple[str, int]:
+    """The words of a content, and how many images and files stand between them."""
+    parts: list[str] = []
+    missing = 0
+    for part in body["parts"] if isinstance(body.get("parts"), list) else []:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):  # such as what was spoken
+            parts.append(part["text"])
+        else:
+            missing += 1
+    for thought in body["thoughts"] if isinstance(body.get("thoughts"), list) else []:
+        if isinstance(thought, dict):
+            parts += [str(thought[name]) for name in ("summary", "content") if thought.get(name)]
+    parts += [body[name] for name in ("text", "result", "content") if isinstance(body.get(name), str)]
+    return "\n\n".join(part for part in parts if part.strip()), missing
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,185 @@
+"""The export of Claude: `conversations.json`, in which each conversation is a list of messages with their blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory.language.messages.rendering import as_json
+from langchain_supabase_memory.transfer import ids, reading
+from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from langchain_supabase_memory.transfer.values import Event
+
+_HINT: Final = "Download the export again, or pass skip=True (--skip) to leave such a message out."
+_REASONING: Final = {"thinking": "thinking", "reasoning": "reasoning"}
+
+
+def claude(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
+    """An export of Claude: `conversations.json`, or the archive that holds it.
+
+    The text of attachments stands with the message. A tool's calls and results become messages of their own. Where
+    messages name what they answer, the branch is taken that ends with the last one; the others are counted. Of images
+    and other files the export has the names alone.
+
+    Args:
+        path: The file, or the ZIP archive.
+        encoding: What the file is written in; by default what its first bytes say, or UTF-8.
+    """
+    for number, document in reading.conversations(path, encoding, "conversations.json"):
+        place = f"conversation {number}"
+        listed = document.get("chat_messages") if isinstance(document, dict) else None
+        if not isinstance(listed, list):
+            yield Problem("The conversation has no list of messages.", _HINT, place)
+            continue
+        try:
+            began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
+        except (ValueError, OverflowError, OSError):
+            yield Problem("The conversation's time cannot be read.", _HINT, place)
+            continue
+        title = document.get("name")
+        first = next((each.get("uuid") for each in listed if isinstance(each, dict)), None)
+        thread = str(document.get("uuid") or ids.thread_id("claude", number if first is None else first))
+        yield Thread(
+            thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
+        )
+        shown = _branch(listed)
+        if len(shown) < len(listed):
+            yield Lost("messages of branches that were not shown last", place, len(listed) - len(shown))
+        for position, message in enumerate(shown):
+            yield from _Message(message, thread, position, f"{place}, message {position + 1}").events()
+
+
+def _branch(listed: list[Any]) -> list[Any]:
+    """The messages from the first to the last; all of them where they do not name what they answer."""
+    named = {each["uuid"]: each for each in listed if isinstance(each, dict) and isinstance(each.get("uuid"), str)}
+    if len(named) < len(listed) or not any(each.get("parent_message_uuid") in named for each in listed):
+        return listed
+    path: dict[str, Any] = {}
+    name: Any = listed[-1]["uuid"]
+    while name in named and name not in path:
+        path[name] = named[name]
+        name = named[name].get("parent_message_uuid")
+    return [*reversed(path.values())]
+
+
+class _Message:
+    """One message of the export: one of ours, or several where tools were used in it."""
+
+    def __init__(self, message: Any, thread: str, position: int, place: str) -> None:
+        self._message: Mapping[str, Any] = message if isinstance(message, dict) else {}
+        self._name = str(self._message.get("uuid") or ids.message_id(thread, position))
+        self._place = place
+        self._made = 0
+
+    def events(self) -> Iterator[Event]:
+        try:
+            said_at = time_of(self._message.get("created_at"))
+        except (ValueError, OverflowError, OSError):
+            yield Problem("A message's time cannot be read.", _HINT, self._place)
+            return
+        sender = self._message.get("sender")
+        if sender not in ("human", "assistant"):
+            yield Problem("A message is neither of a human nor of an assistant.", _HINT, self._place)
+            return
+        files = [each for each in self._message.get("files") or [] if isinstance(each, dict)]
+        names = [str(each["file_name"]) for each in files if each.get("file_name")]
+        if files:
+            yield Lost("images and files, of which the export has the names alone", self._place, len(files))
+        beside = {"attachments": names} if names else None
+        blocks = self._message.get("content")
+        listed = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+        if not listed and isinstance(self._message.get("text"), str):
+            listed = [{"type": "text", "text": self._message["text"]}]
+        if sender == "human":
+            yield from self._human(listed, said_at, beside)
+        else:
+            yield from self._assistant(listed, said_at, beside)
+
+    def _human(
+        self, blocks: list[dict[str, Any]], said_at: datetime | None, beside: Mapping[str, Any] | None
+    ) -> Iterator[Event]:
+        texts = [each["text"] for each in blocks if isinstance(each.get("text"), str) and each["text"]]
+        parts: list[str | dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
+        for each in self._message.get("attachments") or []:
+            held = each.get("extracted_content") if isinstance(each, dict) else None
+            if isinstance(held, str) and held:
+                parts.append({"type": "text", "text": f"{each.get('file_name') or 'attachment'}:\n{held}"})
+            else:
+                yield Lost("attachments without their text", self._place)
+        body = texts[0] if len(parts) == 1 and texts else parts
+        if parts or beside:
+            yield Said(self._place, HumanMessage(body, id=self._id()), said_at, beside)
+
+    def _assistant(
+        self, blocks: list[dict[str, Any]], said_at: datetime | None, beside: Mapping[str, Any] | None
+    ) -> Iterator[Event]:
+        parts: list[str | dict[str, Any]] = []
+        calls: list[dict[str, Any]] = []
+        open_call: str | None = None
+        for block in blocks:
+            kind = block.get("type")
+            if kind == "text" and isinstance(block.get("text"), str):
+                if calls:
+                    yield self._ai(parts, calls, said_at, beside)
+                    parts, calls = [], []
+                parts.append({"type": "text", "text": block["text"]})
+            elif kind in _REASONING:
+                parts.append({"type": "reasoning", "reasoning": str(block.get(_REASONING[kind]) or "")})
+            elif kind == "tool_use":
+                open_call = str(block.get("id") or f"call_{self._name}-{len(calls)}-{self._made}")
+                given = block.get("input")
+                arguments = given if isinstance(given, dict) else {"input": given}
+                calls.append({"name": str(block.get("name") or "tool"), "args": arguments, "id": open_call})
+            elif kind == "tool_result":
+                if calls:
+                    yield self._ai(parts, calls, said_at, beside)
+                    parts, calls = [], []
+                named = str(block.get("tool_use_id") or open_call or f"call_{self._name}")
+                yield Said(self._place, self._result(block, named), said_at)
+            else:
+                yield Lost("blocks of a kind that is not known", self._place)
+        if parts or calls:
+            yield self._ai(parts, calls, said_at, beside)
+
+    def _ai(
+        self,
+        parts: list[str | dict[str, Any]],
+        calls: list[dict[str, Any]],
+        said_at: datetime | None,
+        beside: Mapping[str, Any] | None,
+    ) -> Said:
+        only = parts[0] if len(parts) == 1 else None
+        text = only["text"] if isinstance(only, dict) and only["type"] == "text" else None
+        body = "" if not parts else text if isinstance(text, str) else parts
+        return Said(self._place, AIMessage(body, tool_calls=calls, id=self._id()), said_at, beside)
+
+    def _result(self, block: Mapping[str, Any], call: str) -> ToolMessage:
+        held = block.get("content")
+        listed = held if isinstance(held, list) else [held]
+        texts = [
+            each["text"] if isinstance(each, dict) and isinstance(each.get("text"), str)
+            else each if isinstance(each, str) else as_json(each)
+            for each in listed
+            if each is not None
+        ]  # fmt: skip
+        name = block.get("name")
+        return ToolMessage(
+            "\n\n".join(texts),
+            tool_call_id=call,
+            name=name if isinstance(name, str) else None,
+            status="error" if block.get("is_error") else "success",
+            id=self._id(),
+        )
+
+    def _id(self) -> str:
+        """The message's own id for the first that it becomes."""
+        self._made += 1
+        return self._name if self._made == 1 else f"{self._name}-{self._made}"

@@ -1,0 +1,88 @@
+"""Rows of other libraries' tables, in order and as they come, from Postgres or SQLite."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_MANY: Final = 500
+_HINT: Final = "Check the address, and the table's name and columns."
+
+
+def rows(address: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Columns of all rows of a table.
+
+    Args:
+        address: A connection string of Postgres, or a file of SQLite (`sqlite:///chat.db`, or its path). A driver's
+            name in it (`postgresql+psycopg`, `sqlite+aiosqlite`) is passed over.
+        table: Its name, possibly with its schema.
+        columns: Which; one that the table does not have is null.
+        order: By what.
+
+    Raises:
+        InvalidInputError: There is no such table, the name is none, or it is another database's.
+        MissingDependencyError: What reads the address is not installed.
+    """
+    if not _NAME.fullmatch(table):
+        raise InvalidInputError("That is no name of a table.", hint="Pass table='message_store', for example.")
+    plain = re.sub(r"^(postgres(?:ql)?|sqlite)\+\w+://", r"\1://", address)
+    if plain.startswith(("postgres://", "postgresql://")) or "host=" in plain:
+        yield from _postgres(plain, table, columns, order)
+    elif plain.startswith("sqlite://") or "://" not in plain:
+        yield from _sqlite(plain.removeprefix("sqlite:///"), table, columns, order)
+    else:
+        raise InvalidInputError(
+            "Tables are read from Postgres and SQLite alone.",
+            hint="Copy the table into a file of SQLite, or pass a generator of your own that reads it.",
+        )
+
+
+def _query(table: str, columns: Sequence[str], order: Sequence[str], found: set[str]) -> str:
+    listed = ", ".join(name if name in found else f"null as {name}" for name in columns)
+    quoted = ".".join(f'"{part}"' for part in table.split("."))
+    return f"select {listed} from {quoted} order by {', '.join(order)}"
+
+
+def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependencyError("Reading from Postgres", "postgres") from None
+    try:
+        with psycopg.connect(address) as connection:
+            quoted = ".".join(f'"{part}"' for part in table.split("."))
+            head = connection.execute(f"select * from {quoted} limit 0".encode())
+            names = {column.name for column in head.description or []}
+            with connection.cursor(name="transfer") as cursor:  # a cursor of the server's: rows come as they are read
+                cursor.itersize = _MANY
+                cursor.execute(_query(table, columns, order, names).encode())
+                yield from cursor
+    except psycopg.Error as error:
+        raise _refused(error.sqlstate) from None
+
+
+def _sqlite(path: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    if not Path(path).is_file():
+        raise InvalidInputError("There is no such file of SQLite.", hint=_HINT)
+    try:
+        # Read by whichever thread asks, one at a time.
+        with closing(
+            sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        ) as db:
+            names = {row[1] for row in db.execute(f'pragma table_info("{table}")')}
+            yield from db.execute(_query(table, columns, order, names))
+    except sqlite3.Error as error:
+        raise _refused(error.sqlite_errorname if hasattr(error, "sqlite_errorname") else None) from None
+
+
+def _refused(code: str | None) -> InvalidInputError:
+    return InvalidInputError("The database to import from refused to be read.", code=code, hint=_HINT)

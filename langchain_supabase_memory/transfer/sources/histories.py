@@ -1,0 +1,62 @@
+"""Chat histories of langchain-postgres and langchain-community, by SQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import messages_from_dict
+
+from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.databases import rows
+from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.values import Problem, Said, Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_supabase_memory.transfer.values import Event
+
+_COLUMNS: Final = ("id", "session_id", "message", "created_at")
+
+
+def langchain_postgres(address: str, *, table: str = "chat_history") -> Iterator[Event]:
+    """The table of langchain-postgres' `PostgresChatMessageHistory`: `session_id uuid, message jsonb, created_at`.
+
+    A session is a conversation; messages without an id get one from the row's.
+
+    Args:
+        address: The database's connection string.
+        table: The table's name, as the history was made with it.
+    """
+    yield from _history(address, table)
+
+
+def langchain_sql(address: str, *, table: str = "message_store") -> Iterator[Event]:
+    """The table of langchain-community's `SQLChatMessageHistory`: `id, session_id, message`.
+
+    It has no times: messages have the time of the import.
+
+    Args:
+        address: The address that the history was made with, as SQLAlchemy takes it, or a file of SQLite.
+        table: The table's name.
+    """
+    yield from _history(address, table)
+
+
+def _history(address: str, table: str) -> Iterator[Event]:
+    session: str | None = None
+    for row_id, session_id, message, created_at in rows(address, table, _COLUMNS, ("session_id", "id")):
+        place = f"{table}, row {row_id}"
+        if str(session_id) != session:
+            session = str(session_id)
+            yield Thread(session, place)
+        try:
+            document: Any = json.loads(message) if isinstance(message, str | bytes) else message
+            made = messages_from_dict([document])[0]
+            said_at = time_of(created_at)
+        except Exception:  # whatever a row holds; its text may be in the error
+            yield Problem("The message cannot be read.", "Pass skip=True (--skip) to leave such a message out.", place)
+            continue
+        made.id = made.id or ids.message_id(table, session, row_id)
+        yield Said(place, made, said_at)

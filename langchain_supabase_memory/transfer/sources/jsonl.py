@@ -1,0 +1,137 @@
+"""JSON in lines: an export of ours, or a conversation a line as ChatML or ShareGPT has it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory import documents
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.transfer import ids, reading
+from langchain_supabase_memory.transfer.sources import dialogues
+from langchain_supabase_memory.transfer.values import Edits, OptOuts, Problem, Said, Thread
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from langchain_supabase_memory.transfer.values import Event
+
+FORMAT: Final = 1
+"""The version of the lines that an export writes."""
+
+_HINT: Final = 'A line is of an export, {"messages": [...]} (ChatML) or {"conversations": [...]} (ShareGPT).'
+
+
+def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
+    """A file with a JSON document a line: an export of this package, ChatML (`messages`) or ShareGPT (`conversations`).
+
+    A line of ChatML or ShareGPT is a conversation. Its id is its `thread_id`, `conversation_id` or `id`; without one it
+    is derived from the line.
+
+    Args:
+        path: The file.
+        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+    """
+    ours = _Ours()
+    for number, line in reading.lines(path, encoding):
+        place = f"line {number}"
+        try:
+            document = documents.loads(line)
+        except (ValueError, RecursionError):
+            yield _unreadable(line, place)
+            continue
+        if not isinstance(document, dict):
+            yield Problem("The line is no JSON object.", _HINT, place)
+        elif "kind" in document:
+            yield from ours.read(document, place, len(line))
+        elif isinstance(document.get("messages"), list):
+            yield from _dialogue(document, "messages", line, place)
+        elif isinstance(document.get("conversations"), list):
+            yield from _dialogue(document, "conversations", line, place)
+        else:
+            yield Problem("The line is no conversation.", _HINT, place)
+    ours.end()
+
+
+class _Ours:
+    """An export of ours, which says at its end how much there was."""
+
+    def __init__(self) -> None:
+        self._began = False
+        self._ended = False
+
+    def read(self, document: Mapping[str, Any], place: str, size: int) -> Iterator[Event]:
+        kind = document["kind"]
+        if kind == "message":
+            yield Said(place, row=document, size=size)
+        elif kind == "conversation":
+            yield from _thread(document, place)
+        elif kind == "edits" and isinstance(document.get("edits"), dict):
+            yield Edits(document["edits"], place)
+        elif kind == "opt_outs" and isinstance(document.get("opt_outs"), list):
+            yield OptOuts(document["opt_outs"], place)
+        elif kind == "export":
+            self._began, self._ended = True, False
+            if document.get("format") != FORMAT:
+                raise InvalidInputError(
+                    f"{place}: The export is of another format than this release reads.",
+                    hint="Import it with the release that wrote it, or a newer one.",
+                )
+        elif kind == "end":
+            self._ended = True
+        else:
+            yield Problem("The line is of no kind that an export has.", "Take the line as it was exported.", place)
+
+    def end(self) -> None:
+        if self._began and not self._ended:
+            raise InvalidInputError(
+                "The export ends in the middle: its last line is missing.",
+                hint="Export it again: what is missing was never written.",
+            )
+
+
+def _thread(document: Mapping[str, Any], place: str) -> Iterator[Event]:
+    thread_id, opt_outs = document.get("thread_id"), document.get("opt_outs") or []
+    agent_id, title, metadata = (document.get(name) for name in ("agent_id", "title", "metadata"))
+    if not (
+        isinstance(thread_id, str)
+        and isinstance(opt_outs, list)
+        and isinstance(agent_id, str | None)
+        and isinstance(title, str | None)
+        and isinstance(metadata, dict | None)
+    ):
+        yield Problem("The conversation's line cannot be read.", "Take the line as it was exported.", place)
+        return
+    try:
+        began, changed = (_time(document.get(name)) for name in ("created_at", "updated_at"))
+    except (TypeError, ValueError):
+        yield Problem("The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place)
+        return
+    yield Thread(thread_id, place, agent_id, title, metadata, began, changed, opt_outs)
+
+
+def _dialogue(document: Mapping[str, Any], kind: str, line: bytes, place: str) -> Iterator[Event]:
+    named = next((document[name] for name in ("thread_id", "conversation_id", "id") if document.get(name)), None)
+    derived = ids.thread_id(kind, sha256(line.strip()).hexdigest())
+    title = document.get("title")
+    thread = str(named) if isinstance(named, str | int) else derived
+    yield Thread(thread, place, title=title if isinstance(title, str) else None)
+    read = dialogues.chatml if kind == "messages" else dialogues.sharegpt
+    yield from read(document[kind], thread, place)
+
+
+def _unreadable(line: bytes, place: str) -> Problem:
+    try:
+        line.decode("utf-8")
+    except UnicodeError:
+        error = reading.wrongly_encoded(place)
+        return Problem("The text is not written in UTF-8.", error.hint, place)
+    if not line.endswith(b"\n"):
+        return Problem("The file ends in the middle of the line.", "Export or download the file again.", place)
+    return Problem("The line is no JSON, or is nested too deeply.", _HINT, place)
+
+
+def _time(value: Any) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)

@@ -1,0 +1,111 @@
+"""Sessions of the OpenAI Agents SDK, by SQL: its own SQLite, or what SQLAlchemy wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.databases import rows
+from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from langchain_supabase_memory.transfer.values import Event
+
+_COLUMNS: Final = ("id", "session_id", "message_data", "created_at")
+_WORDS: Final = ("input_text", "output_text", "text", "refusal")
+
+
+def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Event]:
+    """Sessions of the OpenAI Agents SDK: `SQLiteSession` and `SQLAlchemySession`.
+
+    A session is a conversation. Calls that stand one after the other become one message. What the SDK keeps for the
+    model alone (reasoning, encrypted items, calls of hosted tools) is counted and not kept.
+
+    Args:
+        address: The file of SQLite, or the address that the session was made with.
+        table: The table of its messages.
+    """
+    session: _Session | None = None
+    for row_id, session_id, data, created_at in rows(address, table, _COLUMNS, ("session_id", "id")):
+        place = f"{table}, row {row_id}"
+        if session is None or session.name != str(session_id):
+            if session is not None:
+                yield from session.flush()
+            session = _Session(str(session_id))
+            yield Thread(session.name, place)
+        try:
+            item = json.loads(data)
+            said_at = time_of(created_at)
+            yield from session.add(item, f"{table} {row_id}", said_at, place)
+        except Exception:  # whatever a row holds; its text may be in the error
+            yield Problem("The item cannot be read.", "Pass skip=True (--skip) to leave such an item out.", place)
+    if session is not None:
+        yield from session.flush()
+
+
+class _Session:
+    """One session, item by item."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._calls: list[dict[str, Any]] = []
+        self._first: tuple[str, datetime | None, str] | None = None  # of the calls
+
+    def add(self, item: Mapping[str, Any], row: str, said_at: datetime | None, place: str) -> Iterator[Event]:
+        kind = item.get("type", "message")
+        name = ids.message_id(self.name, row)
+        if kind == "function_call":
+            self._first = self._first or (name, said_at, place)
+            made = json.loads(item.get("arguments") or "{}")
+            arguments = made if isinstance(made, dict) else {"input": made}
+            self._calls.append({"name": item["name"], "args": arguments, "id": item["call_id"]})
+            return
+        yield from self.flush()
+        if kind == "function_call_output":
+            held = item.get("output")
+            text = held if isinstance(held, str) else _text(held)[0]
+            yield Said(place, ToolMessage(text, tool_call_id=item["call_id"], id=name), said_at)
+        elif kind == "message":
+            text, missing = _text(item["content"])
+            if missing:
+                yield Lost("images and files within messages", place, missing)
+            yield Said(place, _message(item["role"], text, item.get("id") or name), said_at)
+        else:
+            yield Lost(
+                f"items of the type {kind if isinstance(kind, str) and kind.isidentifier() else 'unknown'}", place
+            )
+
+    def flush(self) -> Iterator[Event]:
+        """The calls that stand one after the other, as one message."""
+        if self._first is not None:
+            name, said_at, place = self._first
+            yield Said(place, AIMessage("", tool_calls=self._calls, id=name), said_at)
+            self._calls, self._first = [], None
+
+
+def _message(role: str, text: str, name: str) -> BaseMessage:
+    if role == "user":
+        return HumanMessage(text, id=name)
+    return AIMessage(text, id=name) if role == "assistant" else SystemMessage(text, id=name)
+
+
+def _text(body: Any) -> tuple[str, int]:
+    """The words of a content, and how many parts of it are none."""
+    if isinstance(body, str):
+        return body, 0
+    texts: list[str] = []
+    missing = 0
+    for part in body if isinstance(body, list) else []:
+        words = part.get("text") or part.get("refusal") if part.get("type") in _WORDS else None
+        if isinstance(words, str):
+            texts.append(words)
+        else:
+            missing += 1
+    return "\n\n".join(texts), missing

@@ -1,0 +1,215 @@
+-- How the database stands, for operators: from catalogs and statistics, and of each table a hundred rows at most, so that
+-- it costs the same on a hundred conversations and on a million.
+
+-- Who may do what: one sentence for each grant, policy and kind of row level security, as the catalog has it now. After a
+-- migration it is kept in memory_private.installation, and what differs later was changed by somebody.
+create or replace function memory_private.access() returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  with relations as (
+    select c.oid, c.relkind, c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.relacl,
+           format('%I.%I', n.nspname, c.relname) as name
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')),
+  code as (
+    select p.proowner, p.proacl, p.prosecdef, p.oid::regprocedure::text as name
+    from pg_catalog.pg_proc p
+    where p.pronamespace = 'memory_private'::regnamespace
+       or (p.pronamespace = 'public'::regnamespace
+           and starts_with(pg_catalog.obj_description(p.oid, 'pg_proc'), 'langchain-supabase-memory:'))),
+  held as (
+    select r.name, r.relowner as owner, a.* from relations r
+    cross join lateral aclexplode(coalesce(r.relacl, acldefault(case r.relkind when 'S' then 's' else 'r' end::"char", r.relowner))) a
+    union all
+    select format('%s.%I', r.name, t.attname), r.relowner, a.*
+    from relations r join pg_catalog.pg_attribute t on t.attrelid = r.oid and t.attacl is not null
+    cross join lateral aclexplode(t.attacl) a
+    union all
+    select c.name, c.proowner, a.* from code c
+    cross join lateral aclexplode(coalesce(c.proacl, acldefault('f', c.proowner))) a
+    union all
+    select format('the schema %I', n.nspname), n.nspowner, a.* from pg_catalog.pg_namespace n
+    cross join lateral aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
+    where n.nspname in ('memory', 'memory_private')),
+  lines (line) as (
+    select format('%s may %s %s', case h.grantee when 0 then 'everybody' else h.grantee::regrole::text end,
+                  lower(h.privilege_type), h.name) || case when h.is_grantable then ' and grant it' else '' end
+    from held h where h.grantee <> h.owner
+    union all
+    select format('row level security is %s for %s', case when not r.relrowsecurity then 'off'
+                  when r.relforcerowsecurity then 'on and forced' else 'on but not forced' end, r.name)
+    from relations r where r.relkind in ('r', 'p')
+    union all
+    select format('%s runs with the rights of its %s', c.name, case when c.prosecdef then 'owner' else 'caller' end)
+    from code c
+    union all
+    select format('the policy %I of %I.%I: %s for %s to %s using %s with check %s', p.policyname, p.schemaname, p.tablename,
+                  lower(p.permissive), lower(p.cmd), array_to_string(p.roles, ', '), coalesce(p.qual, 'none'),
+                  coalesce(p.with_check, 'none'))
+    from pg_catalog.pg_policies p where p.schemaname in ('memory', 'memory_private'))
+  select coalesce(array_agg(l.line order by l.line collate "C"), '{}') from lines l
+$function$;
+
+-- What holds a table's rows: itself, or its partitions.
+create or replace function memory_private.stored(p_table regclass) returns setof oid
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce(i.inhrelid, p_table::oid)
+  from (select) t left join pg_catalog.pg_inherits i on i.inhparent = p_table
+$function$;
+
+-- Of the chunks a sample: whether they have a vector of a model, or only of others, and how wide these are.
+create or replace function memory_private.sampled_vectors(p_model text) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
+as $function$
+declare
+  -- About ten pages of the table, wherever they lie; all of a small one.
+  v_share constant float8 := (
+    select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
+    where c.oid in (select memory_private.stored('memory.working_memory_chunks')));
+begin
+  return (
+    with chunks as materialized (
+      select c.user_id, c.conversation_id, c.place, c.part, c.stale
+      from memory.working_memory_chunks c tablesample system (v_share) limit 100)
+    select jsonb_build_object(
+      'chunks', count(*), 'lacking', count(*) filter (where e.dimensions is null),
+      'of_others', count(*) filter (where e.dimensions is null and e.has_others),
+      'widths', coalesce(jsonb_agg(distinct e.dimensions) filter (where e.dimensions is not null), '[]'))
+    from chunks c
+    cross join lateral (
+      select max(e.dimensions) filter (where e.model = p_model) as dimensions, count(*) > 0 as has_others
+      from memory.chunk_embeddings e
+      where e.user_id = c.user_id and e.conversation_id = c.conversation_id and e.place = c.place and e.part = c.part) e
+    where not c.stale);
+end
+$function$;
+
+-- The indexes over vectors, which are used or were not built to their end.
+create or replace function memory_private.vector_indexes(p_valid boolean) returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select r.relname::text from pg_catalog.pg_index i join pg_catalog.pg_class r on r.oid = i.indexrelid
+    join pg_catalog.pg_am a on a.oid = r.relam
+    where i.indrelid = 'memory.chunk_embeddings'::regclass and a.amname = 'hnsw' and i.indisvalid = p_valid
+    order by r.relname)
+$function$;
+
+-- For how long work has waited: of the hundred owners whose turn is next, what a worker would take now.
+create or replace function memory_private.longest_wait() returns float8
+language sql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+  with turns as materialized (
+    select o.user_id, o.due_at from memory_private.owners o order by o.turn_at, o.due_at limit 100)
+  select coalesce(extract(epoch from clock_timestamp() - min(w.since)), 0)::float8
+  from turns t
+  cross join lateral (
+    select w.since, w.run_after from memory_private.work w
+    where w.user_id between t.user_id and t.user_id order by w.user_id, w.run_after limit 1) w
+  where t.due_at <= clock_timestamp() and w.run_after <= clock_timestamp()
+$function$;
+
+create function public.memory_worker_doctor(
+  p_model text default null -- the embedder's name
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_shipped text[] := (select i.access from memory_private.installation i);
+  v_access  text[] := memory_private.access();
+begin
+  return jsonb_build_object(
+    'now', clock_timestamp(), 'role', current_user,
+    'server', current_setting('server_version_num')::integer,
+    'installed', public.memory_schema(),
+    'vector', (
+      select jsonb_build_object('version', e.extversion, 'schema', n.nspname)
+      from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'),
+    'indexes', to_jsonb(memory_private.vector_indexes(true)),
+    'broken_indexes', to_jsonb(memory_private.vector_indexes(false)),
+    'added', to_jsonb(array(
+      select l from unnest(v_access) l where l <> all (coalesce(v_shipped, '{}')) order by l collate "C")),
+    'missing', to_jsonb(array(
+      select l from unnest(v_shipped) l where l <> all (v_access) order by l collate "C")),
+    'vectors', case when p_model is not null then memory_private.sampled_vectors(p_model) end,
+    'heartbeat_at', (select max(c.done_at) from memory_private.chores c),
+    'expired_at', (select c.done_at from memory_private.chores c where c.name = 'expire'),
+    'wait_seconds', memory_private.longest_wait(),
+    'dead', (
+      select count(*) from (
+        select from memory_private.work w where w.dead_at is not null order by w.dead_at limit 100) d),
+    'tables', (
+      select jsonb_agg(jsonb_build_object(
+        'name', format('%I.%I', n.nspname, c.relname), 'bytes', s.bytes, 'rows', s.rows, 'dead_rows', s.dead_rows,
+        'is_vacuumed', s.is_vacuumed, 'vacuumed_at', s.vacuumed_at) order by n.nspname, c.relname)
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      cross join lateral (
+        select sum(pg_catalog.pg_total_relation_size(p.oid)) as bytes,
+               sum(greatest(p.reltuples::bigint, pg_catalog.pg_stat_get_live_tuples(p.oid), 0)) as rows,
+               sum(pg_catalog.pg_stat_get_dead_tuples(p.oid)) as dead_rows,
+               bool_and(not exists (
+                 select from pg_catalog.pg_options_to_table(p.reloptions) o
+                 where o.option_name = 'autovacuum_enabled' and not o.option_value::boolean)) as is_vacuumed,
+               max(greatest(pg_catalog.pg_stat_get_last_autovacuum_time(p.oid),
+                            pg_catalog.pg_stat_get_last_vacuum_time(p.oid))) as vacuumed_at
+        from pg_catalog.pg_class p where p.oid in (select memory_private.stored(c.oid::regclass))) s
+      where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p') and not c.relispartition),
+    'published', case when exists (select from pg_catalog.pg_publication p where p.pubname = 'supabase_realtime') then
+      to_jsonb(array(
+        select format('%I.%I', t.schemaname, t.tablename) from pg_catalog.pg_publication_tables t
+        where t.pubname = 'supabase_realtime' and t.schemaname in ('memory', 'memory_private') order by 1)) end,
+    'unidentified', to_jsonb(array(
+      select c.relname from pg_catalog.pg_class c
+      where c.oid in ('memory.conversations'::regclass, 'memory.conversation_summary_boards'::regclass)
+        and c.relreplident = 'n' order by c.relname)),
+    'wal_level', current_setting('wal_level'),
+    'autovacuum', current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean);
+end
+$function$;
+comment on function public.memory_worker_doctor is
+  'langchain-supabase-memory: Say how the database stands, from catalogs and statistics and a hundred rows of a table at
+  most.
+
+p_model: the embedder''s name, for what lacks its vectors; null: vectors are not looked at.
+Returns: object.
+- now: timestamp. The server''s clock.
+- role: text. As whom the caller speaks.
+- server: integer. The version of Postgres, such as 180001.
+- installed: object. What memory_schema answers.
+- installed.version: text. The release of the package.
+- installed.tables: text[]. The names of the table files that were applied.
+- installed.code: text. A checksum of the functions and the access rules.
+- installed.vector_schema: text. The schema in which the functions look for pgvector.
+- installed.vector_moved_to: text or null. The schema in which pgvector lies, if that is another by now.
+- vector: object or null. pgvector; null: it is not there.
+- vector.version: text. Its version.
+- vector.schema: text. The schema in which it lies.
+- indexes: text[]. The indexes over vectors that are used, by their names, which end with their widths.
+- broken_indexes: text[]. Those that were not built to their end.
+- added: text[]. Grants, policies and rights that were not there after the last migration, one sentence each.
+- missing: text[]. Those that were there and are no more.
+- vectors: object or null. Of at most a hundred chunks; null: no p_model was given.
+- vectors.chunks: integer. How many were looked at.
+- vectors.lacking: integer. How many have no vector of the model.
+- vectors.of_others: integer. How many of these have one of another model.
+- vectors.widths: integer[]. The dimensions of the model''s vectors.
+- heartbeat_at: timestamp or null. When a worker was last seen.
+- expired_at: timestamp or null. When a worker last removed what has expired.
+- wait_seconds: number. How long the oldest work has waited, in seconds, of the hundred owners who are next.
+- dead: integer. How many conversations were given up, in whole or in part, at most a hundred.
+- tables: object[]. What the tables hold.
+- tables[].name: text. Schema and name.
+- tables[].bytes: integer. With its indexes.
+- tables[].rows: integer. About how many rows it has.
+- tables[].dead_rows: integer. About how many rows are to be vacuumed.
+- tables[].is_vacuumed: boolean. Whether autovacuum looks at it.
+- tables[].vacuumed_at: timestamp or null. When it was last vacuumed.
+- published: text[] or null. Our tables that Supabase''s Realtime publishes; null: there is no such publication.
+- unidentified: text[]. Of conversations and boards, the table whose rows nothing identifies in a publication.
+- wal_level: text. What the server writes into its log; logical is needed to publish.
+- autovacuum: boolean. Whether the server vacuums by itself.
+Errors: none.';

@@ -1,0 +1,196 @@
+-- Manifests: what stood in a prompt, in numbers. They come with the answer's append and cost it nothing if they are
+-- none; where words have changed or gone since, the reader is told.
+
+-- Remove those that are too old; of a long list only the oldest are looked at.
+create or replace function memory_private.expire_manifests(
+  p_user_id text, p_conversation_id uuid,
+  p_most integer default null -- so many of the oldest; null: all
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  delete from memory.context_manifests x
+   using (
+     select k.user_id, k.conversation_id, k.sequence, k.id from memory.context_manifests k
+     where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+     order by k.sequence, k.id
+     limit p_most offset 0) r
+   where x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
+     and x.expires_at < clock_timestamp();
+end
+$function$;
+
+-- Keep the manifest that came with messages. What is none is left out, and nothing is raised: an answer is never lost for
+-- it.
+create or replace function memory_private.keep_manifest(
+  p_user_id text, p_conversation_id uuid, p_first bigint, p_last bigint, p_pack json
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+  v_now timestamptz := clock_timestamp();
+  v_age float8; -- in seconds; 0: as long as its messages
+begin
+  if memory_private.is_recorded(p_pack, null, p_first, p_last, v_now, null) then
+    v_age := least(coalesce(greatest((p_pack #>> '{0,7}')::float8, 0), 2592000), 3153600000);
+    insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, made_at, expires_at, pack)
+    values (p_user_id, p_conversation_id, p_last, p_first, v_now, v_now + nullif(v_age, 0) * interval '1 second', p_pack);
+  end if;
+  -- A few at a time, so that what nobody cleans up does not grow.
+  if p_first >> 6 < p_last + 1 >> 6 then
+    perform memory_private.expire_manifests(p_user_id, p_conversation_id, 100);
+  end if;
+end
+$function$;
+
+-- Remove the manifests of the turn that a message belongs to: up to the next question.
+create or replace function memory_private.unmanifest(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  delete from memory.context_manifests x
+   where x.user_id = p_user_id and x.conversation_id = p_conversation_id and x.sequence >= p_sequence
+     and x.sequence < coalesce((
+       select m.sequence + 0 from memory.conversation_messages m
+       where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+         and m.sequence + 0 > p_sequence and m.role = 'user'
+       order by m.sequence + 0 limit 1), 9223372036854775807);
+end
+$function$;
+
+-- The messages whose words a manifest names: those that stood there verbatim, and those of recalled passages.
+create or replace function memory_private.named(p_pack json) returns int8multirange
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(range_agg(int8range(t.first, least(t.last, t.first + 9999), '[]')), '{}')
+  from (
+    select case when e ->> 0 = '3' then (e ->> 1)::bigint when e ->> 1 in ('2', '6') then (e ->> 6)::bigint end as first,
+           case when e ->> 0 = '3' then (e ->> 2)::bigint when e ->> 1 in ('2', '6') then (e ->> 7)::bigint end as last
+    from json_array_elements(p_pack) e
+    where e ->> 0 in ('1', '3')) t
+  where t.first >= 0 and t.last >= t.first
+$function$;
+
+create function public.memory_manifests(
+  p_thread_id text,
+  p_user_id   text    default null,
+  p_agent_id  text    default 'default',
+  p_from      bigint  default null,
+  p_to        bigint  default null,
+  p_limit     integer default 20,
+  p_after     text    default null,
+  p_retention json    default null
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_limit  integer := greatest(1, least(p_limit, 200));
+  v_c      memory.conversations;
+  v_gone   record; -- what has expired
+  v_at     bigint := 9223372036854775807;
+  v_id     uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  v_found  memory.context_manifests[];
+  v_more   boolean;
+  v_named  int8multirange;
+  v_stored record;
+begin
+  if p_after is not null then
+    begin
+      v_at := split_part(p_after, '/', 1)::bigint;
+      v_id := split_part(p_after, '/', 2)::uuid;
+    exception when data_exception then
+      raise exception 'the place of a page cannot be read'
+        using errcode = 'PT400', hint = 'pass what a page gave as after, as it is';
+    end;
+  end if;
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  v_gone := memory_private.expired(v_c, p_retention);
+  v_found := array(
+    select x from memory.context_manifests x
+    where x.user_id = v_user and x.conversation_id = v_c.id and x.pack is not null
+      and x.sequence >= coalesce(p_from, 0) and x.sequence <= coalesce(p_to, 9223372036854775807)
+      and (x.sequence, x.id) < (v_at, v_id)
+      and coalesce(x.expires_at > clock_timestamp(), true) and not x.sequence <@ v_gone.messages
+    order by x.sequence desc, x.id desc
+    limit v_limit + 1);
+  v_more := cardinality(v_found) > v_limit;
+  v_found := v_found[:v_limit];
+
+  -- Each message once, however many of the page name it.
+  select range_agg(r) into v_named
+    from unnest(v_found) x cross join lateral unnest(memory_private.named(x.pack)) r;
+  select range_agg(int8range(m.sequence, m.sequence, '[]')) as sequences,
+         array_agg(m.sequence) filter (where m.updated_at is not null) as edited,
+         array_agg(m.updated_at) filter (where m.updated_at is not null) as edited_at
+    into v_stored
+    from unnest(v_named) r
+    cross join lateral (
+      select k.sequence, k.updated_at from memory.conversation_messages k
+      where k.user_id = v_user and k.conversation_id = v_c.id and k.sequence >= lower(r) and k.sequence < upper(r)
+        and not k.sequence <@ v_gone.messages
+      order by k.sequence
+      offset 0) m;
+  return json_build_object(
+    'manifests', coalesce((
+      select json_agg(json_build_object(
+               'id', x.id,
+               'from_sequence', x.from_sequence,
+               'to_sequence', x.sequence,
+               'made_at', x.made_at,
+               'expires_at', x.expires_at,
+               'pack', x.pack,
+               'gone', memory_private.pairs(memory_private.named(x.pack) - coalesce(v_stored.sequences, '{}')),
+               'changed', memory_private.pairs(coalesce((
+                 select range_agg(int8range(e.sequence, e.sequence, '[]'))
+                 from unnest(v_stored.edited, v_stored.edited_at) e (sequence, at)
+                 where e.at > x.made_at and e.sequence <@ memory_private.named(x.pack)), '{}')),
+               'resummarized', exists (
+                 select from json_array_elements(x.pack) e
+                 where e ->> 0 = '1' and e ->> 1 = '0' and e ->> 8 is not null and not exists (
+                   select from memory.conversation_summaries s
+                   where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
+                     and s.number = least((e ->> 8)::bigint, 2147483647)
+                     and greatest(s.created_at, s.edited_at) <= x.made_at)))
+             order by x.sequence desc, x.id desc)
+      from unnest(v_found) x), '[]'),
+    'after', case when v_more then v_found[v_limit].sequence || '/' || v_found[v_limit].id end);
+end
+$function$;
+comment on function public.memory_manifests is
+  'langchain-supabase-memory: List what stood in the prompts of a conversation, the newest first: for each answer that
+  came with a manifest what was shown, how much, and why; never a word. It also says what of that has changed or gone
+  since.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_from: only of answers from this sequence on; null: from the first.
+p_to: only of answers up to this sequence; null: to the last.
+p_limit: the most of one page, 1 to 200.
+p_after: after of the page before; null: the first page.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out, and counts as gone.
+Returns: object.
+- manifests: object[]. The page; empty if there is no such conversation.
+- manifests[].id: uuid. The manifest.
+- manifests[].from_sequence: integer. The first message that was stored with it.
+- manifests[].to_sequence: integer. The last one, mostly the answer.
+- manifests[].made_at: timestamp. When it was stored.
+- manifests[].expires_at: timestamp or null. When it goes by itself; null: with its messages.
+- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, door, unit, budget, used, sequence of the
+  question, flags, age in seconds, board items left out, messages, characters and tokens of the whole history]. Then
+  [1, part, reason, messages, characters, tokens, first, last, number] for each part; [2, items of the board, by the first
+  eight digits of their ids]; [3, first, last, part, hundredths of the score''s parts] for each passage of this
+  conversation, [4, first eight digits of its id, hundredths] for one of another; [5, first, last, reason] for what was
+  left out; [6, tokens of the model: in, out, together, read from a cache]. operations/manifests.py has the codes.
+- manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.
+- manifests[].changed: json. The same of those that were edited since.
+- manifests[].resummarized: boolean. Whether the summary that it names was written anew since, or is gone.
+- after: text or null. Where the next page begins; null: there is none.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody; or p_after is no place.';

@@ -1,0 +1,403 @@
+-- What people have set of a conversation, for who takes it along: read as one document, and put back from one. What is
+-- derived is made anew and is no part of it. Sequences may differ there, so messages are named by their ids.
+
+-- A time that a document names, if it is one that every calendar can hold; else now.
+create or replace function memory_private.named_time(p_time text) returns timestamptz
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_time timestamptz := p_time::timestamptz;
+begin
+  if v_time >= '0002-01-01 00:00+00' and v_time <= clock_timestamp() then
+    return v_time;
+  end if;
+  return clock_timestamp();
+exception when data_exception then
+  raise exception 'a time cannot be read' using errcode = 'PT400', hint = 'pass ISO 8601, such as 2026-01-31T12:00:00Z';
+end
+$function$;
+
+create function public.memory_edits(
+  p_thread_id text,
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
+begin
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  return json_build_object(
+    'title', v_c.title,
+    'metadata', v_c.metadata,
+    'created_at', v_c.created_at,
+    'updated_at', v_c.updated_at,
+    'opt_outs', coalesce((
+      select json_agg(json_build_object('topic', o.topic, 'by', o.created_by, 'at', o.created_at)
+                      order by o.created_at, o.id)
+      from memory.opt_outs o where o.user_id = v_user and o.conversation_id = v_c.id), '[]'),
+    'summary', (
+      select json_build_object('text', b.edited_summary, 'by', b.edited_by, 'at', b.edited_at)
+      from memory.conversation_summary_boards b
+      where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is not null),
+    'items', coalesce((
+      select json_agg(json_build_object(
+               'kind', i.kind, 'type', i.type, 'text', i.text, 'state', i.state, 'importance', i.importance,
+               'quote', i.quote, 'message_ids', i.message_ids, 'pinned', i.pinned, 'author', i.author,
+               'first_seen_at', i.first_seen_at, 'last_seen_at', i.last_seen_at, 'by', i.edited_by, 'at', i.edited_at)
+             order by i.first_seen_at, i.id)
+      from memory.conversation_board_items i
+      where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null and i.superseded_at is null
+        and (i.edited_at is not null or i.pinned)), '[]'),
+    'deleted', coalesce((
+      select json_agg(json_build_object(
+               'kind', i.kind, 'digest', i.digest, 'state', i.state, 'message_ids', i.message_ids,
+               'quote_at', i.quote_at, 'quote_length', i.quote_length, 'by', coalesce(i.edited_by, i.author),
+               'at', i.deleted_at)
+             order by i.deleted_at, i.id)
+      from memory.conversation_board_items i
+      where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is not null
+        and i.superseded_at is null), '[]'),
+    'ratings', coalesce((
+      select json_agg(json_build_object(
+               'from', f.message_id, 'to', t.message_id, 'part', r.part, 'importance', r.importance, 'by', r.rated_by,
+               'at', r.rated_at)
+             order by r.from_sequence, r.to_sequence, r.part)
+      from memory.chunk_ratings r
+      join memory.conversation_messages f
+        on f.user_id = v_user and f.conversation_id = v_c.id and f.sequence = r.from_sequence
+      join memory.conversation_messages t
+        on t.user_id = v_user and t.conversation_id = v_c.id and t.sequence = r.to_sequence
+      where r.user_id = v_user and r.conversation_id = v_c.id), '[]'),
+    -- One that a person wrote goes on from those before it; without such a one all are made anew.
+    'summaries', coalesce((
+      select json_agg(json_build_object(
+               'to', s.message_ids[cardinality(s.message_ids)], 'content', s.content, 'tokens', s.tokens, 'model', s.model,
+               'by', s.edited_by, 'at', s.edited_at) order by s.number)
+      from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
+        and s.number <= (
+          select max(e.number) from memory.conversation_summaries e
+          where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.edited_at is not null)), '[]'));
+end
+$function$;
+comment on function public.memory_edits is
+  'langchain-supabase-memory: Read what people have set of a conversation, as memory_restore takes it: its title and
+  metadata, opt-outs, ratings, and what a person wrote, pinned or deleted. Nothing is written.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object or null. Null: there is no such conversation.
+- title: text or null. What a person calls it.
+- metadata: object or null. What the application keeps beside it.
+- created_at: timestamp. When it was begun.
+- updated_at: timestamp. When it was last changed.
+- opt_outs: object[]. What of it is not to be remembered; topic is null for all of it.
+- opt_outs[].topic: text or null. The topic.
+- opt_outs[].by: text. Who said so.
+- opt_outs[].at: timestamp. When.
+- summary: object or null. What a person wrote as the summary of its board.
+- summary.text: text. The words.
+- summary.by: text or null. Who.
+- summary.at: timestamp or null. When.
+- items: object[]. The items of its board that a person wrote, edited or pinned.
+- items[].kind: text. fact, entity, topic, action or question.
+- items[].type: text or null. Of an entity, what it is.
+- items[].text: text. What it says.
+- items[].state: text. Its state.
+- items[].importance: number. How much it matters, 0 to 1.
+- items[].quote: text or null. The words that say so.
+- items[].message_ids: text[]. The messages that it came from.
+- items[].pinned: boolean. Whether a person holds on to it.
+- items[].author: text. Who wrote it first.
+- items[].first_seen_at: timestamp. When it was first said.
+- items[].last_seen_at: timestamp. When it was last said.
+- items[].by: text or null. Who changed it last; null: nobody, it is only pinned.
+- items[].at: timestamp or null. When.
+- deleted: object[]. The items that a person deleted, without their words.
+- deleted[].kind: text. The kind.
+- deleted[].digest: text. What keeps it from coming back.
+- deleted[].state: text. Its state.
+- deleted[].message_ids: text[]. The messages that it came from.
+- deleted[].quote_at: integer or null. Where its quote begins in the first of them, from 1.
+- deleted[].quote_length: integer or null. How long the quote is.
+- deleted[].by: text. Who.
+- deleted[].at: timestamp. When.
+- ratings: object[]. How much chunks matter to a person.
+- ratings[].from: text. The chunk''s first message.
+- ratings[].to: text. Its last message.
+- ratings[].part: integer. Which part of a long message.
+- ratings[].importance: number. How much it matters, 0 to 1.
+- ratings[].by: text. Who said so.
+- ratings[].at: timestamp. When.
+- summaries: object[]. The summaries up to the last one that a person wrote, in their order.
+- summaries[].to: text or null. The last message that it covers.
+- summaries[].content: text. Its words.
+- summaries[].tokens: integer. About how many tokens it has.
+- summaries[].model: text or null. What wrote it first.
+- summaries[].by: text or null. Who wrote it instead; null: nobody.
+- summaries[].at: timestamp or null. When.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.';
+
+create function public.memory_restore(
+  p_edits     json,
+  p_thread_id text default null, -- null: opt-outs of the user, in all conversations
+  p_user_id   text default null,
+  p_agent_id  text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user     text := memory_private.owner(p_user_id);
+  v_edits    jsonb := coalesce(p_edits, '{}')::jsonb;
+  v_c        memory.conversations;
+  v_topics   text[];
+  v_each     jsonb;
+  v_ids      text[];
+  v_places   bigint[];
+  v_found    uuid;
+  v_from     bigint;
+  v_to       bigint;
+  v_count    integer;
+  v_restored integer := 0;
+  v_refused  integer := 0;
+  v_version  bigint;
+  v_words    text;
+  v_result   jsonb;
+begin
+  perform memory_private.admit(p_edits);
+  if jsonb_typeof(v_edits) <> 'object' or exists (
+    select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries']) k
+    where jsonb_typeof(coalesce(v_edits -> k, '[]')) <> 'array')
+  then
+    raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
+  end if;
+  perform memory_private.hold_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]');
+  for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'opt_outs', '[]')) loop
+    v_result := public.memory_opt_out(v_each ->> 'by', p_thread_id, v_each ->> 'topic', v_user, p_agent_id);
+    continue when not (v_result ->> 'is_new')::boolean;
+    v_restored := v_restored + 1;
+    update memory.opt_outs o set created_at = memory_private.named_time(v_each ->> 'at')
+     where o.user_id = v_user and o.created_by = v_each ->> 'by'
+       and o.topic is not distinct from v_each ->> 'topic'
+       and o.conversation_id is not distinct from (
+         select c.id from memory.conversations c
+         where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id);
+  end loop;
+  if p_thread_id is null then
+    return jsonb_build_object('restored', v_restored, 'refused', v_refused);
+  end if;
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  if not found then
+    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store its messages first';
+  end if;
+  v_topics := memory_private.topics(v_user, v_c.id);
+
+  -- What was set here stays.
+  v_words := left(memory_private.one_line(v_edits ->> 'title'), 200);
+  if v_c.title is null and v_words <> '' then
+    if memory_private.mentions(v_words, v_topics, v_c.language) then
+      v_refused := v_refused + 1;
+    else
+      update memory.conversations c set title = v_words where c.user_id = v_user and c.id = v_c.id;
+      v_restored := v_restored + 1;
+    end if;
+  end if;
+  if v_c.metadata is null and jsonb_typeof(v_edits -> 'metadata') = 'object' and v_edits -> 'metadata' <> '{}' then
+    update memory.conversations c set metadata = v_edits -> 'metadata' where c.user_id = v_user and c.id = v_c.id;
+    v_restored := v_restored + 1;
+  end if;
+  -- A list shows it where it was, unless it has gone on since.
+  if v_edits ->> 'updated_at' is not null then
+    update memory.conversations c
+       set created_at = least(c.created_at, memory_private.named_time(v_edits ->> 'created_at')),
+           updated_at = least(c.updated_at, greatest(memory_private.named_time(v_edits ->> 'updated_at'), (
+             select m.created_at from memory.conversation_messages m
+             where m.user_id = v_user and m.conversation_id = v_c.id
+             order by m.user_id desc, m.conversation_id desc, m.created_at desc limit 1)))
+     where c.user_id = v_user and c.id = v_c.id;
+  end if;
+  if v_c.opted_out_at is not null then
+    v_refused := v_refused + jsonb_array_length(coalesce(v_edits -> 'items', '[]'))
+      + jsonb_array_length(coalesce(v_edits -> 'summaries', '[]'))
+      + case when jsonb_typeof(v_edits -> 'summary') = 'object' then 1 else 0 end;
+    return jsonb_build_object('restored', v_restored, 'refused', v_refused);
+  end if;
+  v_count := v_restored;
+
+  insert into memory.conversation_summary_boards (user_id, conversation_id)
+  select v_user, v_c.id
+  where jsonb_typeof(v_edits -> 'summary') = 'object' or v_edits -> 'items' <> '[]' or v_edits -> 'deleted' <> '[]'
+  on conflict (user_id, conversation_id) do nothing;
+  select b.version + 1 into v_version from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_c.id
+     for no key update;
+  if jsonb_typeof(v_edits -> 'summary') = 'object' then
+    v_each := v_edits -> 'summary';
+    if memory_private.mentions(v_each ->> 'text', v_topics, v_c.language) then
+      v_refused := v_refused + 1;
+    else
+      update memory.conversation_summary_boards b
+         set edited_summary = v_each ->> 'text', edited_by = v_each ->> 'by',
+             edited_at = memory_private.named_time(v_each ->> 'at')
+       where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is null;
+      if found then
+        v_restored := v_restored + 1;
+        insert into memory.conversation_board_changes (
+          user_id, conversation_id, version, place, action, changed_by, changed_at)
+        values (v_user, v_c.id, v_version, v_restored, 'summary', v_each ->> 'by',
+                memory_private.named_time(v_each ->> 'at'));
+      end if;
+    end if;
+  end if;
+  for v_each in
+    select e || '{"gone": true}' from jsonb_array_elements(coalesce(v_edits -> 'deleted', '[]')) e
+    union all select e || '{"gone": false}' from jsonb_array_elements(coalesce(v_edits -> 'items', '[]')) e
+  loop
+    if not (v_each ->> 'gone')::boolean
+       and memory_private.mentions(concat_ws(' ', v_each ->> 'text', v_each ->> 'quote'), v_topics, v_c.language)
+    then
+      v_refused := v_refused + 1;
+      continue;
+    end if;
+    if not coalesce(v_each ->> 'state' = any (case v_each ->> 'kind'
+         when 'action' then array['open', 'done', 'cancelled']
+         when 'question' then array['open', 'answered', 'dropped'] else array['current'] end), false)
+       or not (v_each ->> 'gone')::boolean and coalesce(v_each ->> 'text', '') = ''
+    then
+      raise exception 'an item has no words, or a state that its kind does not have'
+        using errcode = 'PT400', hint = 'pass what memory_edits gave';
+    end if;
+    select array_agg(m.message_id order by e.place), array_agg(m.sequence order by e.place) into v_ids, v_places
+    from jsonb_array_elements_text(coalesce(v_each -> 'message_ids', '[]')) with ordinality e (id, place)
+    join memory.conversation_messages m
+      on m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = e.id;
+    v_found := null;
+    -- What was written or deleted here in the meantime stays; what a model wrote gives way to the person's.
+    insert into memory.conversation_board_items as i (
+      user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
+      first_seen_at, last_seen_at, pinned, author, edited_by, edited_at, deleted_at, quote_at, quote_length)
+    values (
+      v_user, v_c.id, v_each ->> 'kind', v_each ->> 'type', coalesce(v_each ->> 'text', ''),
+      case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
+           else memory_private.item_digest(v_each ->> 'text') end,
+      v_each ->> 'state', coalesce((v_each ->> 'importance')::real, 0.7), v_each ->> 'quote', coalesce(v_ids, '{}'),
+      coalesce(v_places, '{}'), memory_private.named_time(coalesce(v_each ->> 'first_seen_at', v_each ->> 'at')),
+      memory_private.named_time(coalesce(v_each ->> 'last_seen_at', v_each ->> 'at')),
+      coalesce((v_each ->> 'pinned')::boolean, false), coalesce(v_each ->> 'author', v_each ->> 'by'), v_each ->> 'by',
+      case when v_each ->> 'at' is not null then memory_private.named_time(v_each ->> 'at') end,
+      case when (v_each ->> 'gone')::boolean then memory_private.named_time(v_each ->> 'at') end,
+      (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer)
+    on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do update
+       set state = excluded.state, text = excluded.text, pinned = excluded.pinned, edited_by = excluded.edited_by,
+           edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,
+           quote = excluded.quote, quote_length = excluded.quote_length, version = i.version + 1
+     where i.edited_at is null and not i.pinned and i.deleted_at is null
+    returning i.id into v_found;
+    continue when v_found is null;
+    v_restored := v_restored + 1;
+    insert into memory.conversation_board_changes (
+      user_id, conversation_id, version, place, item_id, action, changed_by, changed_at)
+    values (
+      v_user, v_c.id, v_version, v_restored, v_found,
+      case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is null then 'pin' else 'edit' end,
+      coalesce(v_each ->> 'by', v_each ->> 'author'), memory_private.named_time(coalesce(v_each ->> 'at', v_each ->> 'last_seen_at')));
+  end loop;
+  if v_version is not null and (
+    select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_c.id)
+    > (memory_private.allowed()).board_items
+  then
+    raise exception 'the board is full' using errcode = 'PT413',
+      hint = 'restore fewer items, or raise board_items in memory_private.limits';
+  end if;
+  if v_restored > v_count and v_version is not null then
+    update memory.conversation_summary_boards b set version = v_version, updated_at = clock_timestamp()
+     where b.user_id = v_user and b.conversation_id = v_c.id;
+  end if;
+
+  for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'ratings', '[]')) loop
+    insert into memory.chunk_ratings (
+      user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by, rated_at)
+    select v_user, v_c.id, f.sequence, t.sequence, (v_each ->> 'part')::integer, (v_each ->> 'importance')::real,
+           v_each ->> 'by', memory_private.named_time(v_each ->> 'at')
+    from memory.conversation_messages f, memory.conversation_messages t
+    where f.user_id = v_user and f.conversation_id = v_c.id and f.message_id = v_each ->> 'from'
+      and t.user_id = v_user and t.conversation_id = v_c.id and t.message_id = v_each ->> 'to'
+    on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do nothing;
+    get diagnostics v_count = row_count;
+    v_restored := v_restored + v_count;
+  end loop;
+
+  -- Each goes on from the one before: the first that cannot be put back ends it, and the rest is made anew.
+  v_count := 0;
+  for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'summaries', '[]')) loop
+    v_count := v_count + 1;
+    select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = v_c.id;
+    continue when exists (
+      select from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_count);
+    v_from := v_c.summarized_through;
+    select m.sequence into v_to from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'to';
+    if v_to is null or v_to <= v_from then
+      v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
+      exit;
+    end if;
+    v_result := public.memory_commit_summary(
+      p_thread_id, v_c.id, v_from, v_c.revision, v_to, (
+        select json_agg(m.message_id order by m.sequence) from memory.conversation_messages m
+        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_from and m.sequence <= v_to),
+      v_each ->> 'content', greatest(1, (v_each ->> 'tokens')::integer), v_each ->> 'model', false, v_user, p_agent_id);
+    if not (v_result ->> 'committed')::boolean then
+      v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
+      exit;
+    end if;
+    v_restored := v_restored + 1;
+    update memory.conversation_summaries s
+       set edited_by = v_each ->> 'by', edited_at = memory_private.named_time(v_each ->> 'at')
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_count
+       and v_each ->> 'by' is not null;
+  end loop;
+  return jsonb_build_object('restored', v_restored, 'refused', v_refused);
+exception when invalid_text_representation or numeric_value_out_of_range then
+  raise exception 'a number of these edits cannot be read' using errcode = 'PT400', hint = 'pass what memory_edits gave';
+end
+$function$;
+comment on function public.memory_restore is
+  'langchain-supabase-memory: Put back what people have set of a conversation, as memory_edits gave it, possibly
+  elsewhere. What was set here stays, so a repeat changes nothing. Opt-outs come first and hold for the rest.
+
+p_edits: what to put back; what is left out, or null, is left as it is.
+- title: text or null. What a person calls the conversation.
+- metadata: object or null. What the application keeps beside it.
+- created_at: timestamp or null. When it was begun.
+- updated_at: timestamp or null. When it was last changed. One that went on since stays where it is.
+- opt_outs: object[] or null. What is not to be remembered.
+- summary: object or null. What a person wrote as the summary of the board.
+- items: object[] or null. Items that a person wrote, edited or pinned.
+- deleted: object[] or null. Items that a person deleted.
+- ratings: object[] or null. How much chunks matter.
+- summaries: object[] or null. Summaries up to the last one that a person wrote.
+p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, and nothing else.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: object.
+- restored: integer. How many of them were put back.
+- refused: integer. How many were not: they mention a topic that is not to be remembered, the conversation is not to be
+  remembered, or the messages of a summary are not there.
+Errors:
+- PT400: p_edits is no such document, a time or a number in it cannot be read, or a state is none of its kind; or no
+  p_user_id is given, and the caller''s token names nobody.
+- PT404: there is no such conversation.
+- PT413: it is more than one call may bring, the board is full, or the user has as many opt-outs as are allowed.
+- 23514: a text is too long; the name of the constraint says which.';

@@ -1,0 +1,128 @@
+"""A real browser at a real server: Chromium, driven by Playwright, and the inspector on a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.inspector import application
+from tests.inspector.visiting import TOKEN
+from tests.services.postgres import free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, or the one that CHROMIUM names."""
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which(os.environ.get("CHROMIUM", "chromium"))
+    assert found is not None, "there is no Chromium: run `make test-browser`, which says what to install"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, headless=True, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Served:
+    """An inspector that is served.
+
+    Attributes:
+        address: Where, without the token.
+        browser: What opens it.
+        said: What the browser's console said, and what went wrong in a page.
+    """
+
+    address: str
+    browser: Browser
+    said: list[str]
+
+    def open(self, path: str = "/", **settings: Any) -> Page:
+        """A page of somebody who has been let in; each browser that comes after the first brings the same cookie."""
+        context = self.browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
+        if self._state is None:
+            page = context.new_page()
+            page.goto(f"{self.address}/?token={TOKEN}")
+            self._state = context.cookies()
+        else:
+            context.add_cookies(self._state)
+            page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: self.said.append(message.text) if message.type != "info" else None)
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.goto(self.address + path)
+        return page
+
+    _state: Any = None
+
+
+@contextmanager
+def served(memory: SupabaseMemory, browser: Browser, **settings: Any) -> Iterator[Served]:
+    """The inspector in a thread and an event loop of its own."""
+    app = application(memory, token=TOKEN, **settings)
+    port = free_port()
+    config = uvicorn.Config(app, port=port, access_log=False, log_config=None, timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
+
+    async def run() -> None:
+        await server.serve()
+        await memory.aclose()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server has ended"
+            thread.join(0.05)
+        yield Served(f"http://127.0.0.1:{port}", browser, [])
+    finally:
+        server.should_exit = True
+        app.state.inspected.beat.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def contrast(page: Page, selector: str) -> float:
+    """How much the first such element's ink stands out from its ground, as WCAG has it."""
+    colors: list[str] = page.eval_on_selector(
+        selector,
+        """element => {
+          let ground = element;
+          const clear = (each) => /rgba\\(0, 0, 0, 0\\)|transparent/.test(getComputedStyle(each).backgroundColor);
+          while (ground.parentElement && clear(ground)) ground = ground.parentElement;
+          return [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor];
+        }""",
+    )
+    lighter, darker = sorted((_luminance(color) for color in colors), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = [int(each) / 255 for each in re.findall(r"\d+", color)[:3]]
+    linear = [each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,36 @@
+"""What the tests of the inspector share: a memory with a server's rights, and what was said there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from langchain_supabase_memory import SupabaseMemory
+from tests.inspector import browsing
+from tests.inspector.visiting import memory_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture
+async def memory(conn_string: str, user_id: str) -> AsyncIterator[SupabaseMemory]:
+    """A memory of one user."""
+    async with memory_of(conn_string, user_id) as made:
+        yield made
+
+
+@pytest.fixture
+async def server(conn_string: str) -> AsyncIterator[SupabaseMemory]:
+    """A memory of everybody."""
+    async with memory_of(conn_string) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser, which every test opens anew."""
+    with browsing.chromium() as browser:
+        yield browser

@@ -1,0 +1,92 @@
+"""The first view of each screen reads no more where there are many conversations than where there are few, counted."""
+
+from __future__ import annotations
+
+import httpx
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.inspector import application
+from tests.counting import CountingTransport
+from tests.inspector.visiting import ADDRESS
+from tests.services.postgres import Cluster
+
+SCREENS = {
+    "conversations": ("/", {}),
+    "time line": ("/conversation", {"thread": "long"}),
+    "prompt": ("/conversation/prompt", {"thread": "long", "question": "Which kiln?"}),
+    "prompts": ("/conversation/prompts", {"thread": "long"}),
+    "board": ("/conversation/board", {"thread": "long"}),
+    "summaries": ("/conversation/summaries", {"thread": "long"}),
+    "savings": ("/conversation/savings", {"thread": "long"}),
+    "recall": ("/recall", {"q": "kiln", "thread": "long"}),
+    "queue": ("/queue", {}),
+    "doctor": ("/doctor", {}),
+}
+FEW, MANY = 100, 5_000
+
+# Conversations of others, each with messages that are due. A user's own list reads that user's conversations: an index
+# by what was changed last would cost each append its heap-only update.
+_MORE = b"""
+with conversation as (
+  insert into memory.conversations (user_id, thread_id)
+  select 'user-' || t %% 70, 'short-' || t from generate_series(%s::int, %s::int) t
+  returning user_id, id)
+insert into memory.conversation_messages (
+  user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload)
+select user_id, id, n, 'm' || n, 'user', '', 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
+"""
+
+
+@pytest.fixture(scope="module")
+def conn_string(cluster: Cluster) -> str:
+    address = cluster.conn_string(cluster.migrated_database())
+    with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
+        long = memory.conversation("long")
+        for turn in range(60):
+            asked = HumanMessage(f"Which kiln is number {turn}?", id=f"q{turn}")
+            pack = long.context(asked)
+            long.append([asked, AIMessage(f"The blue one, number {turn}.", id=f"a{turn}")], pack=pack)
+        long.summarize()
+        long.index()
+        long.revise_board()
+    return address
+
+
+async def _read(conn_string: str, user_id: str | None) -> dict[str, int]:
+    """The rows and entries of indexes that each screen reads."""
+    found = {}
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute("analyze")
+        transport = CountingTransport(connection)
+        app = application(SupabaseMemory(transport, user_id=user_id))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ADDRESS) as http:
+            for name, (path, asked) in SCREENS.items():
+                given = {**asked, **({} if user_id else {"user": "u"})} if "thread" in asked else asked
+                await http.get(path, params=given)
+                transport.taken()
+                answer = await http.get(path, params=given)
+                assert answer.status_code == 200, (name, answer.text[-500:])
+                found[name] = transport.taken().read
+    return found
+
+
+async def test_no_screen_reads_more_where_there_are_more_conversations(conn_string: str) -> None:
+    def fill(first: int, last: int) -> None:
+        with psycopg.connect(conn_string, autocommit=True) as connection:
+            connection.execute(_MORE, [first, last])
+
+    fill(1, FEW)
+    few = {whose: await _read(conn_string, whose) for whose in ("u", None)}
+    fill(FEW + 1, MANY)
+    many = {whose: await _read(conn_string, whose) for whose in ("u", None)}
+    assert all(reads > 0 for of in few.values() for reads in of.values())
+    dearer = {
+        (whose, name): (few[whose][name], reads)
+        for whose, of in many.items()
+        for name, reads in of.items()
+        if reads > 1.1 * few[whose][name] + 20
+    }
+    assert dearer == {}

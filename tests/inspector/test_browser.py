@@ -1,0 +1,448 @@
+"""The inspector in a real Chromium: every page and action, live, hostile, light and dark, narrow, by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
+from tests.embedders import WordEmbedder
+from tests.inspector.browsing import Served, contrast, served
+from tests.inspector.test_screens import talk
+from tests.inspector.test_security import HOSTILE
+from tests.inspector.visiting import memory_of
+from tests.services.postgres import Cluster
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+PAGES = {
+    "Conversations": "/",
+    "Time line": "/conversation?thread=studio",
+    "Prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
+    "Prompts": "/conversation/prompts?thread=studio",
+    "Board": "/conversation/board?thread=studio",
+    "Summaries": "/conversation/summaries?thread=studio",
+    "Savings": "/conversation/savings?thread=studio",
+    "Recall": "/recall?thread=studio&q=kiln",
+    "History": "/conversation/board/history?thread=studio",
+    "Queue": "/queue",
+    "Doctor": "/doctor",
+    "Nothing": "/conversation?thread=nowhere",
+}
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    """A conversation that has everything: segments, a board with evidence, chunks with vectors."""
+    settings = {"budget": ContextBudget(characters=3_000), "embeddings": WordEmbedder()}
+    with memory_of(conn_string, user_id, **settings) as made:
+        studio = made.conversation("studio")
+        studio.append([HumanMessage("My kiln stopped at 840 degrees and shows E-47.", id="kiln"), *talk(80)])
+        studio.summarize(policy=SummaryPolicy(messages=20, keep_messages=10))
+        studio.index()
+        studio.revise_board()
+        studio.add_board_item("fact", "The hotel wants 64 bowls.", by="maya")
+        yield made
+
+
+@pytest.fixture
+def inspector(memory: SupabaseMemory, chromium: Browser) -> Iterator[Served]:
+    """It, with the right to write, and nothing on the console at the end."""
+    with served(memory, chromium, write=True, by="ana") as made:
+        yield made
+    assert [each for each in made.said if "404" not in each] == []
+
+
+def item_of(page: Page, text: str) -> str:
+    """The selector of an item of the board."""
+    return f"#{page.locator('.items > li', has_text=text).first.get_attribute('id')}"
+
+
+# Every page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_can_be_read_in_light_and_in_dark(inspector: Served, scheme: str) -> None:
+    page = inspector.open("/", color_scheme=scheme)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(20, 21, 23)") == (scheme == "dark")
+    for name, path in PAGES.items():
+        page.goto(inspector.address + path)
+        for selector in (
+            "h1",
+            ".facts",
+            "footer p",
+            ".crumbs a",
+            "h2",
+            ".dim",
+            "td",
+            "button",
+            ".quiet",
+            ".why",
+            ".note",
+        ):
+            if page.locator(selector).count():
+                assert contrast(page, selector) >= 4.5, (name, selector)
+
+
+def test_no_page_is_wider_than_four_hundred_pixels(inspector: Served) -> None:
+    page = inspector.open("/", viewport={"width": 400, "height": 800})
+    for name, path in PAGES.items():
+        page.goto(inspector.address + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        for button in page.locator("button:visible, a.button:visible, .nav a:visible").all():
+            box = button.bounding_box()
+            assert box is None or box["height"] >= 24, f"{name}: {button.inner_text()}"
+    page.goto(inspector.address + PAGES["Time line"])
+    page.locator("a.line").first.click()
+    page.locator(".original").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_screen_reader_finds_its_way(inspector: Served) -> None:
+    page = inspector.open()
+    for name, path in PAGES.items():
+        page.goto(inspector.address + path)
+        assert page.get_by_role("main").count() == 1, name
+        assert page.get_by_role("heading", level=1).count() == 1, name
+        for element in page.locator("a:visible, button:visible, input:visible, select:visible, textarea:visible").all():
+            if element.get_attribute("aria-hidden") != "true":
+                assert element.aria_snapshot().strip("- ").partition(" ")[2], (
+                    name,
+                    element.evaluate("e => e.outerHTML"),
+                )
+    page.goto(inspector.address + PAGES["Time line"])
+    tree = page.locator("body").aria_snapshot()
+    assert 'navigation "Inspector"' in tree
+    assert 'link "Conversations"' in tree
+    assert 'heading "Where every message is" [level=2]' in tree
+    assert 'img "Where the messages are' in tree
+    page.goto(inspector.address + "/")
+    table = page.get_by_role("table").aria_snapshot()
+    assert 'columnheader "Messages"' in table
+    assert "81 of 81" in table or "in the summary" in table
+
+
+# By mouse: opening in place
+
+
+def test_an_original_opens_in_place_and_closes_again(inspector: Served) -> None:
+    page = inspector.open("/conversation?thread=studio&at=0")
+    line = page.locator("#m0 a.line")
+    line.click()
+    page.locator("#m0 .original").wait_for()
+    assert line.get_attribute("aria-expanded") == "true"
+    assert "My kiln stopped at 840 degrees" in page.locator("#m0 .whole").inner_text()
+    page.get_by_text("As it is stored").click()
+    assert '"type": "human"' in page.locator("#m0 pre").inner_text()
+    line.click()
+    page.locator("#m0 .original").wait_for(state="detached")
+    assert line.get_attribute("aria-expanded") == "false"
+    assert page.url.endswith("at=0"), "nothing was left"
+
+
+def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
+    page = inspector.open(PAGES["Board"])
+    item = item_of(page, "840")
+    page.locator(f"{item} a[data-opens]").click()
+    page.locator(f"{item} mark").wait_for()
+    assert "840" in page.locator(f"{item} mark").first.inner_text()
+    page.locator(f"{item} .evidence a").first.click()
+    page.wait_for_url("**/conversation?*at=0*")
+    assert page.locator("#m0.wanted").count() == 1
+
+
+def test_a_budget_and_a_question_can_be_tried(inspector: Served) -> None:
+    page = inspector.open("/conversation/prompt?thread=studio")
+    page.get_by_label("What if somebody asked now").fill("What did the kiln show?")
+    page.get_by_role("textbox", name="Budget").fill("1200")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_text("The budget of 1,200 characters").wait_for()
+    assert page.locator("#part-current").count() == 1
+    page.get_by_label("Recall from").select_option("none")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**recall=none**")
+    assert page.locator("#part-recalled").count() == 0
+
+
+def test_the_report_is_copied_without_content(inspector: Served) -> None:
+    page = inspector.open(PAGES["Prompt"], permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_text("The report, without content").click()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert '"tokens"' in copied
+    assert "kiln" not in copied
+
+
+def test_recall_with_vectors_and_without(inspector: Served) -> None:
+    page = inspector.open("/recall?thread=studio")
+    page.get_by_role("searchbox", name="Question").fill("kiln degrees")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_text("words and vectors").wait_for()
+    page.get_by_label("words alone, without vectors").check()
+    page.get_by_role("button", name="Search").click()
+    page.get_by_text("words alone", exact=True).wait_for()
+
+
+# Every action
+
+
+def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["Board"])
+    page.get_by_text("Write an item").click()
+    page.get_by_label("Kind").select_option("action")
+    page.get_by_label("What it says", exact=True).fill("Order clay")
+    page.locator("details[open]").get_by_role("button", name="Save").click()
+    page.wait_for_url("**#item-*")
+    item = item_of(page, "Order clay")
+    page.locator(item).get_by_role("button", name="Pin").click()
+    page.locator(f"{item} .pin").wait_for()
+    page.locator(f"{item} a[data-opens]").click()
+    page.locator(item).get_by_label("As you want it kept").fill("Order white clay")
+    page.locator(item).get_by_label("State").select_option("done")
+    page.locator(item).get_by_role("button", name="Save").click()
+    page.wait_for_load_state()
+    (stored,) = [each for each in memory.conversation("studio").board(history=True).items if each.kind == "action"]
+    assert (stored.text, stored.state, stored.pinned, stored.edited_by) == ("Order white clay", "done", True, "ana")
+    page.locator(f"{item} a[data-opens]").click()  # among what is done, which has opened for it
+    page.locator(item).get_by_text("Delete …").click()
+    page.locator(item).get_by_role("button", name="Delete it for good").click()
+    page.locator(item).wait_for(state="detached")
+
+
+def test_summaries_are_edited_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
+    studio = memory.conversation("studio")
+    page = inspector.open(PAGES["Summaries"])
+    first = page.locator("#segment-1")
+    first.get_by_text("Edit").click()
+    first.get_by_role("textbox").fill("About a kiln.")
+    first.get_by_role("button", name="Save").click()
+    page.locator(".whole", has_text="About a kiln.").wait_for()
+    page.get_by_text("Regenerate …").click()
+    page.get_by_role("button", name="Regenerate the summaries").click()
+    page.wait_for_url("**/conversation?*")
+    assert studio.summaries()[0].content == "About a kiln."
+    page.goto(inspector.address + PAGES["Summaries"])
+    page.locator("#segment-1").get_by_text("Delete …").click()
+    page.locator("#segment-1").get_by_role("button", name="Take it back").click()
+    page.wait_for_load_state()
+    assert [each for each in studio.summaries() if each.edited_by] == []
+
+
+def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["Board"])
+    page.get_by_text("Write the summary").click()
+    page.get_by_label("What it says first").fill("Maya makes bowls.")
+    page.locator("details[open]").get_by_role("button", name="Save").click()
+    page.locator(".lede", has_text="Maya makes bowls.").wait_for()
+    page.get_by_text("Regenerate …").click()
+    page.get_by_role("button", name="Regenerate the board").click()
+    page.wait_for_load_state()
+    board = memory.conversation("studio").board()
+    assert board.edited_summary == "Maya makes bowls."
+    assert "The hotel wants 64 bowls." in [each.text for each in board.items]
+
+
+def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["Time line"])
+    page.get_by_role("button", name="Summarize now").click()
+    page.locator("#standing", has_text="due").wait_for()
+    page.get_by_role("button", name="Do not remember").click()
+    page.get_by_text("opted out: nothing is derived").wait_for()
+    assert memory.conversation("studio").opt_outs()
+    page.get_by_role("button", name="Remember it again").click()
+    page.get_by_text("opted out: nothing is derived").wait_for(state="detached")
+
+
+def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, user_id: str) -> None:
+    with memory_of(conn_string) as server:
+        server.conversation("stuck", user_id=user_id).add_turn("a", "b")
+        with psycopg.connect(conn_string, autocommit=True) as connection:
+            connection.execute(
+                "update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s", [user_id]
+            )
+        with served(server, chromium, write=True) as inspector:
+            page = inspector.open(f"/queue?user={user_id}")
+            page.get_by_role("button", name="Try again stuck").click()
+            page.locator("section", has=page.locator("#q-dead")).get_by_text("None.").wait_for()
+        assert server.work.status(user_id=user_id, state="dead") == []
+
+
+# Live
+
+
+def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["Time line"])
+    page.evaluate("window.kept = true")
+    page.get_by_text("81 messages").first.wait_for()
+    memory.conversation("studio").append([HumanMessage("and now?", id="new"), AIMessage("Now it fires.", id="newer")])
+    page.locator("#standing", has_text="83 messages").wait_for()
+    other = inspector.open("/")
+    memory.conversation("bowls").add_turn("64 bowls", "are due")
+    other.get_by_text("are due").wait_for()
+    queue = inspector.open("/queue")
+    memory.conversation("glaze").add_turn("blue", "green")
+    queue.get_by_role("link", name="glaze").wait_for()
+    assert page.evaluate("window.kept") is True, "the page was not loaded anew"
+
+
+def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["Board"])
+    page.get_by_text("Write an item").click()
+    page.get_by_label("What it says", exact=True).fill("half a sentence")
+    memory.conversation("studio").add_board_item("fact", "Somebody else wrote this.", by="ben")
+    page.get_by_text("This has changed meanwhile").wait_for()
+    assert page.get_by_label("What it says", exact=True).input_value() == "half a sentence"
+
+
+def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Browser) -> None:
+    cluster = Cluster()
+    try:
+        cluster.start()
+        conn_string = cluster.conn_string(cluster.migrated_database())
+        with memory_of(conn_string, "maya") as memory:
+            memory.conversation("studio").add_turn("before", "yes")
+            with served(memory, chromium) as inspector:
+                page = inspector.open("/")
+                page.get_by_text("before").first.wait_for()
+                cluster.halt()
+                page.get_by_text("The database cannot be reached").wait_for()
+                wrong = inspector.open("/queue")
+                wrong.get_by_text("looks again by itself").wait_for()
+                cluster.resume()
+                page.locator("#away.shown").wait_for(state="detached", timeout=60_000)
+                page.get_by_text("before").first.wait_for()
+                wrong.get_by_role("heading", name="Queue").wait_for(timeout=60_000)
+                memory.conversation("studio").add_turn("after", "it is back")
+                page.get_by_text("it is back").wait_for(timeout=60_000)
+    finally:
+        cluster.stop()
+
+
+# Hostile, long, from the right
+
+
+def test_hostile_words_stay_words(chromium: Browser, conn_string: str, user_id: str) -> None:
+    with memory_of(conn_string) as memory:
+        said = memory.conversation(HOSTILE, user_id=user_id, agent_id=HOSTILE)
+        said.append([HumanMessage(HOSTILE, id=HOSTILE), AIMessage("שלום " + HOSTILE + "\u202e 🦎", id="answer")])
+        said.update(title=HOSTILE)
+        item = said.add_board_item("fact", HOSTILE, by=HOSTILE)
+        with served(memory, chromium, write=True, by=HOSTILE) as inspector:
+            page = inspector.open(f"/?user={user_id}")
+            dialogs: list[str] = []
+
+            def dismiss(dialog: Dialog) -> None:
+                dialogs.append(dialog.message)
+                dialog.dismiss()
+
+            page.on("dialog", dismiss)
+            page.get_by_role("link", name=HOSTILE).first.click()
+            page.locator("#m1 a.line").click()
+            page.locator("#m1 .original").wait_for()
+            assert HOSTILE in page.locator("#m1 .whole").inner_text()
+            page.get_by_role("link", name="Board", exact=True).click()
+            page.locator(f"#item-{item} a[data-opens]").click()
+            page.locator(f"#item-{item} .panel").wait_for()
+            for name in ("Next prompt", "Prompts", "Summaries", "Savings"):
+                page.get_by_role("link", name=name, exact=True).click()
+                page.wait_for_load_state()
+            assert dialogs == []
+            assert page.locator("img").count() == 0
+        assert inspector.said == [], "nor did the content security policy have to step in"
+
+
+def test_writing_from_the_right_begins_at_the_right(chromium: Browser, conn_string: str, user_id: str) -> None:
+    with memory_of(conn_string, user_id) as memory:
+        memory.conversation("t").append([HumanMessage("مرحبا بك في الاستوديو", id="m0"), AIMessage("hello", id="m1")])
+        with served(memory, chromium) as inspector:
+            page = inspector.open("/conversation?thread=t")
+            direction = "element => getComputedStyle(element).direction"
+            assert page.locator("#m0 .text").evaluate(direction) == "rtl"
+            assert page.locator("#m1 .text").evaluate(direction) == "ltr"
+
+
+def test_a_long_message_has_a_way_to_all_of_it(chromium: Browser, conn_string: str, user_id: str) -> None:
+    with memory_of(conn_string, user_id) as memory:
+        memory.conversation("t").append([HumanMessage("x" * 100_000 + " the end", id="m0")])
+        with served(memory, chromium) as inspector:
+            page = inspector.open("/conversation?thread=t", viewport={"width": 400, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400
+            page.locator("#m0 a.line").click()
+            page.get_by_role("link", name="See all 100,008 characters").click()
+            page.get_by_text("the end").first.wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+# By keyboard alone
+
+
+def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open("/")
+
+    def focused() -> str:
+        text: str = page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name || ''")
+        return " ".join(text.split())
+
+    def tab_to(name: str, most: int = 80) -> None:
+        for _ in range(most):
+            page.keyboard.press("Tab")
+            if focused().startswith(name):
+                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none", "what has the focus is seen"
+                return
+        raise AssertionError(f"{name} cannot be reached")
+
+    page.keyboard.press("Tab")
+    assert focused() == "To the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    tab_to("My kiln stopped")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversation?*")
+    tab_to("← ")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**at=*")
+    tab_to("0")
+    page.keyboard.press("Enter")
+    page.locator("#m0 .original").wait_for()
+    tab_to("As it is stored")
+    page.keyboard.press("Enter")
+    page.locator("#m0 pre").wait_for()
+    page.goto(inspector.address + PAGES["Board"])
+    tab_to("Write an item")
+    page.keyboard.press("Space")
+    tab_to("fact")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Written without a mouse.")
+    tab_to("Save")
+    page.keyboard.press("Enter")
+    page.get_by_text("Written without a mouse.").first.wait_for()
+    assert "Written without a mouse." in [each.text for each in memory.conversation("studio").board().items]
+
+
+def test_everything_can_be_read_without_scripts(inspector: Served) -> None:
+    page = inspector.open(PAGES["Board"], java_script_enabled=False)
+    item = item_of(page, "840")
+    page.locator(f"{item} a[data-opens]").click()
+    page.locator("mark").first.wait_for()
+    page.get_by_label("As you want it kept").fill("Written without scripts.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Written without scripts.").first.wait_for()
+
+
+# The cookie
+
+
+def test_another_browser_is_not_let_in(inspector: Served, chromium: Browser) -> None:
+    inspector.open()
+    other = chromium.new_context().new_page()
+    other.goto(f"{inspector.address}/?token=a-token-of-the-tests")
+    assert "You are not let in" in other.inner_text("h1")

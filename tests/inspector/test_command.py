@@ -1,0 +1,114 @@
+"""`supabase-memory inspect` as a person runs it: the address, who it listens to, how it ends, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from langchain_supabase_memory import SupabaseMemory
+from tests.cli.running import PROGRAM, refused, run, surroundings
+from tests.inspector.visiting import Reader, memory_of
+
+SECONDS = 60
+
+
+@contextmanager
+def inspecting(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The command in a process of its own, and the address that it prints."""
+    process = subprocess.Popen(
+        [*PROGRAM, "inspect", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=surroundings(),
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        found = re.fullmatch(r"The inspector is on (http://\S+)\n", process.stdout.readline())
+        assert found is not None
+        yield found[1], process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with memory_of(conn_string, user_id) as made:
+        made.conversation("t").add_turn("my secret kiln", "yes")
+        yield made
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_opens_once_listens_here_alone_and_ends(memory: SupabaseMemory, conn_string: str, ending: int) -> None:
+    named = str(memory.user_id)
+    with inspecting("--database-url", conn_string, "--user", named, "--port", "0") as (address, process):
+        url = httpx.URL(address)
+        assert url.host == "127.0.0.1"
+        assert url.port is not None
+        with httpx.Client(follow_redirects=True) as http:
+            page = http.get(address)
+            assert "my secret kiln" in page.text
+            assert page.url.query == b""
+            with http.stream("GET", f"http://127.0.0.1:{url.port}/events?about=list") as events:
+                assert next(events.iter_lines()) == "retry: 2000"
+                process.send_signal(ending)
+                said, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == (130 if ending == signal.SIGINT else -signal.SIGTERM)
+    assert "secret" not in said
+    assert "GET" not in said, "addresses are not logged"
+    assert "Traceback" not in said
+    assert "Cancel" not in said, "pages are let go first"
+
+
+def test_nothing_listens_beyond_this_machine_unless_it_is_asked_for(memory: SupabaseMemory, conn_string: str) -> None:
+    beside = "127.0.0.2"  # another address of this machine, as one of a network would be
+    with (
+        inspecting("--database-url", conn_string, "--port", "0") as (address, _),
+        pytest.raises(ConnectionRefusedError),
+    ):
+        socket.create_connection((beside, httpx.URL(address).port or 0), timeout=SECONDS)
+    with inspecting("--database-url", conn_string, "--port", "0", "--host", beside) as (address, _):
+        assert httpx.URL(address).host == beside
+        assert httpx.get(address).status_code == 303
+
+
+def test_as_a_user_and_with_a_name(memory: SupabaseMemory, conn_string: str) -> None:
+    options = ("--as-user", str(memory.user_id), "--write", "--port", "0")
+    with (
+        inspecting("--database-url", conn_string, *options) as (address, _),
+        httpx.Client(follow_redirects=True) as http,
+    ):
+        page = Reader(http.get(address).text)
+        assert "own rows, under row level security" in page.text
+        base = str(httpx.URL(address).copy_with(query=None)).rstrip("/")
+        board = f"{base}/conversation/board?thread=t"
+        form = {"mark": Reader(http.get(board).text).mark, "kind": "fact", "text": "A fact."}
+        http.post(board.replace("board?", "board/add?"), data=form, headers={"origin": base})
+    (item,) = memory.conversation("t").board().items
+    assert item.author == memory.user_id
+
+
+def test_what_cannot_be_served_says_what_to_do(conn_string: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "--port 0" in refused("inspect", "--database-url", conn_string, "--port", port)
+    assert "--host 127.0.0.1" in refused("inspect", "--database-url", conn_string, "--host", "192.0.2.1", "--port", "0")
+    assert "exclude each other" in refused("inspect", "--database-url", conn_string, "--user", "a", "--as-user", "b")
+    assert "cannot apply" in refused("inspect", "--app", "x:y", "--database-url", conn_string)
+    over_http = ("--url", "https://abc.supabase.co", "--key", "sb_secret_x", "--as-user", "a")
+    assert "--access-token" in refused("inspect", *over_http)
+    assert "No database is named" in refused("inspect")
+    code, output = run("inspect", "--help")
+    assert code == 0
+    assert "--write" in output
+
+
+def test_an_extra_that_is_missing_is_named(conn_string: str) -> None:
+    program = "import sys; sys.modules['jinja2'] = None\nimport langchain_supabase_memory.inspector"
+    made = subprocess.run([PROGRAM[0], "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'langchain-supabase-memory[inspector]'" in made.stderr

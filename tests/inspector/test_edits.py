@@ -1,0 +1,151 @@
+"""What people do on the page, as it is stored: each action, who did it, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
+from tests.inspector.test_screens import talk
+from tests.inspector.visiting import Person, Reader
+
+ASKED: Any = {"thread": "t"}
+
+
+async def test_an_item_is_written_pinned_edited_and_deleted(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    async with Person(memory, write=True, by="ana") as person:
+        form = {"kind": "action", "text": "Order clay", "type": "person"}
+        done = await person.post("/conversation/board/add", form, **ASKED)
+        assert done.status_code == 303
+        (item,) = (await said.aboard()).items
+        assert done.headers["location"].endswith(f"#item-{item.id}")
+        assert (item.text, item.kind, item.author) == ("Order clay", "action", "ana")
+
+        await person.post("/conversation/board/pin", {"pin": item.id}, **ASKED)
+        assert [each.pinned for each in (await said.aboard()).items] == [True]
+        await person.post("/conversation/board/pin", {"unpin": item.id}, **ASKED)
+        assert [each.pinned for each in (await said.aboard()).items] == [False]
+
+        edited = {"item": item.id, "text": "Order white clay", "was": item.text, "state": "done", "was_state": "open"}
+        await person.post("/conversation/board/edit", edited, **ASKED)
+        (changed,) = (await said.aboard(history=True)).items
+        assert (changed.text, changed.state, changed.edited_by) == ("Order white clay", "done", "ana")
+
+        page = await person.page("/conversation/board/history", thread="t")
+        assert "Order clay" in page.text
+        await person.post("/conversation/board/edit", {"item": item.id, "delete": "1"}, **ASKED)
+        assert (await said.aboard()).items == []
+
+
+async def test_an_entity_has_a_type(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    async with Person(memory, write=True) as person:
+        await person.post("/conversation/board/add", {"kind": "entity", "text": "Cebu", "type": "place"}, **ASKED)
+    assert [each.type for each in (await said.aboard()).items] == ["place"]
+
+
+async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseMemory) -> None:
+    await memory.conversation("t").aadd_turn("hello", "hi")
+    async with Person(memory, write=True) as person:
+        for path, form, status in (
+            ("/conversation/board/add", {"kind": "wish", "text": "x"}, 400),
+            ("/conversation/board/add", {"kind": "fact", "text": " "}, 400),
+            ("/conversation/board/add", {"kind": "fact", "text": "x" * 501}, 400),
+            ("/conversation/board/pin", {"pin": "no such"}, 404),
+            ("/conversation/board/edit", {"item": "no such", "delete": "1"}, 404),
+            ("/conversation/segment", {"number": "x", "text": "y"}, 400),
+            ("/conversation/segment", {"number": "7", "text": "y"}, 404),
+        ):
+            answer = await person.post(path, form, **ASKED)
+            assert answer.status_code in (status, 400, 404), (path, form)
+            assert len(Reader(answer.text).text) > 40
+
+
+async def test_the_boards_summary_is_written_and_taken_back(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    async with Person(memory, write=True, by="ana") as person:
+        await person.post("/conversation/board/summary", {"text": "About clay."}, **ASKED)
+        board = await said.aboard()
+        assert (board.edited_summary, board.edited_by) == ("About clay.", "ana")
+        await person.post("/conversation/board/summary", {"text": ""}, **ASKED)
+        assert (await said.aboard()).edited_summary is None
+
+
+async def test_segments_are_edited_deleted_and_regenerated(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aappend(talk(60))
+    await said.asummarize(policy=SummaryPolicy(messages=10, keep_messages=6))
+    first = (await said.asummaries())[0]
+    async with Person(memory, write=True, by="ana") as person:
+        assert first.content.splitlines()[0] in (await person.answer("/conversation/summaries", **ASKED)).text
+        await person.post(
+            "/conversation/segment", {"number": str(first.number), "text": "It was about a kiln."}, **ASKED
+        )
+        edited = (await said.asummaries())[0]
+        assert (edited.content, edited.edited_by) == ("It was about a kiln.", "ana")
+        await person.post("/conversation/regenerate", {"what": "summaries"}, **ASKED)
+        assert (await said.asummaries())[0].content == "It was about a kiln.", "what a person wrote stays"
+        await person.post("/conversation/segment", {"number": str(first.number), "delete": "1"}, **ASKED)
+        assert [each for each in await said.asummaries() if each.edited_by] == []
+    assert {each.changed_by for each in await said.achanges()} == {"ana"}
+
+
+async def test_a_board_is_regenerated_and_keeps_what_a_person_wrote(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aappend([HumanMessage("My kiln stopped at 840 degrees.", id="m0")])
+    async with Person(memory, write=True, by="ana") as person:
+        await person.post("/conversation/board/add", {"kind": "fact", "text": "A person wrote this."}, **ASKED)
+        done = await person.post("/conversation/regenerate", {"what": "board"}, **ASKED)
+    assert done.status_code == 303
+    board = await said.aboard()
+    assert "A person wrote this." in [each.text for each in board.items]
+    assert board.through_sequence == 0
+
+
+async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    async with Person(memory, write=True, by="ana") as person:
+        await person.post("/conversation/remember", {"do": "opt_out"}, **ASKED)
+        assert [each.by for each in await said.aopt_outs()] == ["ana"]
+        page = await person.page("/conversation", thread="t")
+        assert "opted out: nothing is derived" in page.text
+        assert "Remember it again" in page.text
+        await person.post("/conversation/remember", {"do": "opt_in"}, **ASKED)
+        assert await said.aopt_outs() == []
+
+
+async def test_a_summary_is_asked_for(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    async with Person(memory, write=True) as person:
+        assert (await person.post("/conversation/summarize", {}, **ASKED)).status_code == 303
+    status = await said.astatus()
+    assert status is not None
+    assert status.state == "due"
+
+
+async def test_what_was_given_up_is_tried_again(server: SupabaseMemory, user_id: str, conn_string: str) -> None:
+    for thread in ("one", "two", "three"):
+        await server.conversation(thread, user_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s", [user_id]
+        )
+
+    async def dead() -> set[str]:
+        return {each.key.thread_id for each in await server.work.astatus(user_id=user_id, state="dead")}
+
+    async with Person(server, write=True) as person:
+        page = await person.page("/queue", user=user_id)
+        assert len([each for each in page.all("form") if "/queue/retry" in str(each["action"])]) == 4
+        done = await person.post("/queue/retry", {}, user=user_id, agent="default", thread="two")
+        assert (done.status_code, await dead()) == (303, {"one", "three"})
+        await person.post("/queue/retry", {}, user=user_id)
+        assert await dead() == set()

@@ -1,0 +1,431 @@
+"""What each page shows, at any size, and what it says where there is nothing to show."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
+from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
+from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
+from langchain_supabase_memory.operations.work import WorkState
+from langchain_supabase_memory.worker import Worker
+from tests.embedders import WordEmbedder
+from tests.inspector.visiting import Person, Reader, memory_of
+from tests.services.postgres import Cluster
+
+LIGHT = 200_000
+"""The most bytes of a page, whatever there is."""
+
+
+def talk(count: int, **more: Any) -> list[HumanMessage | AIMessage]:
+    kinds = (HumanMessage, AIMessage)
+    return [kinds[n % 2](f"Sentence {n} about the kiln.", id=f"m{n}", **more) for n in range(count)]
+
+
+# Conversations
+
+
+async def test_a_list_goes_on_page_by_page_and_back(memory: SupabaseMemory) -> None:
+    for number in range(2 * LISTED + 3):
+        await memory.conversation(f"thread-{number:02}").aadd_turn(f"question {number}", "answer")
+    async with Person(memory) as person:
+        seen: list[str] = []
+        address = "/"
+        sizes = []
+        while True:
+            page = Reader((await person.http.get(address)).text)
+            titles = [str(each["href"]) for each in page.all("a", class_="title")]
+            seen += titles
+            sizes.append(len(titles))
+            following = page.all("a", rel="next")
+            if not following:
+                break
+            address = str(following[0]["href"])
+        assert sizes == [LISTED, LISTED, 3]
+        assert len({*seen}) == len(seen) == 2 * LISTED + 3
+        back = await person.http.get(str(page.all("a", rel="prev")[0]["href"]))
+        assert [str(each["href"]) for each in Reader(back.text).all("a", class_="title")] == seen[LISTED : 2 * LISTED]
+
+
+async def test_a_list_narrows_to_a_state_of_work_and_a_state_of_life(memory: SupabaseMemory, conn_string: str) -> None:
+    threads = ("due", "idle", "dead", "waiting", "running", "opted-out", "archived")
+    for thread in threads:
+        await memory.conversation(thread).aadd_turn(f"about {thread}", "yes", idempotency_key=thread)
+    await memory.conversation("opted-out").aopt_out(by="maya")
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        for thread, change in {
+            "dead": "run_after = 'infinity', dead_at = now(), error = 'AuthenticationError'",
+            "waiting": "run_after = now() + interval '1 hour', attempts = 3, error = 'TimeoutError'",
+            "running": "lease_token = gen_random_uuid(), lease_until = now() + interval '1 hour', worker = 'worker-7'",
+        }.items():
+            connection.execute(
+                f"update memory_private.work w set {change} from memory.conversations c where c.id = w.conversation_id"
+                " and c.user_id = w.user_id and c.user_id = %s and c.thread_id = %s".encode(),
+                [memory.user_id, thread],
+            )
+        connection.execute(
+            "delete from memory_private.work w using memory.conversations c where c.id = w.conversation_id"
+            " and c.user_id = w.user_id and c.user_id = %s and c.thread_id = any (array['idle', 'archived'])",
+            [memory.user_id],
+        )
+        connection.execute(
+            "update memory.conversations set archived_at = now() where user_id = %s and thread_id = 'archived'",
+            [memory.user_id],
+        )
+    async with Person(memory) as person:
+        for state in threads:
+            page = await person.page("/", state=state)
+            names = [str(each["href"]).partition("thread=")[2] for each in page.all("a", class_="title")]
+            assert state in names, state
+            if state in ("dead", "waiting", "running", "opted-out", "archived"):
+                assert names == [state]
+                assert f"about {state}" in page.text
+        everything = await person.page("/")
+        for said in ("worker-7", "TimeoutError, 3 tries", "AuthenticationError", "archived", "opted out"):
+            assert said in everything.text
+        await person.page("/", 400, state="no such state")
+        await person.page("/", 400, agent="x" * 600)
+        await person.page("/", 400, after="no such place")
+        assert "no such conversation" in (await person.page("/", agent="another")).text
+
+
+async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_id: str) -> None:
+    for number in range(LISTED + 2):
+        await server.conversation(f"t{number}", user_id=f"{user_id}-{number:02}", agent_id=user_id).aadd_turn("a", "b")
+    async with Person(server) as person:
+        first = await person.page("/", agent=user_id)
+        second = Reader((await person.http.get(str(first.all("a", rel="next")[0]["href"]))).text)
+        assert len(first.all("a", class_="title")) == LISTED
+        assert len(second.all("a", class_="title")) == 2
+        # A place that is none is the beginning.
+        assert (
+            len((await person.page("/", agent=user_id, after="somebody somewhere")).all("a", class_="title")) == LISTED
+        )
+
+
+# The time line
+
+
+async def test_ten_thousand_messages_are_read_page_by_page(memory: SupabaseMemory) -> None:
+    said = memory.conversation("long")
+    for begin in range(0, 10_000, 2_000):
+        await said.aappend(talk(10_000)[begin : begin + 2_000])
+    async with Person(memory) as person:
+        newest = await person.answer("/conversation", thread="long")
+        assert len(newest.content) < LIGHT
+        page = Reader(newest.text)
+        assert [each["id"] for each in page.all("li") if (each.get("id") or "").startswith("m")] == [
+            f"m{n}" for n in range(10_000 - SHOWN, 10_000)
+        ]
+        before = Reader((await person.http.get(str(page.all("a", rel="prev")[0]["href"]))).text)
+        assert before.all("li", id=f"m{10_000 - SHOWN - 1}")
+        middle = await person.page("/conversation", thread="long", at=5_000)
+        assert middle.all("li", id="m5000", class_="wanted")
+        assert "Sentence 5000 about" in middle.text
+        for wrong in ("99999999999999999999", "-1", "x", "٣"):
+            assert (await person.page("/conversation", thread="long", at=wrong)).all("ol", class_="lines")
+
+
+async def test_each_message_is_in_the_state_that_coverage_says(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aappend(talk(60))
+    await said.asummarize(policy=SummaryPolicy(messages=10, keep_messages=6))
+    await said.aappend(
+        [
+            HumanMessage("look it up", id="q"),
+            AIMessage("", tool_calls=[{"name": "look_up", "args": {"what": "kiln"}, "id": "c"}], id="a"),
+            ToolMessage("1,240 °C", tool_call_id="c", id="r"),
+        ]
+    )
+    await said.aforget_message("m20")
+    coverage = await said.acoverage()
+    async with Person(memory) as person:
+        page = await person.page("/conversation", thread="t", at=0)
+        for number in (0, 19, 21, 49):
+            place = page.elements.index(("li", next(each for each in page.all("li", id=f"m{number}"))))
+            marks = [each["class"] for tag, each in page.elements[place:] if tag == "svg"]
+            assert marks[0] == f"c-{coverage.of(number).state} mark"
+        assert "1 message, 20 to 20, not there" in page.text
+        assert "look_up" in (await person.page("/conversation", thread="t")).text
+        original = await person.page("/conversation/message", part=True, thread="t", number=61)
+        assert '"look_up"' in original.text
+        gone = await person.page("/conversation/message", part=True, thread="t", number=20)
+        assert "expired, or was forgotten" in gone.text
+        await person.page("/conversation/message", 404, thread="t", number=20)
+        await person.page("/conversation/message", 404, thread="t", number="x")
+
+
+async def test_what_has_expired_is_said_and_not_shown(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id, retention=Retention(max_messages=4)) as memory:
+        await memory.conversation("t").aappend(talk(10))
+        async with Person(memory) as person:
+            page = await person.page("/conversation", thread="t")
+    assert "6 messages, 0 to 5, no longer kept" in page.text
+    assert "Sentence 5" not in page.text
+    assert "Sentence 6" in page.text
+
+
+async def test_a_hundred_thousand_characters_are_clipped_with_a_way_to_all(memory: SupabaseMemory) -> None:
+    words = "".join(f"word{n} " for n in range(12_000))
+    assert len(words) > 100_000
+    await memory.conversation("t").aappend([HumanMessage(words, id="m0"), AIMessage("مرحبا 🦎 " + "ش" * 200, id="m1")])
+    async with Person(memory) as person:
+        answer = await person.answer("/conversation", thread="t")
+        assert len(answer.content) < LIGHT
+        page = Reader(answer.text)
+        assert "word3 " in page.text
+        assert f"word{CLIP}" not in page.text
+        assert "مرحبا 🦎" in page.text
+        assert all(each.get("dir") == "auto" for each in page.all("span", class_="text"))
+        opened = await person.page("/conversation/message", part=True, thread="t", number=0)
+        assert len(opened.text) < 3 * LONGEST
+        link = next(each["href"] for each in opened.all("a") if "number=0" in str(each["href"]))
+        assert "word11999" in Reader((await person.http.get(str(link))).text).text
+
+
+# The prompt
+
+
+async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: str, user_id: str) -> None:
+    budget = ContextBudget(characters=6_000)  # quotes have a 25th of it
+    async with memory_of(conn_string, user_id, budget=budget) as memory:
+        said = memory.conversation("t")
+        await said.aappend([*talk(100), HumanMessage("The code is E-47.", id="code"), *talk(300)[100:]])
+        await Worker(memory).drain()
+        await said.aadd_board_item("fact", "The kiln is blue.", by="maya")
+        question = "What was the code?"
+        pack = await said.acontext(question)
+        async with Person(memory) as person:
+            page = await person.page("/conversation/prompt", thread="t", question=question)
+            small = await person.page("/conversation/prompt", thread="t", question=question, budget=600)
+            tokens = await person.page("/conversation/prompt", thread="t", budget=500, unit="tokens")
+            nothing = await person.page("/conversation/prompt", thread="t", question=question, recall="none")
+        report = pack.report()
+        parts = [str(each["id"]) for each in page.all("section") if str(each.get("id", "")).startswith("part-")]
+        assert sorted(parts) == sorted(f"part-{section.name}" for section in report.sections)
+        assert parts == ["part-summary", "part-recent", "part-board", "part-recalled", "part-current"]
+        for section in report.sections:
+            assert f"{section.tokens:,} token" in page.text
+        assert "The kiln is blue." in page.text
+        assert "The code is E-47." in page.text
+        assert question in page.text
+        assert "The budget of 600 characters" in small.text
+        assert "The budget of 500 tokens" in tokens.text
+        assert not nothing.all("section", id="part-recalled")
+        copied, _ = json.JSONDecoder().raw_decode(page.text.partition("without contentCopy")[2])
+        assert copied["tokens"] == report.tokens
+        assert "kiln" not in json.dumps(copied), "no content"
+
+
+async def test_a_look_makes_nothing(conn_string: str, user_id: str) -> None:
+    """What a turn would make first, a page does not: no summary, no chunk, no work, no message."""
+    async with memory_of(conn_string, user_id, budget=ContextBudget(characters=500)) as memory:
+        await memory.conversation("t").aappend(talk(80))
+        tables = ("conversations", "conversation_messages", "conversation_summaries", "working_memory_chunks")
+        with psycopg.connect(conn_string, autocommit=True) as connection:
+
+            def stored() -> list[Any]:
+                return [
+                    connection.execute(f"select to_jsonb(r) from memory.{each} r where user_id = %s".encode(), [user_id])
+                    .fetchall() for each in tables
+                ]  # fmt: skip
+
+            before = stored()
+            async with Person(memory) as person:
+                for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
+                    await person.page(f"/conversation{path}", thread="t", question="Which kiln?")
+                await person.page("/recall", thread="t", q="kiln")
+            assert stored() == before
+        # The verb itself would have.
+        await memory.conversation("t").acontext("Which kiln?")
+        assert await memory.conversation("t").asummaries()
+
+
+@pytest.mark.parametrize("asked", [{"budget": "x"}, {"budget": "9" * 30}, {"unit": "x"}, {"recall": "x"}])
+async def test_a_wish_that_is_none_is_left_out(memory: SupabaseMemory, asked: dict[str, Any]) -> None:
+    await memory.conversation("t").aappend(talk(4))
+    async with Person(memory) as person:
+        assert (await person.page("/conversation/prompt", thread="t", **asked)).all("section", id="part-recent")
+        assert "The budget of 50 characters" in (await person.page("/conversation/prompt", thread="t", budget=0)).text
+
+
+# The prompts of earlier answers
+
+
+async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id, budget=ContextBudget(characters=1_500)) as memory:
+        said = memory.conversation("t")
+        await said.aappend(talk(60))
+        await Worker(memory).drain()
+        for number in range(2):
+            question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")
+            pack = await said.acontext(question)
+            await said.aappend([question, AIMessage("The blue one.", id=f"a{number}")], pack=pack)
+        page = await said.amanifests()
+        newest, first = page.manifests
+        async with Person(memory) as person:
+            listed = await person.page("/conversation/prompts", thread="t")
+            links = [str(each["href"]) for each in listed.all("a") if "/prompts/turn" in str(each["href"])]
+            assert len(links) == 2
+            shown = Reader((await person.http.get(links[0])).text)
+            assert f"{newest.tokens:,} tokens were sent in place of {newest.full_tokens:,}" in shown.text
+            for part in newest.parts:
+                assert part.name in shown.text
+            assert f"From that of message {first.to_sequence}" in shown.text
+            copied, _ = json.JSONDecoder().raw_decode(shown.text.partition("without contentCopy")[2])
+            assert copied["tokens"] == newest.tokens
+            assert "kiln" not in json.dumps(copied)
+            assert "There is none before it" in Reader((await person.http.get(links[1])).text).text
+            await person.page("/conversation/prompts/turn", 404, thread="t", answer=3)
+            await person.page("/conversation/prompts/turn", 404, thread="t", answer="x")
+            await said.aforget_message("m59")
+            assert "have gone" in Reader((await person.http.get(links[0])).text).text
+            savings = await person.page("/conversation/savings", thread="t")
+            assert "newest 2 answers" in savings.text
+
+
+# Board and summaries
+
+
+async def test_a_board_of_five_hundred_items_is_one_page(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aadd_turn("hello", "hi")
+    for number in range(500):
+        await said.aadd_board_item("fact", f"Fact number {number}.", by="maya")
+    async with Person(memory, write=True) as person:
+        answer = await person.answer("/conversation/board", thread="t")
+        page = Reader(answer.text)
+    assert len([each for each in page.all("li") if str(each.get("id", "")).startswith("item-")]) == 500
+    assert len(page.all("form")) < 10, "its forms come when they are asked for"
+    assert len(answer.content) < 1_000_000
+
+
+async def test_evidence_shows_the_quote_in_its_message(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aappend(
+        [HumanMessage("So. My kiln stopped at 840 degrees. Bye.", id="m0"), AIMessage("Noted.", id="m1")]
+    )
+    await said.arevise_board()
+    board = await said.aboard()
+    item = next(each for each in board.items if each.quote and "840" in each.quote)
+    async with Person(memory, write=True) as person:
+        part = await person.answer("/conversation/board/item", part=True, thread="t", item=item.id)
+        assert f"<mark>{item.quote}</mark>" in part.text
+        assert "<html" not in part.text
+        assert (await person.page("/conversation/board/item", thread="t", item=item.id)).all("textarea", name="text")
+        await person.page("/conversation/board/item", 404, thread="t", item="no such")
+        await said.aforget_message("m0")
+        left = [each for each in (await said.aboard()).items if each.id == item.id]
+        assert left == []
+        await person.page("/conversation/board/item", 404, thread="t", item=item.id)
+
+
+# Recall
+
+
+async def test_recall_shows_what_each_part_adds_with_vectors_and_without(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id, embeddings=WordEmbedder()) as memory:
+        said = memory.conversation("t")
+        await said.aappend([HumanMessage("The kiln shows error E-47.", id="m0"), AIMessage("Let it cool.", id="m1")])
+        await said.aindex()
+        async with Person(memory) as person:
+            both = await person.page("/recall", thread="t", q="kiln error")
+            words = await person.page("/recall", thread="t", q="kiln error", words="on")
+            user = await person.page("/recall", q="kiln error")
+            none = await person.page("/recall", thread="t", q="zebra", words="on")
+    assert "words and vectors" in both.text
+    assert "by words alone: place 1" in both.text
+    assert "meaning" in both.text.partition("score")[2]
+    assert "words alone" in words.text
+    assert "cosine" not in words.text
+    assert "The kiln shows error E-47." in user.text
+    assert "Nothing fits" in none.text
+
+
+# The queue
+
+
+async def test_the_queue_says_who_is_at_what(server: SupabaseMemory, user_id: str, conn_string: str) -> None:
+    await server.conversation("stuck", user_id=user_id).aadd_turn("a", "b")
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "update memory_private.work set run_after = 'infinity', dead_at = now(), paused ="
+            """ '{"summary": {"error": "AuthenticationError", "failures": 8, "until": "infinity"}}' where user_id = %s""",
+            [user_id],
+        )
+    async with Person(server) as person:
+        everybody = await person.page("/queue")
+        one = await person.page("/queue", user=user_id)
+    assert "dead" in everybody.text
+    assert "summary: AuthenticationError, 8 failures, given up" in one.text
+
+
+async def test_the_states_of_work_have_each_a_mark(memory: SupabaseMemory) -> None:
+    from typing import get_args
+
+    from langchain_supabase_memory.cli.look import STATES
+
+    assert {*STATES} == {*get_args(WorkState)}
+    async with Person(memory) as person:
+        css = (await person.http.get("/static/inspector.css")).text
+        page = await person.page("/")
+    for state in STATES:
+        assert f".c-{state}" in css
+        assert page.all("svg", class_=f"c-{state} mark")
+
+
+# Nothing, and what goes wrong
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"thread": ""},
+        {"thread": "nowhere"},
+        {"thread": "x" * 600},
+        {"thread": "\x00"},
+        {"thread": "t", "agent": "x"},
+    ],
+)
+async def test_a_conversation_that_is_not_there_has_a_page_that_says_so(
+    memory: SupabaseMemory, asked: dict[str, Any]
+) -> None:
+    await memory.conversation("t").aadd_turn("a", "b")
+    async with Person(memory) as person:
+        for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
+            page = await person.page(f"/conversation{path}", 404, **asked)
+            assert "Begin at the list" in page.text
+
+
+async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:
+    await memory.conversation("empty").aopt_out(by="maya")
+    async with Person(memory, write=True) as person:
+        for path in ("/", "/queue", "/doctor", "/recall"):
+            await person.page(path)
+        for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
+            await person.page(f"/conversation{path}", thread="empty")
+
+
+async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -> None:
+    async with memory_of(cluster.conn_string(cluster.create_database()), "maya") as memory, Person(memory) as person:
+        for path in ("/", "/conversation?thread=t", "/queue"):
+            page = Reader((await person.http.get(path)).text)
+            assert "supabase-memory migrate" in page.text
+        assert "supabase-memory migrate" in (await person.page("/doctor")).text
+
+
+async def test_times_are_those_that_were_given(memory: SupabaseMemory) -> None:
+    at = datetime.now(UTC).replace(hour=13, minute=57, second=0, microsecond=0) - timedelta(days=1)
+    await memory.conversation("t").aappend([HumanMessage("hello", id="m0")], created_at=at)
+    async with Person(memory) as person:
+        page = await person.page("/conversation", thread="t")
+    assert f"{at.day} {at:%b} 13:57" in page.text
+    assert page.all("time", datetime=at.isoformat())

@@ -1,0 +1,362 @@
+"""Who is let in, who may change something, and what a browser may do with a page: each promise by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Mount
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.inspector import application
+from langchain_supabase_memory.inspector.edits import LARGEST, ROUTES
+from langchain_supabase_memory.inspector.looks import FILES
+from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
+
+WRITES = [route.path for route in ROUTES]
+PAGES = [
+    "/", "/queue", "/doctor", "/recall?q=kiln", "/conversation?thread=t", "/conversation/message?thread=t&number=0",
+    "/conversation/prompt?thread=t&question=kiln", "/conversation/board?thread=t", "/conversation/board/history?thread=t",
+    "/conversation/summaries?thread=t", "/conversation/prompts?thread=t", "/conversation/savings?thread=t", "/recall?thread=t&q=kiln",
+    "/conversation?thread=nowhere", "/nowhere",
+]  # fmt: skip
+TAGS = {
+    "html", "head", "meta", "title", "link", "script", "body", "header", "main", "footer", "nav", "section", "div", "span",
+    "p", "a", "b", "bdi", "br", "code", "em", "mark", "del", "blockquote", "pre", "h1", "h2", "h3", "ul", "ol", "li", "dl",
+    "dt", "dd", "time", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "form", "label",
+    "input", "select", "option", "textarea", "button", "details", "summary", "svg", "g", "defs", "pattern", "path", "rect",
+    "circle", "polyline",
+}  # fmt: skip
+
+
+def client(app: Any, **settings: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ADDRESS, **settings)
+
+
+# The token, the cookie
+
+
+async def test_the_token_lets_one_browser_in_once_and_leaves_the_address(memory: SupabaseMemory) -> None:
+    app = application(memory, token=TOKEN)
+    async with client(app) as first, client(app) as second:
+        assert (await first.get("/")).status_code == 401
+        assert (await first.get("/", params={"token": "another"})).status_code == 401
+        assert (await first.head("/", params={"token": TOKEN})).status_code == 401, "a look does not use it up"
+        entered = await first.get("/", params={"token": TOKEN, "state": "due"})
+        assert (entered.status_code, entered.headers["location"]) == (303, "/?state=due")
+        assert (await first.get("/")).status_code == 200
+        again = await second.get("/", params={"token": TOKEN})
+        assert again.status_code == 401
+        assert "works once" in Reader(again.text).text
+
+
+async def test_the_cookie_is_for_this_page_alone(memory: SupabaseMemory) -> None:
+    app = application(memory, token=TOKEN)
+    async with client(app) as http:
+        cookie = (await http.get("/", params={"token": TOKEN})).headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert [part.strip() for part in cookie.split(";")[1:]] == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    async with client(app, cookies={app.state.inspected.gate.cookie: "guessed"}) as http:
+        assert (await http.get("/")).status_code == 401
+    async with client(app, headers={"cookie": "=;\x01; broken"}) as http:
+        assert (await http.get("/")).status_code == 401
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/events?about=list", *WRITES])
+async def test_nobody_sees_anything_without_the_cookie(memory: SupabaseMemory, path: str) -> None:
+    async with client(application(memory, token=TOKEN, write=True)) as http:
+        method = "POST" if path in WRITES else "GET"
+        answer = await http.request(method, path, headers={"origin": ADDRESS})
+    assert answer.status_code == 401
+
+
+# Host and Origin
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "[::2]:1", "[x"])
+async def test_a_host_that_is_not_ours_is_refused(memory: SupabaseMemory, host: str) -> None:
+    async with Person(memory) as person:
+        for path in ("/", "/static/inspector.js", "/?token=" + TOKEN):
+            answer = await person.http.get(path, headers={"host": host})
+            assert answer.status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost:9", "127.0.0.1", "[::1]:8765", "LOCALHOST", "inspector.example"])
+async def test_the_hosts_that_are_ours_are_not(memory: SupabaseMemory, host: str) -> None:
+    async with Person(memory, hosts=["127.0.0.1", "localhost", "::1", "inspector.example"]) as person:
+        assert (await person.http.get("/static/inspector.js", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9", "file://127.0.0.1:8765", ""])
+async def test_another_origin_is_refused(memory: SupabaseMemory, origin: str) -> None:
+    async with Person(memory, write=True) as person:
+        assert (await person.http.get("/", headers={"origin": origin})).status_code == 403
+        form = {"mark": person.mark, "do": "opt_out"}
+        for path in WRITES:
+            answer = await person.http.post(path, data=form, headers={"origin": origin})
+            assert answer.status_code == 403
+
+
+async def test_who_changes_something_says_where_it_comes_from(memory: SupabaseMemory) -> None:
+    async with Person(memory, write=True) as person:
+        assert (await person.http.post("/queue/retry", data={"mark": person.mark})).status_code == 403
+
+
+# Writing
+
+
+@pytest.mark.parametrize("path", WRITES)
+async def test_nothing_is_changed_without_write(memory: SupabaseMemory, path: str) -> None:
+    await memory.conversation("t").aadd_turn("hello", "hi")
+    async with Person(memory) as person:
+        answer = await person.post(path, {"do": "opt_out", "text": "x", "kind": "fact"}, thread="t")
+        assert answer.status_code == 403
+        assert "--write" in Reader(answer.text).text
+        for page in PAGES:
+            assert not Reader((await person.http.get(page)).text).all("form", method="post")
+    assert await memory.conversation("t").aopt_outs() == []
+    assert (await memory.conversation("t").aboard()).is_empty
+
+
+@pytest.mark.parametrize("path", WRITES)
+@pytest.mark.parametrize("mark", ["", "guessed", "of another"])
+async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory, path: str, mark: str) -> None:
+    await memory.conversation("t").aadd_turn("hello", "hi")
+    async with Person(memory, write=True) as person, Person(memory, write=True) as other:
+        sent = other.mark if mark == "of another" else mark
+        answer = await person.post(path, {"mark": sent, "do": "opt_out", "text": "x", "kind": "fact"}, thread="t")
+    assert answer.status_code == 403
+    assert await memory.conversation("t").aopt_outs() == []
+    assert (await memory.conversation("t").aboard()).is_empty
+
+
+@pytest.mark.parametrize("path", WRITES)
+async def test_a_look_changes_nothing(memory: SupabaseMemory, path: str) -> None:
+    async with Person(memory, write=True) as person:
+        assert (await person.http.get(path, params={"mark": person.mark})).status_code == 405
+
+
+async def test_a_form_has_a_size(memory: SupabaseMemory) -> None:
+    async with Person(memory, write=True) as person:
+        assert (await person.post("/queue/retry", {"text": "x" * LARGEST})).status_code == 413
+        headers = {"origin": ADDRESS}
+        assert (await person.http.post("/queue/retry", content=b"\xff=\xff", headers=headers)).status_code == 400
+
+
+# What a browser may do with a page
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/static/inspector.css", "/static/htmx-2.0.11.min.js", "/conversation/board/add"]
+)
+async def test_every_answer_says_what_a_browser_may_do(memory: SupabaseMemory, path: str) -> None:
+    await memory.conversation("t").aadd_turn("hello", "hi")
+    async with Person(memory) as person:
+        answer = await person.http.get(path)
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "connect-src": "'self'",
+        "form-action": "'self'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["referrer-policy"] == "same-origin"
+
+
+def test_htmx_is_the_file_that_was_published() -> None:
+    """From the package htmx.org 2.0.11 on npm, dist/htmx.min.js."""
+    digest = hashlib.sha256(FILES["htmx-2.0.11.min.js"]).hexdigest()
+    assert digest == "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
+
+
+HOSTILE = '<img src=x onerror="alert(1)">\'"`{{7*7}}</script><script>alert(2)</script>'
+
+
+async def test_what_was_said_is_never_more_than_words(conn_string: str, user_id: str) -> None:
+    """Everything that anybody can write is hostile: ids, titles, messages, metadata, boards, summaries, errors."""
+    owner = f"{user_id}{HOSTILE}"
+    async with memory_of(conn_string) as memory:
+        said = memory.conversation(HOSTILE, user_id=owner, agent_id=HOSTILE)
+        calls = [{"name": "x", "args": {HOSTILE: HOSTILE}, "id": HOSTILE}]
+        await said.aappend(
+            [
+                HumanMessage(HOSTILE, id=HOSTILE, name="x"),
+                AIMessage("", tool_calls=calls, id="call"),
+                AIMessage(HOSTILE + "\u202e\u0007" + "long " * 300, id="answer"),
+            ],
+            metadata={HOSTILE: HOSTILE},
+        )
+        await said.aindex()
+        await said.aupdate(title=HOSTILE)
+        items = [await said.aadd_board_item(kind, f"{HOSTILE} {kind}", by=HOSTILE) for kind in ("fact", "action")]
+        await said.aedit_board_item(items[0], by=HOSTILE, text=HOSTILE + " edited")
+        await said.aedit_board_summary(HOSTILE, by=HOSTILE)
+        await memory.aopt_out("kangaroo" + HOSTILE, by=HOSTILE, user_id=owner)
+        asked: dict[str, Any] = {"user": owner, "agent": HOSTILE, "thread": HOSTILE}
+        async with Person(memory, write=True, by=HOSTILE) as person:
+            pages = [
+                await person.answer("/", user=owner if whose else "", state=state, agent=HOSTILE)
+                for whose in (True, False)
+                for state in ("", "due", "idle", HOSTILE)
+            ]
+            for path in ("", "/prompt", "/board", "/board/history", "/summaries", "/savings"):
+                pages.append(await person.answer(f"/conversation{path}", **asked, question=HOSTILE, budget=HOSTILE))
+            for number in range(3):
+                pages.append(await person.answer("/conversation/message", **asked, number=number))
+                pages.append(await person.answer("/conversation/message", part=True, **asked, number=number))
+            pages.append(await person.answer("/conversation/board/item", **asked, item=items[0]))
+            pages.append(await person.answer("/conversation/board/item", part=True, **asked, item=items[0]))
+            pages.append(await person.answer("/conversation/board/item", part=True, **asked, item=HOSTILE))
+            pages.append(await person.answer("/recall", **asked, q=HOSTILE, scope="user"))
+            pages.append(await person.answer("/queue", user=owner))
+            pages.append(await person.answer("/" + HOSTILE))
+    named = 0
+    for page in pages:
+        read = Reader(page.text)
+        assert {tag for tag, _ in read.elements} <= TAGS
+        assert not {name for _, attributes in read.elements for name in attributes if name.startswith("on")}
+        assert not any("style" in attributes for _, attributes in read.elements)
+        assert all(attributes.get("src") for attributes in read.all("script")), "no script in the page"
+        assert "\u202e" not in page.text
+        assert "\u0007" not in page.text
+        named += HOSTILE in read.text
+    assert named >= 15, "it was there"
+
+
+# Whose data
+
+
+async def test_as_a_user_nobody_elses_rows_are_there(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string) as server:
+        await server.conversation("mine", user_id=user_id).aadd_turn("my words", "yes")
+        theirs = server.conversation("theirs", user_id=f"{user_id}-other")
+        await theirs.aadd_turn("a secret of another", "yes")
+        item = await theirs.aadd_board_item("fact", "a secret fact", by="them")
+        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        async with Person(mine, write=True) as person:
+            listed = await person.page("/", user=f"{user_id}-other")
+            assert "my words" in listed.text
+            assert "secret" not in listed.text
+            assert "own rows" in listed.text
+            for path in ("", "/prompt", "/board", "/summaries", "/savings", "/board/history"):
+                for whose in ("", f"{user_id}-other"):
+                    await person.page(f"/conversation{path}", 404, thread="theirs", user=whose)
+            await person.page("/conversation/message", 404, thread="theirs", number=0)
+            await person.page("/conversation/board/item", 404, thread="theirs", item=item)
+            found = await person.page("/recall", q="secret", user=f"{user_id}-other")
+            assert "a secret of another" not in found.text
+            assert "secret" not in (await person.page("/queue")).text
+            for path in WRITES:
+                form = {"item": item, "pin": item, "text": "x", "kind": "fact", "number": "1"}
+                status = (await person.post(path, form, thread="theirs", user=f"{user_id}-other")).status_code
+                assert status == 404, path
+            assert (await person.post("/queue/retry", {})).status_code == 403, "which needs a server's rights"
+        assert [each.pinned for each in (await theirs.aboard()).items] == [False]
+
+
+async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_page_says_so(
+    server: SupabaseMemory, user_id: str
+) -> None:
+    await server.conversation("one", user_id=user_id).aadd_turn("a secret wish", "yes")
+    async with Person(server) as person:
+        page = await person.page("/", user=user_id)
+        assert "a secret wish" in page.text
+        assert "Everybody’s data, over a server’s connection" in page.text
+        everybody = await person.page("/", state="due")
+        assert "secret" not in everybody.text, "titles and words come with one user"
+        assert "say whose it is" in (await person.page("/recall", q="words")).text
+        await person.page("/conversation", 404, thread="one")
+
+
+async def test_a_memory_of_one_user_shows_that_user_alone(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id) as memory:
+        await memory.conversation("t", user_id=f"{user_id}-other").aadd_turn("words of another", "yes")
+        async with Person(memory) as person:
+            page = await person.page("/", user=f"{user_id}-other")
+            assert "words of another" not in page.text
+            assert f"{user_id}, over a server’s connection" in page.text
+            await person.page("/conversation", 404, thread="t", user=f"{user_id}-other")
+
+
+# Logs
+
+
+async def test_what_was_said_is_in_no_log(
+    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "a word that nobody logs"
+    await memory.conversation("t").aadd_turn(secret, secret)
+
+    async def failing(*_: Any, **__: Any) -> None:
+        raise RuntimeError(secret)
+
+    with caplog.at_level(logging.DEBUG):
+        async with Person(memory, write=True) as person:
+            await person.page("/conversation", thread="t")
+            await person.page("/recall", thread="t", q=secret)
+            await person.post("/conversation/board/add", {"kind": "fact", "text": secret}, thread="t")
+            monkeypatch.setattr("langchain_supabase_memory.memory.conversation.Conversation.ainfo", failing)
+            broken = await person.page("/conversation", 500, thread="t")
+    assert "RuntimeError" in broken.text
+    assert secret not in broken.text
+    logged = [record for record in caplog.records if record.name.startswith("langchain_supabase_memory")]
+    assert any(getattr(record, "memory_error", None) == "RuntimeError" for record in logged), "that it failed is there"
+    for record in logged:
+        assert secret not in f"{record.getMessage()} {record.__dict__}"
+
+
+# Mounted
+
+
+async def test_an_application_mounts_it_for_whoever_is_signed_in(server: SupabaseMemory, user_id: str) -> None:
+    await server.conversation("t", user_id=user_id).aadd_turn("words of mine", "yes")
+
+    def memory_for(request: Request) -> SupabaseMemory:
+        return server.as_user({"sub": request.headers["x-user"], "role": "authenticated"})
+
+    mounted = application(memory_for, write=True, hosts=["app.example"])
+    app = Starlette(routes=[Mount("/memory", mounted)])
+    headers = {"x-user": user_id, "host": "app.example", "origin": "https://app.example"}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="https://app.example", headers=headers
+    ) as http:
+        first = await http.get("/memory/")
+        assert "words of mine" in first.text
+        cookie = first.headers["set-cookie"]
+        assert "Path=/memory" in cookie
+        assert "Secure" in cookie
+        page = Reader((await http.get("/memory/conversation", params={"thread": "t"})).text)
+        inside = [str(each["href"]) for each in page.all("a") if not str(each["href"]).startswith("#")]
+        assert all(each.startswith("/memory/") for each in inside)
+        assert all(str(each["src"]).startswith("/memory/static/") for each in page.all("script"))
+        done = await http.post(
+            "/memory/conversation/remember", params={"thread": "t"}, data={"mark": page.mark, "do": "opt_out"}
+        )
+        assert done.status_code == 303
+        other = await http.get("/memory/conversation", params={"thread": "t"}, headers={"x-user": "somebody"})
+        assert other.status_code == 404
+    assert [each.thread_id for each in await server.aopt_outs(user_id=user_id)] == ["t"]
+
+
+def test_what_is_no_memory_is_refused(conn_string: str) -> None:
+    with pytest.raises(ConfigurationError, match="memory"):
+        application("postgresql://…")  # type: ignore[arg-type]
+    memory = memory_of(conn_string, "maya")
+    with pytest.raises(ConfigurationError, match="hosts"):
+        application(memory, hosts="localhost")
+    with pytest.raises(InvalidInputError, match="Nobody"):
+        application(memory, by=" ")
+    memory.close()

@@ -1,0 +1,103 @@
+"""Somebody at the inspector, without a browser: pages as they come, and what is in them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode
+
+import httpx
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.inspector import application
+
+ADDRESS = "http://127.0.0.1:8765"
+TOKEN = "a-token-of-the-tests"
+
+
+class Reader(HTMLParser):
+    """Reads a page: its elements, its words, and the value of its hidden mark."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._silent = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def all(self, tag: str, **wanted: str) -> list[dict[str, str | None]]:
+        """The attributes of the elements of a name that have these."""
+        return [
+            attributes
+            for name, attributes in self.elements
+            if name == tag and all(attributes.get(key.rstrip("_")) == value for key, value in wanted.items())
+        ]
+
+    @property
+    def mark(self) -> str:
+        """What the forms of the page carry."""
+        return next(str(each["value"]) for each in self.all("input", name="mark"))
+
+
+class Person:
+    """Somebody who has opened the printed address.
+
+    Args:
+        memory: What is looked at.
+        settings: As for `application`.
+    """
+
+    def __init__(self, memory: Any, **settings: Any) -> None:
+        self.app = application(memory, token=TOKEN, **settings)
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url=ADDRESS)
+
+    async def __aenter__(self) -> Self:
+        entered = await self.http.get("/", params={"token": TOKEN})
+        assert entered.status_code == 303
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.http.aclose()
+
+    async def page(self, path: str, status: int = 200, *, part: bool = False, **asked: Any) -> Reader:
+        """A page, or a part of one."""
+        answer = await self.answer(path, part=part, **asked)
+        assert answer.status_code == status, Reader(answer.text).text
+        return Reader(answer.text)
+
+    async def answer(self, path: str, *, part: bool = False, **asked: Any) -> httpx.Response:
+        return await self.http.get(path, params=asked or None, headers={"hx-request": "true"} if part else {})
+
+    async def post(self, path: str, form: dict[str, str], **asked: Any) -> httpx.Response:
+        """Send a form as the page's own do, with the mark unless the form has one."""
+        mark = {} if "mark" in form else {"mark": self.mark}
+        return await self.http.post(
+            path,
+            params=asked or None,
+            content=urlencode({**mark, **form}),
+            headers={"origin": ADDRESS, "content-type": "application/x-www-form-urlencoded"},
+        )
+
+    @property
+    def mark(self) -> str:
+        gate = self.app.state.inspected.gate
+        mark: str = gate.mark(str(self.http.cookies.get(gate.cookie)))
+        return mark
+
+
+def memory_of(conn_string: str, user_id: str | None = None, **settings: Any) -> SupabaseMemory:
+    """A memory with a server's rights."""
+    return SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **settings)

@@ -1,0 +1,115 @@
+"""What the tests of the MCP server share: a project with an issuer, a person's memory, and clients of the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.mcp.served import OneOwner, Options
+from langchain_supabase_memory.mcp.server import MemoryServer
+from tests.services.data_api import DataApi
+from tests.services.postgres import Cluster
+from tests.services.project import Project
+
+MODES = ("auto", "legacy")
+"""Today's protocol, and those before it."""
+
+READING: dict[str, dict[str, Any]] = {
+    "search_conversation_history": {"query": "kiln"},
+    "get_context": {"question": "What did my kiln show?"},
+    "list_conversations": {},
+    "get_conversation_summary": {},
+    "recall_context": {"context_type": "facts"},
+    "read_messages": {"first": 0, "last": 9},
+    "get_turn": {"n": 1},
+}
+WRITING: dict[str, dict[str, Any]] = {
+    "save_turn": {"user": "hello", "assistant": "hi", "conversation_id": "studio", "idempotency_key": "1"},
+    "note": {"kind": "fact", "text": "Likes clay.", "conversation_id": "studio"},
+}
+FORGETTING: dict[str, dict[str, Any]] = {"forget": {"conversation_id": "studio"}}
+EVERY = {**READING, **WRITING, **FORGETTING}
+
+FENCE = "<conversation_memory>"
+
+
+def told(result: CallToolResult) -> str:
+    """What the model reads of a result that is no failure."""
+    assert not result.is_error, words(result)
+    assert result.structured_content is not None
+    assert result.structured_content["text"] == words(result)
+    return words(result)
+
+
+def failed(result: CallToolResult) -> str:
+    """What the model reads of a failure."""
+    assert result.is_error
+    return words(result)
+
+
+def words(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    assert block.text.startswith(FENCE)
+    return block.text
+
+
+class Person:
+    """Who is asked by elicitation.
+
+    Attributes:
+        answer: What they say.
+        asked: What they were asked.
+    """
+
+    def __init__(self, answer: ElicitResult) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    async def __call__(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        del context
+        self.asked.append(params.message)
+        return self.answer
+
+
+YES = ElicitResult(action="accept", content={"forget": True})
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    """The person's own, as `supabase-memory mcp --user` opens it, with tools that write."""
+    claims = {"sub": user_id, "role": "authenticated"}
+    with SupabaseMemory.from_conn_string(conn_string, claims=claims, model=None) as memory:
+        yield memory
+
+
+@pytest.fixture
+async def studio(memory: SupabaseMemory) -> AsyncIterator[SupabaseMemory]:
+    """A memory with a conversation that is indexed."""
+    conversation = memory.conversation("studio")
+    await conversation.aadd_turn("My kiln shows E-47", "That is the thermocouple.", idempotency_key="kiln")
+    await conversation.aindex()
+    yield memory
+    await memory.aclose()
+
+
+@asynccontextmanager
+async def client(memory: SupabaseMemory, mode: str = "auto", **settings: Any) -> AsyncIterator[Client]:
+    """A client of a server in this process; what is no option of the server is one of the client."""
+    options = {name: settings.pop(name) for name in list(settings) if name in Options.__annotations__}
+    async with Client(MemoryServer(OneOwner(memory), Options(**options)), mode=mode, **settings) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
+    """An issuer and a Data API under one address. It goes back to its first key when a test has rotated it."""
+    del data_api  # so that these tests are known to need PostgREST
+    with Project(cluster, database) as project:
+        yield project

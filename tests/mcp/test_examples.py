@@ -1,0 +1,42 @@
+"""The files to copy: each is JSON, stands on the page as it is, and starts the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from langchain_supabase_memory.cli.application import commands
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "examples" / "mcp").glob("*.json"))
+PAGE = (ROOT / "docs" / "mcp.md").read_text()
+
+
+def test_each_block_of_the_page_is_a_file_and_each_file_a_block() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    assert sorted(blocks) == sorted(path.read_text() for path in FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+def test_each_file_starts_the_server(path: Path) -> None:
+    document: dict[str, Any] = json.loads(path.read_text())
+    ((name, server),) = (document.get("mcpServers") or document["servers"]).items()
+    assert name == "memory"
+    if "url" in server:
+        assert server["url"].endswith("/mcp")
+        return
+    assert server["command"] == "supabase-memory"
+    command, *arguments = server["args"]
+    assert command == "mcp"
+    env = server.get("env", {})
+    with commands.make_context("supabase-memory", ["mcp"], resilient_parsing=True) as above:
+        context = commands.commands["mcp"].make_context("mcp", list(arguments), parent=above)
+    assert isinstance(context, click.Context)
+    assert context.params["user_id"] or env["SUPABASE_MEMORY_USER"]
+    assert context.params["embedded"] or env["SUPABASE_DB_URL"]
+    assert not context.params["destructive"]

@@ -1,0 +1,480 @@
+"""The doctor: each line is made yellow or red by breaking that very thing, and by nothing else."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import EmbeddingModel, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.memory.doctor import database as of_database
+from langchain_supabase_memory.memory.doctor import door as of_door
+from langchain_supabase_memory.settings import NO_RETRY
+from tests.conftest import Door
+from tests.counting import CountingTransport
+from tests.embedders import WordEmbedder
+from tests.examining import found
+from tests.services.data_api import token
+from tests.services.pooler import Pooler
+from tests.services.postgres import Cluster, free_port
+
+LINES = (
+    "address", "door", "key", "clock", "schema", "pgvector", "access", "writer", "embedder", "worker", "lag", "dead work",
+    "retention", "live", "sizes", "autovacuum",
+)  # fmt: skip
+"""What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
+
+
+@pytest.fixture
+def fresh(cluster: Cluster) -> str:
+    """The address of a database that a test may break."""
+    return cluster.conn_string(cluster.migrated_database())
+
+
+def execute(conn_string: str, *statements: str) -> None:
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def changed(memory: SupabaseMemory) -> dict[str, str]:
+    """The lines that are not green, with their states."""
+    return {name: each.state for name, each in found(memory).items() if each.state != "green"}
+
+
+async def test_a_sound_memory_is_green_by_every_door(door: Door) -> None:
+    findings = {each.name: each for each in await door(door.service.doctor)}
+    at = 7 if door.kind == "data_api" else len(LINES)
+    assert tuple(findings) == (*LINES[:at], *(("tokens",) if door.kind == "data_api" else ()), *LINES[at:])
+    # The others share the database, and leave work due; this memory has no writer; a bare PostgREST has no Auth.
+    odd = {"writer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
+    assert {each.state for name, each in findings.items() if name not in odd} == {"green"}
+    assert findings["key"].words.startswith(
+        "Calls speak as " + ("service_role" if door.kind == "data_api" else "postgres")
+    )
+    assert findings["door"].words.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
+    assert f"127.0.0.1:{door.service.transport.door.address}".count("127.0.0.1") == 2
+    with pytest.raises(FrozenInstanceError):
+        findings["key"].state = "red"
+
+
+def test_a_new_database_has_only_green_lines(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder()) as memory:
+        assert changed(memory) == {}
+        assert tuple(found(memory)) == (*LINES[:9], "vectors", *LINES[9:])
+
+
+BREAKS = {
+    "row level security is off": (
+        "alter table memory.conversations disable row level security",
+        "row level security is off for memory.conversations",
+    ),
+    "row level security is not forced": (
+        "alter table memory_private.work no force row level security",
+        "on but not forced for memory_private.work",
+    ),
+    "a policy is gone": (
+        "drop policy conversations_select on memory.conversations",
+        "no more: the policy conversations_select of memory.conversations",
+    ),
+    "a policy lets everybody in": (
+        "create policy open on memory.conversations for select to public using (true)",
+        "new: the policy open of memory.conversations: permissive for select to public using true",
+    ),
+    "a policy has changed": (
+        "alter policy conversations_select on memory.conversations using (true)",
+        "conversations_select of memory.conversations: permissive for select to authenticated using true",
+    ),
+    "a grant to a stranger": ("grant select on memory.conversations to anon", "anon may select memory.conversations"),
+    "a grant to everybody": ("grant usage on schema memory to public", "everybody may usage the schema memory"),
+    "a grant of a column": (
+        "grant select (set_by) on memory.rollouts to authenticated",
+        "authenticated may select memory.rollouts.set_by",
+    ),
+    "a grant with an option": (
+        "grant select on memory.conversations to authenticated with grant option",
+        "authenticated may select memory.conversations and grant it",
+    ),
+    "a grant is gone": (
+        "revoke insert on memory.conversation_messages from authenticated",
+        "no more: authenticated may insert memory.conversation_messages",
+    ),
+    "a function runs with its owner's rights": (
+        "alter function memory_private.owner(text) security definer",
+        "new: memory_private.owner(text) runs with the rights of its owner",
+    ),
+    "anybody may call a function": (
+        "grant execute on function public.memory_worker_revive to authenticated",
+        "new: authenticated may execute public.memory_worker_revive(",
+    ),
+    "a function is gone": (
+        "drop function public.memory_limits",
+        "no more: authenticated may execute public.memory_limits()",
+    ),
+    "a table of theirs is open": (
+        "create table memory.theirs (id int primary key)",
+        "new: row level security is off for memory.theirs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_rights_that_are_not_as_shipped_are_red_until_it_is_migrated(fresh: str, name: str) -> None:
+    statement, words = BREAKS[name]
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        execute(fresh, statement)
+        assert changed(memory) == {"access": "red"}
+        assert words in found(memory)["access"].words
+        execute(fresh, "drop table if exists memory.theirs")
+        migrate(fresh)
+        assert changed(memory) == {}
+
+
+def test_a_right_that_somebody_gave_a_role_of_theirs_is_only_said(cluster: Cluster, fresh: str) -> None:
+    cluster.execute("create role analyst", superuser=True)
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        execute(fresh, "grant select on memory.conversations to analyst")
+        assert changed(memory) == {"access": "yellow"}
+        execute(fresh, "grant select on memory.conversations to anon")
+        assert changed(memory) == {"access": "red"}
+
+
+def test_many_changes_are_counted_and_not_all_told(fresh: str) -> None:
+    execute(fresh, "revoke all on all tables in schema memory from authenticated")
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        words = found(memory)["access"].words
+        assert "; and " in words
+        assert len(words) < 600
+
+
+def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Cluster, fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database())) as memory:
+        assert {name: each.state for name, each in found(memory).items()} == {
+            "address": "green", "door": "green", "schema": "red", "writer": "green", "embedder": "green",
+        }  # fmt: skip
+        assert "supabase-memory migrate" in str(found(memory)["schema"].next_action)
+    execute(fresh, "drop function public.memory_worker_doctor")
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert changed(memory) == {"schema": "red"}, "a release that had no doctor"
+    migrate(fresh)
+    execute(
+        fresh,
+        "create or replace function public.memory_schema() returns jsonb language sql as $$"
+        ' select \'{"version": "0.0.1", "tables": [], "code": "", "vector_schema": "extensions", "vector_moved_to": null}\''
+        "::jsonb $$",
+    )
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert found(memory)["schema"].state == "red"
+        assert "0.0.1" in found(memory)["schema"].words
+
+
+def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:
+    cluster.execute("drop extension vector cascade", database=fresh.rpartition("/")[2], superuser=True)
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert found(memory)["pgvector"].state == "red"
+
+
+def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    migrate(cluster.conn_string(name), vector_index=24)
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder(32)) as memory:
+        assert found(memory)["embedder"].state == "yellow", "the index serves another width"
+        assert "--vector-index 32" in str(found(memory)["embedder"].next_action)
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder(24)) as memory:
+        assert changed(memory) == {}
+        cluster.execute(
+            "update pg_index set indisvalid = false where indexrelid = 'memory.chunk_embeddings_hnsw_24'::regclass",
+            database=name, superuser=True,
+        )  # fmt: skip
+        assert changed(memory) == {"pgvector": "red"}
+
+
+@pytest.mark.parametrize(
+    ("version", "indexed", "state"),
+    [("0.8.4", True, "green"), ("0.8.10", True, "green"), ("0.8.3", True, "yellow"), ("0.8", True, "yellow"),
+     ("0.7.4", False, "green"), ("0.6.2", False, "red"), ("1.0.0-dev", True, "green")],
+)  # fmt: skip
+def test_an_older_pgvector_is_named_where_its_faults_matter(version: str, indexed: bool, state: str) -> None:
+    indexes = ["chunk_embeddings_hnsw_24"] if indexed else []
+    made = of_database.pgvector({"version": version, "schema": "extensions"}, None, indexes, [])
+    assert (made.state, version in made.words) == (state, True)
+
+
+def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        execute(fresh, "alter table memory.conversations set (autovacuum_enabled = off)")
+        assert changed(memory) == {"autovacuum": "red"}
+        assert "memory.conversations" in found(memory)["autovacuum"].words
+        execute(fresh, "alter table memory.conversations reset (autovacuum_enabled)")
+        cluster.execute("alter system set autovacuum = off", superuser=True)
+        try:
+            cluster.execute("select pg_reload_conf()", superuser=True)
+            while found(memory)["autovacuum"].state == "green":
+                pass  # until each process has read it
+            assert "only grow" in found(memory)["autovacuum"].words
+            fill = "insert into memory_private.chores select n::text, now() from generate_series(1, 10100) n"
+            execute(fresh, fill, "delete from memory_private.chores", "select pg_stat_force_next_flush()")
+        finally:
+            cluster.execute("alter system reset autovacuum", superuser=True)
+            cluster.execute("select pg_reload_conf()", superuser=True)
+        while found(memory)["autovacuum"].state == "red":
+            pass
+        assert "dead rows" in found(memory)["autovacuum"].words
+        assert changed(memory) == {"autovacuum": "yellow"}
+
+
+def test_workers_that_are_silent_while_work_waits_are_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
+        memory.conversation("t").append([HumanMessage("hello")])
+        assert changed(memory) == {}, "it has only just become due"
+        execute(fresh, "update memory_private.work set since = since - interval '2 hours'")
+        assert changed(memory) == {"worker": "yellow", "lag": "yellow"}, "no worker was ever wanted here"
+        beat = "insert into memory_private.chores values ('heartbeat', now(), now() - interval '10 minutes')"
+        execute(fresh, beat)
+        assert changed(memory) == {"worker": "red", "lag": "red"}
+        execute(fresh, "update memory_private.work set since = now() - interval '10 minutes'")
+        assert changed(memory) == {"worker": "red", "lag": "yellow"}
+        execute(fresh, "delete from memory_private.work; delete from memory_private.owners")
+        assert changed(memory) == {"worker": "yellow"}, "nothing waits for one"
+
+
+async def test_a_worker_that_lives_is_seen_and_a_leased_piece_does_not_wait(fresh: str) -> None:
+    async with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
+        await memory.conversation("t").aappend([HumanMessage("hello")])
+        await memory.aconversations()
+        execute(fresh, "insert into memory_private.chores values ('heartbeat', now(), now() - interval '1 hour')")
+        await Worker(memory, policy=WorkerPolicy(settle_seconds=0)).drain()
+        findings = {each.name: each for each in await memory.adoctor()}
+        assert findings["worker"].words.startswith("A worker was seen ")
+        assert {each.state for each in findings.values()} == {"green"}
+
+
+def test_what_was_given_up_is_red(fresh: str) -> None:
+    def fails(_: object) -> str:
+        raise RuntimeError("the secret canary")
+
+    policy = SummaryPolicy(messages=4, keep_messages=1)
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, policy=policy) as memory:
+        memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(9)])
+        with Worker(memory, policy=WorkerPolicy(most_attempts=1, duties=("summarize",), settle_seconds=0)).in_thread():
+            while not memory.work.status(state="dead"):
+                pass
+        findings = found(memory)
+        assert findings["dead work"].state == "red"
+        assert "1 conversation was" in findings["dead work"].words
+        assert "retry" in str(findings["dead work"].next_action)
+        assert "canary" not in str(findings)
+
+
+def test_retention_that_nobody_enforces_is_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, retention=Retention(max_age=timedelta(days=1))) as memory:
+        assert changed(memory) == {"retention": "yellow"}, "nobody has yet"
+        execute(fresh, "insert into memory_private.chores values ('expire', now(), now())")
+        assert changed(memory) == {}
+        execute(fresh, "update memory_private.chores set done_at = now() - interval '2 days'",
+                "insert into memory_private.chores values ('heartbeat', now(), now())")  # fmt: skip
+        assert changed(memory) == {"retention": "red"}
+
+
+def test_an_embedder_that_fails_or_gives_another_width_is_red(fresh: str) -> None:
+    class Failing(WordEmbedder):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise RuntimeError("the secret canary")
+
+    failing = EmbeddingModel(Failing(), attempts=1)
+    with SupabaseMemory.from_conn_string(fresh, embeddings=failing) as memory:
+        assert changed(memory) == {"embedder": "red"}
+        assert "canary" not in str(found(memory))
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(24), user_id="u") as memory:
+        memory.conversation("t").append([HumanMessage("The kiln is hot")])
+        assert memory.conversation("t").index().failed is None
+        assert "24 dimensions" in found(memory)["embedder"].words
+        assert changed(memory) == {}
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(32)) as memory:
+        assert changed(memory) == {"embedder": "red"}
+        assert "32 dimensions" in found(memory)["embedder"].words
+        assert "has 24" in found(memory)["embedder"].words
+
+
+def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
+        memory.conversation("t").append([HumanMessage("The kiln is hot")])
+        memory.conversation("t").index()
+        assert "vectors" not in found(memory)
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", embeddings=WordEmbedder()) as memory:
+        assert changed(memory) == {"vectors": "yellow"}
+        memory.conversation("t").reembed()
+        assert changed(memory) == {}
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(model="another")) as memory:
+        assert changed(memory) == {"vectors": "red"}
+
+
+def test_a_writer_that_failed_is_red_until_it_answers_and_none_is_yellow(fresh: str) -> None:
+    fails = True
+
+    def write(_: object) -> str:
+        if fails:
+            raise RuntimeError("the secret canary")
+        return "A summary of what was said."
+
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=write) as memory:
+        memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(30)])
+        assert changed(memory) == {}
+        memory.conversation("t").summarize(policy=SummaryPolicy(messages=4, keep_messages=1))
+        assert changed(memory) == {"writer": "red"}
+        assert "canary" not in str(found(memory))
+        fails = False
+        execute(fresh, "update memory.conversations set summary_retry_at = null")
+        memory.conversation("t").summarize(policy=SummaryPolicy(messages=4, keep_messages=1))
+        assert changed(memory) == {}
+    with SupabaseMemory.from_conn_string(fresh, model=None) as memory:
+        assert changed(memory) == {"writer": "yellow"}
+
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("apart", "state", "words"),
+    [(0, "green", "agree"), (4, "green", "agree"), (30, "yellow", "behind"), (-30, "yellow", "ahead"),
+     (600, "red", "10 minutes behind"), (-600, "red", "9 minutes ahead")],
+)  # fmt: skip
+def test_a_clock_that_is_wrong_is_red(apart: float, state: str, words: str) -> None:
+    server = NOW + timedelta(seconds=apart)
+    made = of_door.clock(server, NOW - timedelta(seconds=1), NOW)
+    assert (made.state, words in made.words) == (state, True)
+    slow = of_door.clock(server, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    assert slow.state == "green", "nobody can tell within the time that the answer took"
+
+
+def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None:
+    address = f"postgresql://postgres:secret-password@127.0.0.1:{free_port()}/postgres"
+    with SupabaseMemory.from_conn_string(address, retry=NO_RETRY, embeddings=WordEmbedder()) as memory:
+        assert changed(memory) == {"address": "red"}
+        assert tuple(found(memory)) == ("address", "writer", "embedder")
+        assert "secret" not in str(found(memory))
+        assert "127.0.0.1:" in found(memory)["address"].words
+
+
+async def test_a_key_without_rights_is_red(door: Door) -> None:
+    findings = {each.name: each for each in await door(door.as_token(token("anon")).doctor)}
+    assert findings["key"].state == "red"
+    assert "secret key" in str(findings["key"].next_action)
+
+
+def test_a_role_without_rights_is_red(cluster: Cluster, fresh: str) -> None:
+    cluster.execute("create role powerless login", superuser=True)
+    address = cluster.conn_string(fresh.rpartition("/")[2], "powerless")
+    with SupabaseMemory.from_conn_string(address) as memory:
+        assert changed(memory) == {"key": "red"}
+
+
+async def test_a_signed_in_user_sees_less_and_is_told_so(door: Door, user_id: str) -> None:
+    findings = {each.name: each for each in await door(door.as_token(token(user_id=user_id)).doctor)}
+    tokens = {"tokens"} if door.kind == "data_api" else set()
+    assert set(findings) == {"address", "door", "key", "schema", "writer", "embedder", *tokens}
+    assert (findings["key"].state, findings["schema"].state) == ("yellow", "green")
+    assert "What only a server sees is left out" in findings["key"].words
+
+
+def test_a_pooler_is_known(cluster: Cluster, fresh: str) -> None:
+    with (
+        Pooler(cluster, fresh.rpartition("/")[2], "transaction") as pooler,
+        SupabaseMemory.from_conn_string(pooler.conn_string) as memory,
+    ):
+        assert changed(memory) == {}
+        assert "through a pooler" in found(memory)["door"].words
+
+
+@pytest.fixture
+def project() -> Iterator[Callable[[bytes, int], str]]:
+    """A project whose Auth shows what a test says; nothing else answers there."""
+    said: list[tuple[bytes, int]] = []
+
+    class Auth(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body, status = said[-1] if self.path == "/auth/v1/.well-known/jwks.json" else (b"", 404)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Auth) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+        def shows(body: bytes, status: int = 200) -> str:
+            said.append((body, status))
+            return f"http://127.0.0.1:{server.server_port}"
+
+        yield shows
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "state", "words"),
+    [(json.dumps({"keys": [{"kty": "EC", "alg": "ES256"}]}).encode(), 200, "green", "JWKS, 1 shown"),
+     (b'{"keys": []}', 200, "yellow", "HS256"), (b"<html>", 200, "yellow", "No Auth"), (b"[1]", 200, "yellow", "No Auth"),
+     (b'{"keys": 1}', 200, "yellow", "No Auth"), (b'{"keys": [1]}', 404, "yellow", "No Auth")],
+)  # fmt: skip
+async def test_keys_that_mcp_over_http_needs_are_looked_for(
+    project: Callable[[bytes, int], str], body: bytes, status: int, state: str, words: str
+) -> None:
+    from langchain_supabase_memory.adapters.transports.door import of_data_api, signing_keys
+
+    url = project(body, status)
+    door = of_data_api(f"{url}/", url)
+    assert door.keys_url is not None
+    made = of_door.tokens(signing_keys(door.keys_url))
+    assert (made.state, words in made.words) == (state, True)
+
+
+MANY = """
+with made as (
+  insert into memory.conversations (user_id, thread_id, next_sequence, message_count)
+  select 'user-' || n, 't', 1, 1 from generate_series({first}, {last}) n returning user_id, id)
+insert into memory.working_memory_chunks (
+  user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at, content,
+  characters, tokens, lexemes, terms, importance)
+select user_id, id, 0, 1, id, 0, 0, '{{}}', 0, 'dialogue', 'user', now(), 'kiln', 4, 1, 1, 1, 0.5 from made;
+insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
+select user_id, conversation_id, 0, 1, 'words', 3, '[1,0,0]' from memory.working_memory_chunks on conflict do nothing;
+insert into memory_private.work (user_id, conversation_id, since, dead_at)
+select c.user_id, c.id, now() - interval '10 minutes', case when k.n = 1 then now() end
+from memory.conversations c cross join lateral (
+  select 1 + (substring(c.user_id from 6))::integer % 2 as n) k on conflict do nothing;
+insert into memory_private.owners (user_id, turn_at, due_at)
+select user_id, since, since from memory_private.work where dead_at is null on conflict do nothing;
+analyze
+"""
+
+
+def test_it_reads_no_more_of_many_conversations_than_of_a_hundred(planner: Cluster) -> None:
+    name = planner.migrated_database()
+    cost = []
+    for first, last in ((1, 100), (101, 10_000)):
+        planner.execute("set search_path = extensions, public;" + MANY.format(first=first, last=last), database=name)
+        with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
+            transport = CountingTransport(connection)
+            memory = SupabaseMemory(transport, embeddings=WordEmbedder(3), user_id="u")
+            assert found(memory)["dead work"].state == "red"
+            assert found(memory)["lag"].state == "yellow"
+            assert "3 dimensions" in found(memory)["embedder"].words
+            transport.taken()
+            assert found(memory)["vectors"].words.startswith("100" if first == 1 else "")
+            cost.append(transport.taken())
+    few, many = cost
+    assert few.round_trips == many.round_trips == 1
+    assert many.read <= 1.1 * few.read
+    assert few.written == many.written == 0

@@ -1,0 +1,412 @@
+"""Manifests: what stood in a prompt is kept with its answer in numbers, is its owner's alone, and goes with its words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ContextBudget, ManifestPolicy, Retention, SupabaseMemory
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.manifests.manifest import manifest
+from tests.conftest import Door
+from tests.services.data_api import token, verified
+
+SECRET = "canaryxyzzy"
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    budget = ContextBudget(characters=1500)
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, budget=budget, model=lambda _: "They spoke of kilns and of clay."
+    ) as memory:
+        yield memory
+
+
+def talk(memory: SupabaseMemory, turns: int = 12, thread: str = "t") -> Any:
+    """A conversation of some turns, each stored with its pack."""
+    told = memory.conversation(thread)
+    for turn in range(turns):
+        asked = HumanMessage(f"{SECRET} of kiln {turn}, {'clay ' * 20}?", id=f"q{turn}")
+        pack = told.context(asked)
+        told.append([asked, AIMessage(f"Glaze {turn}. {'Fire it. ' * 10}", id=f"a{turn}")], pack=pack)
+    return told
+
+
+def rows(memory: SupabaseMemory, conn_string: str) -> list[Any]:
+    """What the table holds of the memory's user."""
+    with psycopg.connect(conn_string) as connection:
+        found = connection.execute(
+            "select pack, sequence, expires_at - made_at from memory.context_manifests where user_id = %s"
+            " order by sequence",
+            [memory.user_id],
+        )
+        return found.fetchall()
+
+
+def stored_with(memory: SupabaseMemory, shown: Any, message_id: str = "m") -> Any:
+    """What `memory_append` answers to a message with a manifest that anybody may have written."""
+    payload = [{"id": message_id, "role": "user", "content": "Hello"}]
+    arguments = {"p_thread_id": "t", "p_user_id": memory.user_id, "p_messages": payload, "p_manifest": shown}
+    return memory.transport.perform(Call("memory_append", arguments))
+
+
+# What is kept
+
+
+async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str) -> None:
+    told = door.service.conversation("t", user_id=user_id)
+    await door(told.append, [HumanMessage("I fire a kiln."), AIMessage("Which cone?")])
+    asked = HumanMessage("Cone 6. What now?")
+    await door(told.append, [asked])
+    pack = await door(told.context, asked)
+    usage: Any = {"input_tokens": 90, "output_tokens": 7, "total_tokens": 97, "input_token_details": {"cache_read": 64}}
+    await door(told.append, [AIMessage("Glaze it.", usage_metadata=usage)], pack=pack)
+    (kept,) = (await door(told.manifests)).manifests
+    assert (kept.from_sequence, kept.to_sequence, kept.turn) == (3, 3, 2)
+    assert kept.parts == pack.manifest.parts
+    assert [(part.name, part.reason, part.first, part.last) for part in kept.parts] == [
+        ("recent", "all", 0, 1),
+        ("current", "asked", 2, 2),
+    ]
+    report = pack.report()
+    assert (kept.characters, kept.tokens) == (report.characters, report.tokens)
+    assert (kept.budget, kept.unit, kept.used, kept.door) == (12_000, "characters", report.used, "api")
+    assert (kept.full_messages, kept.saved_characters) == (report.full_messages, report.saved_characters)
+    assert kept.usage is not None
+    assert (kept.usage.input_tokens, kept.usage.output_tokens, kept.usage.cached_tokens) == (90, 7, 64)
+    assert kept.made_at is not None
+    assert (kept.gone, kept.changed, kept.resummarized) == ((), (), False)
+    assert json.dumps(kept.to_dict())
+
+
+def test_a_pack_with_everything_says_why_each_part_is_there(memory: SupabaseMemory) -> None:
+    told = talk(memory)
+    item = told.add_board_item("fact", "The kiln is blue.", by="ana")
+    pack = told.context("Which kiln was it?", budget=ContextBudget(characters=2500, max_messages=2, board=0.4))
+    shown = pack.manifest
+    parts = {part.name: part for part in shown.parts}
+    assert set(parts) == {"summary", "recent", "board", "recalled", "current"}
+    assert (parts["summary"].reason, parts["summary"].number) == ("older", pack.summary.number)
+    assert parts["recalled"].reason == "words"
+    assert len(shown.passages) == len(pack.recalled) > 0
+    first, chunk = shown.passages[0], pack.recalled[0]
+    assert (first.first, first.last, first.part) == (chunk.from_sequence, chunk.to_sequence, chunk.part)
+    assert first.score_parts == pytest.approx(chunk.score_parts, abs=0.0051)
+    assert shown.items == (item[:8],)
+    assert "summary" in str(shown)
+
+
+def test_what_is_left_out_is_named_with_its_reason(memory: SupabaseMemory) -> None:
+    told = memory.conversation("t")
+    for turn in range(9):
+        told.append([HumanMessage(f"{turn} {'tea ' * 60}"), AIMessage("Yes.")])
+    pack = told.context("And now?", model=None, recall=None)
+    assert pack.omitted
+    assert [(first, last) for first, last, _ in pack.manifest.omitted] == [(each[0], each[1]) for each in pack.omitted]
+    assert {why for _, _, why in pack.manifest.omitted} <= {"budget", "cut"}
+    assert next(part.reason for part in pack.manifest.parts if part.name == "recent") == "newest"
+
+
+def test_the_newest_come_first_page_by_page(memory: SupabaseMemory) -> None:
+    told = talk(memory)
+    first = told.manifests(limit=5)
+    second = told.manifests(limit=5, after=first.after)
+    third = told.manifests(limit=5, after=second.after)
+    numbers = [each.to_sequence for page in (first, second, third) for each in page.manifests]
+    assert numbers == list(range(23, 0, -2))
+    assert third.after is None
+    (one,) = told.manifests(from_sequence=7, to_sequence=7).manifests
+    assert (one.turn, one.to_sequence) == (6, 7)
+    assert memory.conversation("nowhere").manifests().manifests == []
+
+
+def test_what_differs_between_two_turns(memory: SupabaseMemory) -> None:
+    told = talk(memory)
+    later, earlier = told.manifests(limit=2).manifests
+    differs = later.since(earlier)
+    assert differs
+    changed = {part.name: part for part in differs.parts}
+    assert changed["recent"].before == next(part for part in earlier.parts if part.name == "recent")
+    assert not later.since(later)
+    assert str(later.since(later)) == "nothing"
+    told.append([HumanMessage("Enough.")])
+    small = told.context("Now?", recall=None, budget=ContextBudget(characters=400)).manifest
+    assert "recalled: went" in str(small.since(later))
+    assert "recalled: came" in str(later.since(small))
+    assert later.since(small).budget == 1100
+    assert small.since(told.context("Now?", budget=ContextBudget(tokens=400)).manifest).budget is None
+
+
+def test_a_call_that_is_repeated_keeps_one(memory: SupabaseMemory, conn_string: str) -> None:
+    told = memory.conversation("t")
+    pack = told.context("Hello")
+    answer = [HumanMessage("Hello", id="q"), AIMessage("Hello, Maya", id="a")]
+    for _ in range(3):
+        told.append(answer, pack=pack)
+    told.add_turn("And?", "Yes.", pack=told.context("And?"))
+    assert [sequence for _, sequence, _ in rows(memory, conn_string)] == [1, 3]
+
+
+def test_the_pack_of_another_conversation_is_refused(memory: SupabaseMemory) -> None:
+    pack = memory.conversation("other").context("Hello")
+    given: Any = "pack"
+    for wrong in (pack, given):
+        with pytest.raises(InvalidInputError, match="Pass what context"):
+            memory.conversation("t").append([AIMessage("Hi")], pack=wrong)
+    assert memory.conversation("t").count() == 0
+
+
+@pytest.mark.parametrize("given", [{"limit": 0}, {"limit": 201}, {"limit": True}, {"after": 3}, {"from_sequence": -1}])
+def test_a_page_is_asked_for_in_numbers(given: dict[str, Any]) -> None:
+    """It is met before anybody is asked: no server is at this address."""
+    memory = SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
+    with pytest.raises(InvalidInputError):
+        memory.conversation("t").manifests(**given)
+
+
+def test_a_place_that_is_none_is_refused(memory: SupabaseMemory) -> None:
+    for after in ("nowhere", "1/2", "x/00000000-0000-0000-0000-000000000000"):
+        with pytest.raises(InvalidInputError):
+            memory.conversation("t").manifests(after=after)
+
+
+# How many, how long
+
+
+def test_a_share_is_drawn_by_the_answer(conn_string: str, user_id: str) -> None:
+    counts = []
+    for share in (0, 0.5, 1):
+        policy = ManifestPolicy(share=share)
+        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+            told = talk(memory, 20, f"share {share}")
+            counts.append({each.to_sequence for each in told.manifests(limit=200).manifests})
+            memory.conversation(f"share {share}").forget()
+            again = talk(memory, 20, f"share {share}")
+            assert {each.to_sequence for each in again.manifests(limit=200).manifests} == counts[-1]
+    assert not counts[0]
+    assert 0 < len(counts[1]) < 20
+    assert len(counts[2]) == 20
+
+
+@pytest.mark.parametrize("policy", [{"share": 2}, {"share": -1}, {"share": "all"}, {"max_age": timedelta(0)}])
+def test_a_policy_that_is_none_is_refused(policy: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        ManifestPolicy(**policy)
+
+
+@pytest.mark.parametrize("age", [timedelta(days=3), None])
+def test_an_age_is_kept_with_each(conn_string: str, user_id: str, age: timedelta | None) -> None:
+    policy = ManifestPolicy(max_age=age)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+        talk(memory, 1)
+        assert rows(memory, conn_string)[0][2] == age
+
+
+def test_what_is_too_old_is_not_listed_and_is_removed(memory: SupabaseMemory, conn_string: str) -> None:
+    told = talk(memory, 4)
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        old = "update memory.context_manifests set expires_at = now() - interval '1 s' where user_id = %s"
+        connection.execute(f"{old} and sequence < 4", [memory.user_id])
+    assert [each.to_sequence for each in told.manifests().manifests] == [7, 5]
+    memory.forget_expired()
+    assert [sequence for _, sequence, _ in rows(memory, conn_string)] == [5, 7]
+
+
+def test_what_nobody_cleans_up_does_not_grow(memory: SupabaseMemory, conn_string: str) -> None:
+    told = talk(memory, 20)
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        old = "update memory.context_manifests set expires_at = now() - interval '1 s' where user_id = %s"
+        connection.execute(old, [memory.user_id])
+    for turn in range(14):
+        told.append([HumanMessage(f"{turn}"), AIMessage("Yes.")], pack=told.context(f"{turn}", recall=None, model=None))
+    assert min(sequence for _, sequence, _ in rows(memory, conn_string)) > 40
+
+
+# Erased with its messages
+
+
+def test_a_message_that_is_forgotten_takes_the_manifests_of_its_turn(memory: SupabaseMemory) -> None:
+    told = talk(memory, 5)
+    told.forget_message("q1")
+    told.forget_message("a3")
+    listed = told.manifests().manifests
+    assert [each.to_sequence for each in listed] == [9, 5, 1]
+    named = [part for each in listed for part in each.parts if part.name == "recent" and part.first is not None]
+    assert named
+    assert all((2, 2) in each.gone for each in listed if any((p.first or 9) <= 2 <= (p.last or 0) for p in each.parts))
+
+
+def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> None:
+    told = talk(memory)
+    newest = told.manifests(limit=1).manifests[0]
+    recent = next(part for part in newest.parts if part.name == "recent")
+    assert recent.first is not None
+    told.append([HumanMessage("Something else.", id=f"q{recent.first // 2}")])
+    (now,) = told.manifests(limit=1).manifests
+    assert any(first <= recent.first // 2 * 2 <= last for first, last in now.changed)
+    assert now.gone == ()
+    assert not newest.resummarized
+    told.regenerate_summaries(by="ana")
+    assert told.manifests(limit=1).manifests[0].resummarized
+
+
+def test_retention_takes_manifests_with_their_answers(memory: SupabaseMemory, conn_string: str) -> None:
+    told = talk(memory, 6)
+    keeps = Retention(max_turns=2)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=memory.user_id, retention=keeps) as limited:
+        before = [each.to_sequence for each in limited.conversation("t").manifests().manifests]
+        assert before == [11, 9]
+        assert all(each.gone for each in limited.conversation("t").manifests().manifests)
+        limited.forget_expired()
+    assert [sequence for _, sequence, _ in rows(memory, conn_string)] == [9, 11]
+    told.forget()
+    assert rows(memory, conn_string) == []
+
+
+def test_of_what_is_not_to_be_remembered_none_is_kept(memory: SupabaseMemory, conn_string: str) -> None:
+    told = talk(memory, 3)
+    told.opt_out(by="maya")
+    assert rows(memory, conn_string) == []
+    told.append([HumanMessage("Still here."), AIMessage("Yes.")], pack=told.context("Still here."))
+    assert rows(memory, conn_string) == []
+    told.opt_in(by="maya")
+    told.append([HumanMessage("Back."), AIMessage("Good.")], pack=told.context("Back."))
+    assert len(rows(memory, conn_string)) == 1
+
+
+# Numbers alone
+
+
+def test_no_word_is_in_it(memory: SupabaseMemory, conn_string: str) -> None:
+    talk(memory, 6)
+    found = rows(memory, conn_string)
+    assert len(found) == 6
+    assert all(isinstance(each, int) for pack, _, _ in found for row in pack for each in row)
+
+
+HOSTILE: list[Any] = [
+    [SECRET], [[SECRET]], [[0, SECRET]], {"door": SECRET}, [{"a": 1}], [[{"a": 1}]], [[[1]]], [[1.5]], [[True]],
+    [[None]], [None], [], [[]], [[], [1]], None, [[10**16]], [[-(10**17)]], [[1e300]], [[0]] * 300, [[1] * 600],
+    [[SECRET] * 100_000],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)))
+def test_what_is_no_manifest_is_left_out_and_the_message_stays(
+    memory: SupabaseMemory, conn_string: str, place: int
+) -> None:
+    assert stored_with(memory, HOSTILE[place])["appended"] == 1
+    assert rows(memory, conn_string) == []
+    assert memory.conversation("t").count() == 1
+
+
+@pytest.mark.parametrize("text", ['"canaryxyzzy"', "7", '[["\\u0000"]]', "[[1e999999]]", "[[1]\n]", "[[1, 2], [3]]"])
+def test_what_json_takes_and_postgres_does_not_costs_no_message(
+    memory: SupabaseMemory, conn_string: str, text: str
+) -> None:
+    message = '[{"id": "m", "role": "user", "content": "Hello"}]'
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        call = "select public.memory_append('t', %s::json, %s, p_manifest => %s::json)"
+        connection.execute(call, [message, memory.user_id, text])
+    assert len(rows(memory, conn_string)) == (text == "[[1, 2], [3]]")
+    assert memory.conversation("t").count() == 1
+
+
+@pytest.mark.parametrize("shown", [[[0]], [[9, 9]], [[0, 99, -5, 3], [1, 77], [3], [6]], [[3, 5, 2], [1, 2, 3, 4]]])
+def test_what_is_short_or_of_a_later_release_is_read_as_far_as_it_goes(memory: SupabaseMemory, shown: Any) -> None:
+    stored_with(memory, shown)
+    (kept,) = memory.conversation("t").manifests().manifests
+    assert isinstance(kept.parts, tuple)
+    assert str(kept)
+    assert json.dumps(kept.to_dict())
+
+
+def test_a_user_reads_and_writes_their_own_and_no_words(door: Door, conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        talk(memory, 2)
+    claims = json.dumps(verified(token(user_id=user_id)))
+    other = json.dumps(verified(token(user_id=f"{user_id}-other")))
+    count = "select count(*) from memory.context_manifests where user_id = %s"
+    write = "update memory.context_manifests set pack = %s where user_id = %s"
+    for subject, seen in ((claims, 2), (other, 0)):
+        with psycopg.connect(conn_string, autocommit=True) as connection, connection.transaction():
+            connection.execute(
+                "select set_config('request.jwt.claims', %s, true), set_config('role', 'authenticated', true)",
+                [subject],
+            )
+            row = connection.execute(count, [user_id]).fetchone()
+            assert row is not None
+            assert row[0] == seen
+            assert connection.execute(write, ["[[0]]", user_id]).rowcount == seen
+            for words in (f'[["{SECRET}"]]', f'{{"a": "{SECRET}"}}', "[[0]" + ",[0]" * 300 + "]"):
+                if seen:
+                    with pytest.raises(psycopg.errors.CheckViolation), connection.transaction():
+                        connection.execute(write, [words, user_id])
+
+
+async def test_nobody_elses_are_listed(door: Door, user_id: str) -> None:
+    mine = door.as_token(token(user_id=user_id))
+    pack = await door(mine.conversation("t").context, "Hello")
+    await door(mine.conversation("t").append, [HumanMessage("Hello"), AIMessage("Hi")], pack=pack)
+    assert len((await door(mine.conversation("t").manifests)).manifests) == 1
+    theirs = door.as_token(token(user_id=f"{user_id}-other"))
+    assert (await door(theirs.conversation("t").manifests)).manifests == []
+    named = theirs.conversation("t", user_id=user_id)
+    assert (await door(named.manifests)).manifests == []
+
+
+# Within its size
+
+
+LISTS = st.lists(
+    st.one_of(
+        st.tuples(st.just(codes.OMITTED), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 18)),
+        st.lists(st.integers(0, 2**32 - 1), max_size=60).map(lambda ids: (codes.ITEMS, *ids)),
+        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (codes.PASSAGE, 10**5, 10**5, 1, *scores)),
+        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (codes.ELSEWHERE, 2**31, *scores)),
+    ).map(list),
+    max_size=60,
+)
+
+
+@drawn(LISTS)
+@settings(deadline=None)
+def test_a_manifest_keeps_within_its_size_and_says_that_it_is_cut(more: list[list[int]]) -> None:
+    base = [[codes.HEAD, 1, 0, 12_000, 11_000, 140, 0, 2_592_000, 0, 281, 182_731, 45_000]]
+    base += [[codes.PART, part, 3, 12, 5000, 1250, 118, 139, 7] for part in range(7)]
+    whole = [*base, *more]
+    kept = codes.fitted(whole)
+    assert len(json.dumps(kept, separators=(",", ":"))) <= codes.LONGEST
+    assert codes.fitted(whole) == kept
+    value = manifest(kept)
+    assert len(value.parts) == 7
+    assert value.cut == (kept != whole)
+    if value.cut:
+        assert not any(each.score_parts for each in value.passages)
+
+
+def test_comparisons_are_beside_and_are_no_manifests(memory: SupabaseMemory) -> None:
+    told = talk(memory, 1)
+    numbers = {"stage": "parallel", "old_messages": 3, "old_tokens": 9, "old_characters": 40, "old_ms": 1.25,
+               "error": f"Timeout: {SECRET}"}  # fmt: skip
+    call = Call("memory_compare", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_comparison": numbers})
+    assert memory.transport.perform(call)["recorded"]
+    (compared,) = told.comparisons()
+    assert (compared.old_tokens, compared.old_ms, compared.error) == (9, 1.25, "Timeout")
+    assert compared.compared_at is not None
+    assert compared.compared_at > datetime.now(UTC) - timedelta(minutes=5)
+    assert len(told.manifests().manifests) == 1
+    (stage,) = memory.rollout.report(user_id=memory.user_id).stages
+    assert (stage.comparisons, stage.failures) == (1, 1)

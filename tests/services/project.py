@@ -1,0 +1,134 @@
+"""A project of Supabase in small, under one address: an issuer of our own that stands for Auth, and PostgREST behind it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.services.data_api import SECRET, DataApi
+from tests.services.postgres import Cluster
+
+PUBLISHABLE = "sb_publishable_of-the-tests"
+_AUTH, _REST = "/auth/v1", "/rest/v1"
+_KEYS = f"{_AUTH}/.well-known/jwks.json"
+
+
+class Key:
+    """A pair of keys that signs tokens."""
+
+    def __init__(self, key_id: str) -> None:
+        self.key_id = key_id
+        self.private = ec.generate_private_key(ec.SECP256R1())
+
+    @property
+    def public(self) -> dict[str, Any]:
+        document: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
+        return {**document, "kid": self.key_id, "alg": "ES256", "use": "sig"}
+
+
+class Project:
+    """`with Project(cluster, database) as project` gives `project.url`.
+
+    Attributes:
+        keys: The keys that there will ever be; PostgREST knows all of them.
+        published: What the issuer publishes.
+        status: What the issuer answers where it is asked for its keys.
+        fetched: How often that was.
+    """
+
+    def __init__(self, cluster: Cluster, database: str) -> None:
+        self.keys = [Key("first"), Key("second")]
+        self.published: list[dict[str, Any]] = [self.keys[0].public]
+        self.status = 200
+        self.fetched = 0
+        known = [each.public for each in self.keys]
+        # Supabase, too, keeps on accepting its older secret; whoever verifies must not.
+        known.append(json.loads(_oct(SECRET)))
+        self._data_api = DataApi(cluster, database, secret=json.dumps({"keys": known}))
+        handler = type("Handler", (_Handler,), {"project": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def issuer(self) -> str:
+        return f"{self.url}{_AUTH}"
+
+    @property
+    def upstream(self) -> str:
+        return self._data_api.url
+
+    def claims(self, user_id: str | None, expires_in: float = 3600.0) -> dict[str, Any]:
+        """What Auth says of a signed-in user."""
+        now = int(time.time())
+        said = {"iss": self.issuer, "aud": "authenticated", "role": "authenticated", "iat": now}
+        return {**said, "exp": int(now + expires_in), **({} if user_id is None else {"sub": user_id})}
+
+    def token(self, user_id: str | None, *, key: int = 0, expires_in: float = 3600.0, **more: Any) -> str:
+        """A user's access token."""
+        signer = self.keys[key]
+        claims = {**self.claims(user_id, expires_in), **more}
+        return jwt.encode(claims, signer.private, "ES256", headers={"kid": signer.key_id})
+
+    def rotate(self) -> None:
+        """From now on only the second key is published."""
+        self.published = [self.keys[1].public]
+
+    def __enter__(self) -> Self:
+        self._data_api.start()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._data_api.stop()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    project: Project
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.path != _KEYS:
+            self._answer(404, b"{}")
+            return
+        self.project.fetched += 1
+        self._answer(self.project.status, json.dumps({"keys": self.project.published}).encode())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        address = urlsplit(self.project.upstream)
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+        kept = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
+        connection.request("POST", self.path.removeprefix(_REST), body, kept)
+        response = connection.getresponse()
+        self._answer(response.status, response.read(), response.headers["Content-Type"] or "application/json")
+        connection.close()
+
+    def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def _oct(secret: str) -> str:
+    key: str = jwt.algorithms.HMACAlgorithm.to_jwk(secret)
+    return key

@@ -1,0 +1,225 @@
+"""What Supabase's Realtime publishes: conversations and boards, to their owners; neither work nor errors nor messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ExtractiveSummarizer, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory.adapters.schema import files
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import MigrationConflictError
+from tests.cli.running import run
+from tests.embedders import WordEmbedder
+from tests.examining import found
+from tests.services.decoding import Change, Slot
+from tests.services.postgres import Cluster
+
+CONVERSATIONS, BOARDS = "memory.conversations", "memory.conversation_summary_boards"
+
+
+@pytest.fixture(scope="module")
+def decoding() -> Iterator[Cluster]:
+    """A server whose log can be decoded, as Supabase's."""
+    cluster = Cluster().start()
+    try:
+        cluster.execute("alter system set wal_level = logical", superuser=True)
+        cluster.restart()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def live(decoding: Cluster) -> str:
+    """A database of which Realtime publishes what it is to."""
+    conn_string = decoding.conn_string(decoding.create_database())
+    migrate(conn_string, realtime=True)
+    return conn_string
+
+
+@pytest.fixture
+def slot(live: str) -> Iterator[Slot]:
+    with psycopg.connect(live, autocommit=True) as connection:
+        slot = Slot(connection, "live_" + live.rpartition("_")[2])
+        yield slot
+        slot.drop()
+
+
+def published(conn_string: str) -> list[str]:
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select schemaname || '.' || tablename from pg_publication_tables where pubname = 'supabase_realtime' order by 1"
+        ).fetchall()
+    return [name for (name,) in rows]
+
+
+def live_through(live: str) -> None:
+    """All that a memory does: what is stored, made from it, fails, is edited and forgotten."""
+    secret = "the canary of a message"
+    policy = SummaryPolicy(messages=4, keep_messages=1)
+    for user in ("ana", "ben"):
+        with SupabaseMemory.from_conn_string(
+            live, user_id=user, model=ExtractiveSummarizer(), embeddings=WordEmbedder(), policy=policy
+        ) as memory:
+            conversation = memory.conversation("kiln")
+            conversation.append(
+                [(AIMessage if n % 2 else HumanMessage)(f"{secret} {n}", id=f"m{n}") for n in range(12)]
+            )
+            asyncio.run(Worker(memory, policy=WorkerPolicy(settle_seconds=0)).drain())
+            conversation.update(title="The kiln")
+            memory.opt_out("horoscope", by=user)
+            memory.rollout.set("parallel", by="ops")
+
+    def fails(_: object) -> str:
+        raise ZeroDivisionError
+
+    with SupabaseMemory.from_conn_string(live, user_id="ben", model=fails, policy=policy) as memory:
+        memory.conversation("broken").append([HumanMessage(f"{secret} {n}") for n in range(12)])
+        asyncio.run(Worker(memory, name="the-worker", policy=WorkerPolicy(most_attempts=1, settle_seconds=0)).drain())
+        memory.conversation("broken").forget()
+
+
+def test_conversations_and_boards_come_out_and_nothing_else(live: str, slot: Slot) -> None:
+    live_through(live)
+    with SupabaseMemory.from_conn_string(live, user_id="ana") as memory:
+        memory.conversation("kiln").opt_out(by="ana")
+    changes = slot.changes()
+    assert {each.table for each in changes} == {CONVERSATIONS, BOARDS}
+    kinds = {(each.table, each.kind) for each in changes}
+    assert {(CONVERSATIONS, kind) for kind in ("insert", "update", "delete")} <= kinds
+    assert (BOARDS, "insert") in kinds or (BOARDS, "update") in kinds
+    told = {name for each in changes for name in each.row}
+    assert not {name for name in told if "error" in name or "failures" in name or "retry" in name or "worker" in name}
+    words = json.dumps([each.row for each in changes])
+    assert "ZeroDivisionError" not in words
+    assert "the-worker" not in words
+    of_conversations = json.dumps([each.row for each in changes if each.table == CONVERSATIONS])
+    assert "canary" not in of_conversations.replace('"title": "the canary', '"title": "')
+    assert "The kiln" in of_conversations
+
+
+def test_of_what_is_deleted_only_owner_and_id_come_out(live: str, slot: Slot) -> None:
+    live_through(live)
+    deleted = [each for each in slot.changes() if each.kind == "delete"]
+    assert {(each.table, *sorted(each.row)) for each in deleted} == {(CONVERSATIONS, "id", "user_id")}
+    with SupabaseMemory.from_conn_string(live, user_id="ana") as memory:
+        memory.forget_user()
+    deleted = [each for each in slot.changes() if each.kind == "delete"]
+    assert {(each.table, *sorted(each.row)) for each in deleted} == {
+        (CONVERSATIONS, "id", "user_id"),
+        (BOARDS, "conversation_id", "user_id"),
+    }
+    assert {each.row["user_id"] for each in deleted} == {"ana"}, "so that a filter by owner can leave out others'"
+
+
+def sees(connection: psycopg.Connection, role: str, claims: dict[str, str], change: Change) -> bool:
+    """Whether a subscriber may see a row: Realtime selects it by its key, in that role and with those claims."""
+    key = ("user_id", "id") if change.table == CONVERSATIONS else ("user_id", "conversation_id")
+    with connection.transaction():
+        connection.execute("select set_config('role', %s, true)", [role])
+        connection.execute("select set_config('request.jwt.claims', %s, true)", [json.dumps(claims)])
+        row = connection.execute(
+            f"select exists (select from {change.table} where {key[0]} = %s and {key[1]} = %s)".encode(),
+            [change.row[name] for name in key],
+        ).fetchone()
+    return row == (True,)
+
+
+def test_row_level_security_gives_each_change_to_its_owner_alone(live: str, slot: Slot) -> None:
+    live_through(live)
+    changes = [each for each in slot.changes() if each.kind != "delete"]
+    standing = [each for each in changes if each.row.get("thread_id") != "broken"]
+    assert {(each.table, each.row["user_id"]) for each in standing} >= {
+        (table, user) for table in (CONVERSATIONS, BOARDS) for user in ("ana", "ben")
+    }
+    with psycopg.connect(live, autocommit=True) as connection:
+        for each in standing:
+            for user in ("ana", "ben", "", "stranger"):
+                claims = {"sub": user, "role": "authenticated"}
+                assert sees(connection, "authenticated", claims, each) is (user == each.row["user_id"])
+            assert not sees(connection, "authenticated", {}, each)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            sees(connection, "anon", {"sub": "ana", "role": "anon"}, standing[0])
+        # The columns that come out are those that the owner may read: Realtime asks that, too.
+        row = connection.execute(
+            "select bool_and(has_column_privilege('authenticated', 'memory.conversations', a, 'select'))"
+            " from unnest(%s::text[]) a",
+            [sorted(standing[0].row)],
+        ).fetchone()
+    assert row == (True,)
+
+
+def test_it_is_switched_on_and_off_as_often_as_one_likes(decoding: Cluster) -> None:
+    name = decoding.create_database()
+    conn_string = decoding.conn_string(name)
+    decoding.execute("create table public.theirs (id int primary key)", database=name)
+    decoding.execute("create publication supabase_realtime for table public.theirs", database=name)
+    migrate(conn_string)
+    assert published(conn_string) == ["public.theirs"], "nobody asked for it"
+    for _ in range(2):
+        migrate(conn_string, realtime=True)
+        assert published(conn_string) == [BOARDS, CONVERSATIONS, "public.theirs"]
+    migrate(conn_string)
+    assert published(conn_string) == [BOARDS, CONVERSATIONS, "public.theirs"], "an upgrade leaves it"
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        assert {each.state for each in memory.doctor()} == {"green"}
+        assert "to their owners" in found(memory)["live"].words
+    for _ in range(2):
+        assert run("migrate", "--no-realtime", "--database-url", conn_string)[0] == 0
+        assert published(conn_string) == ["public.theirs"]
+    assert run("migrate", "--realtime", "--database-url", conn_string)[0] == 0
+    assert len(published(conn_string)) == 3
+
+
+def test_a_script_and_files_bring_it_too(decoding: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    name, folder = decoding.create_database(), tmp_path_factory.mktemp("migrations")
+    for path in files.write(folder, realtime=True):
+        decoding.execute(path.read_text(), database=name)
+    assert published(decoding.conn_string(name)) == [BOARDS, CONVERSATIONS]
+    assert files.write(folder, realtime=True) == []
+    code, output = run("sql", "--no-realtime")
+    assert code == 0
+    decoding.execute(output, database=name)
+    assert published(decoding.conn_string(name)) == []
+
+
+def test_a_publication_of_all_tables_is_refused(decoding: Cluster) -> None:
+    name = decoding.create_database()
+    decoding.execute("create publication supabase_realtime for all tables", database=name, superuser=True)
+    with pytest.raises(MigrationConflictError, match="for all tables, the queue and its errors among them"):
+        migrate(decoding.conn_string(name), realtime=True)
+
+
+def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster) -> None:
+    with SupabaseMemory.from_conn_string(live) as memory:
+
+        def state(*statements: str) -> str:
+            for statement in statements:
+                decoding.execute(statement, database=live.rpartition("/")[2])
+            return found(memory)["live"].state
+
+        change = "alter publication supabase_realtime {} table memory.{}"
+        assert state() == "green"
+        assert state(change.format("drop", "conversations")) == "yellow"
+        assert state(change.format("add", "conversations"), change.format("add", "opt_outs")) == "yellow"
+        assert state("alter publication supabase_realtime add table memory_private.work") == "red"
+        migrate(live, realtime=False)
+        assert published(live) == []
+        migrate(live, realtime=True)
+        assert state() == "green"
+        assert state("alter table memory.conversations replica identity nothing") == "red"
+        assert "replica identity default" in str(found(memory)["live"].next_action)
+
+
+def test_a_server_that_writes_too_little_into_its_log_is_said(cluster: Cluster) -> None:
+    conn_string = cluster.conn_string(cluster.migrated_database())
+    migrate(conn_string, realtime=True)
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        assert found(memory)["live"].state == "yellow"
+        assert "wal_level" in found(memory)["live"].words

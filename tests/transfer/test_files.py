@@ -1,0 +1,342 @@
+"""Files of chat products and of other tools: what is kept, what the receipt says, and what a bad one is told."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory import Retention, SupabaseMemory, import_conversations
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
+from langchain_supabase_memory.transfer.values import Said, Thread
+from tests.transfer.documents import CHATGPT, CLAUDE
+
+AT: Final = datetime(2025, 3, 1, 12, 0, 0, 500000, tzinfo=UTC)
+SECRET: Final = "peanuts"
+"""What stands in bad files and may stand in no error."""
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+        yield made
+
+
+def written(folder: Path, document: object, name: str = "conversations.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def lines(folder: Path, *documents: object) -> Path:
+    path = folder / "lines.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in documents), encoding="utf-8")
+    return path
+
+
+def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:
+    return [each.message for each in memory.conversation(thread_id).read() if each.message is not None]
+
+
+def said(memory: SupabaseMemory, thread_id: str) -> list[tuple[str, str]]:
+    return [(each.type, each.text) for each in stored(memory, thread_id)]
+
+
+def test_of_chatgpt_the_branch_that_was_shown_is_kept(memory: SupabaseMemory, tmp_path: Path) -> None:
+    receipt = import_conversations(memory, chatgpt(written(tmp_path, CHATGPT)))
+    assert said(memory, "chat-1") == [
+        ("human", "My kiln shows E-47."), ("ai", "That is the thermocouple."), ("human", "And this?"),
+        ("ai", ""), ("tool", "2"), ("ai", "Two."),
+    ]  # fmt: skip
+    assert said(memory, "chat-2") == [("human", "First"), ("ai", "Newest")]
+    call, result = stored(memory, "chat-1")[3:5]
+    assert isinstance(call, AIMessage)
+    assert isinstance(result, ToolMessage)
+    assert (call.tool_calls[0]["name"], call.tool_calls[0]["args"]) == ("python", {"input": "1 + 1"})
+    assert result.tool_call_id == call.tool_calls[0]["id"]
+    rows = memory.conversation("chat-1").read(columns=("created_at", "metadata", "message_id"))
+    assert [row.created_at == AT for row in rows] == [True] * 5 + [False]
+    assert rows[2].metadata == {"attachments": ["kiln.png"]}
+    info = memory.conversation("chat-1").info()
+    assert info is not None
+    assert (info.title, info.created_at) == ("A kiln", AT)
+    assert {what: count for what, (count, _) in receipt.lost.items()} == {
+        "messages of branches that were not shown last": 2,
+        "images and files, of which the export has the names alone": 1,
+    }
+    assert receipt.stored == 8
+
+    again = import_conversations(memory, chatgpt(written(tmp_path, CHATGPT)))
+    assert (again.stored, again.known, again.restored) == (0, 8, 0)
+
+
+def test_of_claude_tools_attachments_and_the_last_branch_are_kept(memory: SupabaseMemory, tmp_path: Path) -> None:
+    archive = tmp_path / "export.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.write(written(tmp_path, CLAUDE), "conversations.json")
+    receipt = import_conversations(memory, claude(archive))
+    question, call, result, answer, thanks = stored(memory, "claude-1")
+    assert "notes.txt:\nFire at 1,240 °C." in question.text
+    assert isinstance(call, AIMessage)
+    assert isinstance(result, ToolMessage)
+    assert (call.text, call.tool_calls[0]["args"]) == ("I look it up.", {"query": "kiln"})
+    assert (result.text, result.tool_call_id) == ("1,240 °C is cone 6.", call.tool_calls[0]["id"])
+    assert (answer.text, thanks.text, answer.id) == ("It is cone 6.", "Thanks", "c2-3")
+    assert said(memory, "claude-2") == [("human", "One"), ("ai", "Two")]
+    assert memory.conversation("claude-1").read(first=1, columns=("created_at",))[0].created_at == AT
+    assert {what: (count, place) for what, (count, place) in receipt.lost.items()} == {
+        "images and files, of which the export has the names alone": (1, "conversation 1, message 1"),
+        "attachments without their text": (1, "conversation 1, message 1"),
+        "blocks of a kind that is not known": (1, "conversation 1, message 2"),
+        "messages of branches that were not shown last": (1, "conversation 2"),
+    }
+    assert import_conversations(memory, claude(archive)).stored == 0
+
+
+CALLS: Final = [{"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"part": "K"}'}}]
+
+
+def test_chatml_and_sharegpt_are_a_conversation_a_line(memory: SupabaseMemory, tmp_path: Path) -> None:
+    path = lines(
+        tmp_path,
+        {
+            "thread_id": "ml",
+            "messages": [
+                {"role": "system", "content": "Be kind"},
+                {"role": "user", "content": "E-47?", "created_at": "2025-03-01T12:00:00.5Z"},
+                {"role": "assistant", "content": None, "tool_calls": CALLS},
+                {"role": "tool", "content": "25 euros", "tool_call_id": "c1"},
+                {"role": "assistant", "content": [{"type": "text", "text": "25 euros."}]},
+            ],
+        },
+        {
+            "id": "shared",
+            "conversations": [
+                {"from": "human", "value": "E-47?"},
+                {"from": "function_call", "value": '{"name": "look_up", "arguments": {"part": "K"}}'},
+                {"from": "observation", "value": "25 euros"},
+                {"from": "gpt", "value": "25 euros."},
+            ],
+        },
+        {"messages": [{"role": "user", "content": "Without an id"}]},
+    )
+    assert import_conversations(memory, jsonl(path)).stored == 10
+    assert [kind for kind, _ in said(memory, "ml")] == ["system", "human", "ai", "tool", "ai"]
+    assert [kind for kind, _ in said(memory, "shared")] == ["human", "ai", "tool", "ai"]
+    assert memory.conversation("ml").read(columns=("created_at",))[1].created_at == AT
+    for thread in ("ml", "shared"):
+        call = next(each for each in stored(memory, thread) if isinstance(each, AIMessage) and each.tool_calls)
+        result = next(each for each in stored(memory, thread) if isinstance(each, ToolMessage))
+        assert (call.tool_calls[0]["args"], call.tool_calls[0]["id"]) == ({"part": "K"}, result.tool_call_id)
+    assert import_conversations(memory, jsonl(path)).stored == 0
+    assert len(memory.conversations()) == 3
+
+
+GOOD: Final = {"thread_id": "good", "messages": [{"role": "user", "content": "Kept"}]}
+
+
+def _half(document: object) -> bytes:
+    return json.dumps(document).encode()[:-9]
+
+
+BAD: Final[list[tuple[str, Callable[..., Iterator[Any]], bytes, str]]] = [
+    ("no JSON", jsonl, f"{SECRET} and more\n".encode(), "line 2"),
+    ("half a line", jsonl, _half({"messages": [{"role": "user", "content": SECRET}]}), "line 2"),
+    ("nested", jsonl, b'{"messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "line 2"),
+    ("deep content", jsonl, b'{"messages": [{"role": "user", "content": ' + b"[" * 5000 + b"]" * 5000 + b"}]}\n", "line 2"),
+    ("latin-1", jsonl, '{"messages": [{"role": "user", "content": "Käse"}]}\n'.encode("latin-1"), "line 2"),
+    ("a list", jsonl, b"[1, 2]\n", "line 2"),
+    ("another document", jsonl, json.dumps({"said": SECRET}).encode() + b"\n", "line 2"),
+    ("another kind", jsonl, json.dumps({"kind": SECRET}).encode() + b"\n", "line 2"),
+    ("an unknown role", jsonl, json.dumps({"messages": [{"role": SECRET, "content": SECRET}]}).encode() + b"\n", "line 2, message 1"),
+    ("an unknown speaker", jsonl, json.dumps({"conversations": [{"from": SECRET, "value": ""}]}).encode() + b"\n", "line 2, message 1"),
+    (
+        "the future", jsonl,
+        json.dumps({"messages": [{"role": "user", "content": SECRET, "created_at": "2999-01-01T00:00:00Z"}]}).encode() + b"\n",
+        "line 2, message 1",
+    ),
+    (
+        "no time", jsonl,
+        json.dumps({"messages": [{"role": "user", "content": SECRET, "created_at": SECRET}]}).encode() + b"\n",
+        "line 2, message 1",
+    ),
+    (
+        "one id twice", jsonl,
+        json.dumps({"messages": [{"role": "user", "content": text, "id": "m"} for text in ("a", SECRET)]}).encode() + b"\n",
+        "line 2, message 2",
+    ),
+    ("an unusable thread", jsonl, json.dumps({"thread_id": "x" * 600, "messages": []}).encode() + b"\n", "line 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "bad", "place"), [each[1:] for each in BAD], ids=[each[0] for each in BAD])
+def test_a_bad_line_is_named_and_what_stands_before_it_is_stored(
+    memory: SupabaseMemory, tmp_path: Path, read: Callable[..., Any], bad: bytes, place: str
+) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + bad)
+    with pytest.raises(SupabaseMemoryError) as raised:
+        import_conversations(memory, read(path))
+    assert raised.value.message.startswith(f"{place}:")
+    assert raised.value.hint
+    assert SECRET not in str(raised.value)
+    assert said(memory, "good") == [("human", "Kept")]
+
+
+def test_bad_lines_are_skipped_and_in_the_receipt_where_that_is_wanted(memory: SupabaseMemory, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"no JSON\n" + json.dumps(GOOD).encode() + b"\n\xff\xfe\xfd\n[]\n")
+    receipt = import_conversations(memory, jsonl(path), skip=True)
+    assert (receipt.stored, sum(count for count, _ in receipt.lost.values())) == (1, 3)
+    assert [place for _, place in receipt.lost.values()] == ["line 1", "line 3", "line 4"]
+
+
+def test_documents_that_are_none_are_named(memory: SupabaseMemory, tmp_path: Path) -> None:
+    whole = json.dumps(CHATGPT).encode()
+    found = {}
+    for name, data in {
+        "half": whole[: whole.index(b"chat-2") - 400],
+        "text": b"hello " + SECRET.encode(),
+        "empty": b"",
+        "nested": b"[" * 200_000,
+        "latin-1": '[{"title": "Käse", "mapping": {}}]'.encode("latin-1"),
+        "strange": b'[{"title": "x"}]',
+    }.items():
+        path = tmp_path / f"{name}.json"
+        path.write_bytes(data)
+        with pytest.raises(InvalidInputError) as raised:
+            import_conversations(memory, chatgpt(path))
+        found[name] = str(raised.value)
+        assert SECRET not in found[name]
+        assert raised.value.hint
+    assert "after conversation 1" in found["half"]
+    assert "UTF-8" in found["latin-1"]
+    assert "latin-1" in found["latin-1"]
+    assert found["strange"].startswith("conversation 1:")
+    # Nothing half lost: what was whole is there, and the whole file goes on from there.
+    assert len(stored(memory, "chat-1")) == 6
+    assert import_conversations(memory, chatgpt(written(tmp_path, CHATGPT))).stored == 2
+    with pytest.raises(InvalidInputError, match="opened"):
+        import_conversations(memory, chatgpt(tmp_path / "missing.json"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_what_says_its_encoding_is_read(memory: SupabaseMemory, tmp_path: Path, encoding: str) -> None:
+    document = {"thread_id": "t", "messages": [{"role": "user", "content": "Käse 🧀\u2028 kiln"}]}
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes((json.dumps(document, ensure_ascii=False) + "\n").encode(encoding))
+    import_conversations(memory, jsonl(path))
+    assert said(memory, "t") == [("human", "Käse 🧀\u2028 kiln")]
+    other = tmp_path / "conversations.json"
+    other.write_bytes(json.dumps(CLAUDE, ensure_ascii=False).encode(encoding))
+    import_conversations(memory, claude(other))
+    assert "1,240 °C" in stored(memory, "claude-1")[0].text
+
+
+def test_another_encoding_is_read_where_it_is_named(memory: SupabaseMemory, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes('{"thread_id": "t", "messages": [{"role": "user", "content": "Käse"}]}\n'.encode("latin-1"))
+    import_conversations(memory, jsonl(path, encoding="latin-1"))
+    assert said(memory, "t") == [("human", "Käse")]
+    with pytest.raises(InvalidInputError, match="encoding"):
+        import_conversations(memory, jsonl(path, encoding="nonsense"))
+
+
+def test_a_dry_run_stores_nothing_and_says_what_retention_would_remove(
+    conn_string: str, user_id: str, tmp_path: Path
+) -> None:
+    old, new = datetime.now(UTC) - timedelta(days=40), datetime.now(UTC) - timedelta(hours=1)
+    turns = [
+        {"role": role, "content": f"{number}", "created_at": (old if number < 3 else new).isoformat()}
+        for number in range(6)
+        for role in ("user", "assistant")
+    ]
+    path = lines(tmp_path, {"thread_id": "t", "messages": turns})
+    for retention, gone in (
+        (Retention(max_age=timedelta(days=30)), 6), (Retention(max_turns=2), 8), (Retention(max_messages=5), 7),
+        (Retention(max_turns=9), 0), (None, 0),
+    ):  # fmt: skip
+        with SupabaseMemory.from_conn_string(
+            conn_string, user_id=user_id, recall=None, model=None, retention=retention
+        ) as memory:
+            receipt = import_conversations(memory, jsonl(path), dry_run=True)
+            assert (receipt.messages, receipt.stored, receipt.expired) == (12, 0, gone)
+            assert len(memory.conversations()) == 0
+            assert import_conversations(memory, jsonl(path)).expired == gone
+            assert memory.conversation("t").count() == 12 - gone
+            assert import_conversations(memory, jsonl(path)).stored == 0
+            memory.forget_user()
+
+
+def test_secrets_and_what_is_not_to_be_remembered_stay_out(conn_string: str, user_id: str, tmp_path: Path) -> None:
+    from langchain_supabase_memory import SECRETS
+
+    path = lines(
+        tmp_path,
+        {"thread_id": "t", "messages": [{"role": "user", "content": "My key is sk-proj-abcdefghijklmnopqrstuvwxyz012345678901"}]},
+        {"thread_id": "u", "messages": [{"role": "user", "content": text} for text in ("My divorce is in May.", "My kiln is blue.")]},
+    )  # fmt: skip
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
+        memory.opt_out("divorce", by="maya")
+        import_conversations(memory, jsonl(path))
+        assert "abcdefghij" not in stored(memory, "t")[0].text
+        memory.conversation("u").index()
+        assert [chunk.content for chunk in memory.conversation("u").chunks()] == ["My kiln is blue."]
+
+
+def test_an_export_of_ours_is_redacted_on_its_way_in(conn_string: str, user_id: str, tmp_path: Path) -> None:
+    from langchain_supabase_memory import SECRETS, export_conversations
+
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz012345678901"
+    with SupabaseMemory.from_conn_string(conn_string, recall=None, model=None) as plain:
+        plain.conversation("t", user_id=user_id).append([HumanMessage(f"My key is {key}", id="m")], metadata={"k": key})
+        export_conversations(plain, tmp_path / "all.jsonl", user_id=user_id)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=f"{user_id}-2", recall=None, redact=SECRETS) as memory:
+        import_conversations(memory, jsonl(tmp_path / "all.jsonl"))
+        row = memory.conversation("t").read(columns=("text", "payload", "metadata"))[0]
+        assert key not in repr((row.text, row.message and row.message.content, row.metadata))
+
+
+def test_one_that_was_interrupted_goes_on(memory: SupabaseMemory) -> None:
+    def broken(after: int) -> Iterator[Any]:
+        for thread in range(3):
+            yield Thread(f"t{thread}", f"conversation {thread}")
+            for number in range(1500):
+                if thread * 1500 + number == after:
+                    raise KeyboardInterrupt
+                yield Said(f"message {number}", HumanMessage(f"{thread} {number}"))
+
+    with pytest.raises(KeyboardInterrupt):
+        import_conversations(memory, broken(2800))
+    before = sum(info.message_count for info in memory.conversations())
+    assert 2000 <= before < 2800
+    receipt = import_conversations(memory, broken(-1))
+    assert (receipt.known, receipt.stored) == (before, 4500 - before)
+    for thread in range(3):
+        assert [text for _, text in said(memory, f"t{thread}")] == [f"{thread} {number}" for number in range(1500)]
+
+
+def test_memory_does_not_grow_with_the_document(memory: SupabaseMemory, tmp_path: Path) -> None:
+    peaks = []
+    for count in (200, 2000):
+        path = tmp_path / f"{count}.json"
+        with path.open("w") as file:
+            file.write("[")
+            for number in range(count):
+                each: dict[str, Any] = {**CLAUDE[1], "uuid": f"c{number}", "name": "x" * 2000}
+                file.write(("," if number else "") + json.dumps(each))
+            file.write("]")
+        tracemalloc.start()
+        receipt = import_conversations(memory, claude(path), dry_run=True)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert receipt.conversations == count
+    assert peaks[1] < peaks[0] * 1.5

@@ -1,0 +1,87 @@
+"""Moving in from langmem and from a history, and going on: from the real thing, with what the docs say."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_postgres import PostgresChatMessageHistory
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+from langmem import create_manage_memory_tool, create_search_memory_tool  # type: ignore[import-untyped]
+
+from langchain_supabase_memory import (
+    SupabaseChatMessageHistory,
+    SupabaseMemory,
+    SupabaseStore,
+    import_conversations,
+)
+from langchain_supabase_memory.agents.nodes import SaveTurnNode
+from langchain_supabase_memory.transfer import sources
+from tests.services.postgres import Cluster
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+        yield made
+
+
+def test_memories_of_langmem_are_found_by_langmem_in_the_new_store(memory: SupabaseMemory) -> None:
+    namespace = ("memories", "maya")
+    old = InMemoryStore()
+    manage = create_manage_memory_tool(namespace, store=old)
+    for number in range(250):
+        manage.invoke({"content": f"Glaze {number} is blue.", "action": "create"})
+    new = SupabaseStore(memory)
+    for each in old.list_namespaces(prefix=("memories",)):
+        offset = 0
+        while items := old.search(each, limit=100, offset=offset):
+            offset += len(items)
+            for item in items:
+                new.put(item.namespace, item.key, item.value)
+    assert len(new.search(namespace, limit=1000)) == 250
+    search = create_search_memory_tool(namespace, store=new)
+    assert "Glaze 7 is blue." in search.invoke({"query": "Glaze 7"})
+    manage = create_manage_memory_tool(namespace, store=new)
+    manage.invoke({"content": "Glaze 250 is green.", "action": "create"})
+    assert len(new.search(namespace, limit=1000)) == 251
+
+
+def test_a_history_goes_on_where_it_was(memory: SupabaseMemory, cluster: Cluster) -> None:
+    address, session = cluster.conn_string(cluster.migrated_database()), str(uuid.uuid4())
+    with psycopg.connect(address) as connection:
+        PostgresChatMessageHistory.create_tables(connection, "chat_history")
+        old = PostgresChatMessageHistory("chat_history", session, sync_connection=connection)
+        old.add_messages([HumanMessage("E-47?"), AIMessage("The thermocouple.")])
+        before = [(message.type, message.text) for message in old.get_messages()]
+    import_conversations(memory, sources.langchain_postgres(address))
+    new = SupabaseChatMessageHistory(session, memory, budget=None)
+    assert [(message.type, message.text) for message in new.messages] == before
+    new.add_messages([HumanMessage("Thanks")])
+    import_conversations(memory, sources.langchain_postgres(address))
+    assert [message.text for message in new.messages] == ["E-47?", "The thermocouple.", "Thanks"]
+
+
+def test_a_graph_goes_on_in_its_thread(memory: SupabaseMemory) -> None:
+    saver = InMemorySaver()
+
+    def answer(state: MessagesState) -> dict[str, list[AIMessage]]:
+        return {"messages": [AIMessage(f"Answer {len(state['messages'])}")]}
+
+    config: RunnableConfig = {"configurable": {"thread_id": "kiln", "user_id": memory.user_id}}
+    plain = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
+    plain.compile(checkpointer=saver).invoke({"messages": [HumanMessage("First?")]}, config)
+    receipt = import_conversations(memory, sources.langgraph(saver), owner=lambda thread: thread.about["user_id"])
+    assert receipt.stored == 2
+
+    storing = StateGraph(MessagesState).add_node("answer", answer).add_node("save", SaveTurnNode(memory))
+    graph = storing.add_edge(START, "answer").add_edge("answer", "save").compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage("Second?")]}, config)
+    texts = [each.message.text for each in memory.conversation("kiln").read() if each.message]
+    assert texts == ["First?", "Answer 1", "Second?", "Answer 3"]

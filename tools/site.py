@@ -1,0 +1,195 @@
+"""Write the pages of the API reference and `docs/llms.txt`; `--check` only says which are not as they would be written.
+
+A page of the reference lists public names with the first sentence of their docstrings, which reads well as plain
+Markdown; below stand the marks in whose place the site puts signatures and docstrings. `docs/llms.txt` has each page of
+the site with a sentence, as `docs/index.md` lists them. It reads files alone: nothing of the package is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = "langchain_supabase_memory"
+NOTE = "From the docstrings, by `tools/site.py`."
+
+API = {
+    "memory": (
+        "The memory",
+        "What an application holds: the memory, and the handle of a conversation. `__version__` is the release.",
+        "SupabaseMemory Conversation SupabaseTransport PostgresTransport",
+    ),
+    "values": (
+        "Values",
+        "What the verbs return.",
+        "AppendResult StoredMessage Turn Reference ConversationKey ConversationInfo ConversationPage "
+        "ConversationStatus FoundMessage FoundPage Receipt Health Pause Queue",
+    ),
+    "context": (
+        "The context pack",
+        "What the next prompt receives, and what stood in earlier ones.",
+        "ContextPack ContextReport Manifest ManifestPage Difference Comparison Rollout RolloutReport",
+    ),
+    "settings": (
+        "Settings",
+        "What a memory is made with: budgets, policies, weights.",
+        "ContextBudget SummaryPolicy ChunkPolicy BoardPolicy ManifestPolicy RecallWeights Retention RetryPolicy "
+        "BreakerPolicy",
+    ),
+    "agents": (
+        "Agents",
+        "What a graph or a chain is composed from.",
+        "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode SupabaseSummarizer "
+        "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit get_conversation_summary_tool "
+        "get_turn_tool read_messages_tool recall_context_tool search_conversation_history_tool record_stream "
+        "arecord_stream",
+    ),
+    "recall": (
+        "Summaries and recall",
+        "Summaries, coverage and chunks, and the models that write, embed, rerank and expand.",
+        "Segment SummaryResult CompleteSummary RecalledSummary Coverage Chunk Recall IndexResult ExtractiveSummarizer "
+        "EmbeddingModel LocalEmbeddings EdgeEmbeddings RerankModel ExpandModel",
+    ),
+    "boards": (
+        "Boards and controls",
+        "The board of a conversation, what people decide, and what is never stored.",
+        "Board BoardItem BoardResult OptOut ControlChange Redactor RedactionRule pattern_rule SECRETS PERSONAL_DATA",
+    ),
+    "long-term": (
+        "Long-term memory and transfer",
+        "Memories that stay, LangGraph's store, import and export.",
+        "SupabaseStore LongTerm StoreLongTerm VectorStoreLongTerm Memory Remembered Promoted Withdrawn promote "
+        "apromote forget_source aforget_source import_conversations aimport_conversations ImportReceipt "
+        "export_conversations aexport_conversations ExportReceipt",
+    ),
+    "worker": (
+        "The worker",
+        "Work in the background, cleaning up, and metrics.",
+        "Worker WorkerPolicy cleanup Metrics MetricsServer",
+    ),
+    "errors": (
+        "Errors",
+        "Every error is a `SupabaseMemoryError` and says the next action.",
+        "SupabaseMemoryError",
+    ),
+}
+
+
+def api() -> dict[str, str]:
+    """What each page of the API reference is to say, by its path below `docs`."""
+    homes = _homes()
+    placed = [name for _, _, names in API.values() for name in names.split()]
+    if strays := sorted({*placed} ^ homes.keys()):
+        raise SystemExit(f"In API of tools/site.py and not a public name, or the other way: {strays}")
+    return {
+        f"api/{page}.md": _page(title, purpose, {name: homes[name] for name in names.split()})
+        for page, (title, purpose, names) in API.items()
+    }
+
+
+def _page(title: str, purpose: str, names: dict[str, str]) -> str:
+    entries = {f"{home}.{name}": name for name, home in names.items()}
+    if "SupabaseMemoryError" in names:  # the others are imported from its module
+        entries = {f"{names['SupabaseMemoryError']}.{name}": name for name in _errors()}
+    listed = [f"| `{name}` | {_first_sentence(path)} |" for path, name in entries.items()]
+    marks = [f"::: {path}" for path in entries]
+    lines = [f"# {title}", "", purpose, "", NOTE, "", "| name | what it is |", "| --- | --- |", *listed, "", *marks]
+    return "\n".join(lines).replace("\n::: ", "\n\n::: ").replace("\n\n\n", "\n\n") + "\n"
+
+
+def _tree(module: str) -> ast.Module:
+    path = ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def _homes() -> dict[str, str]:
+    """The module that each public name is in."""
+    for node in _tree(PACKAGE).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
+            return {name: _definition(f"{PACKAGE}.{home}", name) for name, home in ast.literal_eval(node.value).items()}
+    raise SystemExit(f"{PACKAGE} has no _HOMES.")
+
+
+def _definition(module: str, name: str) -> str:
+    """The module that defines a name which another may import."""
+    for node in _tree(module).body:
+        if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
+            return _definition(node.module, name)
+    return module
+
+
+def _errors() -> list[str]:
+    found = [node.name for node in _tree(f"{PACKAGE}.errors").body if isinstance(node, ast.ClassDef)]
+    return [name for name in found if not name.startswith("_")]
+
+
+def _first_sentence(path: str) -> str:
+    """The first sentence of a name's docstring, for a cell of a table."""
+    module, _, name = path.rpartition(".")
+    body = _tree(module).body
+    for place, node in enumerate(body):
+        said = None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            said = ast.get_docstring(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and _assigns(node, name):
+            said = _said(body[place + 1])
+        if said:
+            return re.split(r"(?<=\.)\s", said.replace("\n", " "))[0].replace("|", "\\|")
+    raise SystemExit(f"{path} has no docstring.")
+
+
+def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return name in map(ast.unparse, targets)
+
+
+def _said(node: ast.stmt) -> str | None:
+    """What stands below a constant."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value
+    return None
+
+
+def llms(index: str) -> str:
+    """The pages of the site, each with a sentence.
+
+    Args:
+        index: What `docs/index.md` says.
+    """
+    purpose, *groups = index.split("\n## ")
+    parts = [f"# {PACKAGE.replace('_', '-')}", "> " + " ".join(purpose.split("\n\n")[1].split())]
+    for group in groups:
+        rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\) \| (.+) \|$", group, re.MULTILINE)
+        parts += [f"## {group.splitlines()[0]}", "\n".join(f"- [{name}]({link}): {said}" for name, link, said in rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> int:
+    """Write the files, or say which are not as they would be written."""
+    made = {**api(), "llms.txt": llms((DOCS / "index.md").read_text(encoding="utf-8"))}
+    strays = {path.relative_to(DOCS).as_posix() for path in (DOCS / "api").glob("*.md")} - made.keys()
+    stale = sorted(strays | {name for name, text in made.items() if not _is(DOCS / name, text)})
+    if "--check" in sys.argv:
+        if stale:
+            sys.stderr.write(f"Not as tools/site.py writes them: {', '.join(stale)}. Run python tools/site.py.\n")
+        return int(bool(stale))
+    (DOCS / "api").mkdir(exist_ok=True)
+    for name in stale:
+        if name in strays:
+            (DOCS / name).unlink()
+        else:
+            (DOCS / name).write_text(made[name], encoding="utf-8")
+    return 0
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
