@@ -1,6 +1,6 @@
-# The whole vocabulary: demo, test, test-browser, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
+# The whole vocabulary: demo, test, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
 # sets up what it needs, given Python and npm.
-.PHONY: demo test test-browser test-lowest test-newest lint docs bench bench-retrieval clean
+.PHONY: demo test test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
@@ -11,6 +11,8 @@ TOUCHING = $(patsubst %,tests/%.py,\
   language/test_messages agents/test_middleware agents/test_nodes adapters/test_openai agents/test_retriever \
   sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store adapters/test_telemetry \
   language/test_tokens agents/test_tools adapters/test_transports)
+CITUS = tests/sql/test_citus.py tests/sql/test_blocks.py tests/sql/test_filled_messages.py tests/sql/test_postings.py \
+  tests/operations tests/long_term tests/adapters/test_transports.py
 RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieval --editable '.[postgres,embedded]'
 
 define install
@@ -33,10 +35,15 @@ demo: .venv/ready
 test: .venv/ready $(if $(findstring -m pure,$(ARGS)),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# The inspector in a real Chromium: Debian's, which is installed where that may be, or the one that CHROMIUM names.
-test-browser: .tools/browser/ready
+# The inspector and the page of examples/ in a real Chromium: Debian's, which is installed where that may be, or the one that CHROMIUM names.
+test-browser: .tools/browser/ready tests/services/node_modules/ready
 	@command -v $${CHROMIUM:-chromium} >/dev/null || tools/chromium.sh
-	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector $(ARGS)
+	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector tests/project/test_examples_browser.py $(ARGS)
+
+# On a coordinator and two workers of Citus, from a folder of binaries that have it and pgvector: make test-citus PG=/a/folder
+# docs/citus.md says how it is tested; not part of CI, as no package brings it.
+test-citus: .venv/ready
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 2 --dist loadfile --citus=$(PG)/bin $(CITUS) $(ARGS)
 
 # What touches dependencies, with the lowest versions that pyproject.toml allows, or with the index's newest.
 test-lowest: .tools/lowest/ready tests/services/node_modules/ready
@@ -55,9 +62,10 @@ lint: .venv/ready
 	$(RUN) mypy
 	$(RUN) lint-imports
 
-# The site, in .site: a link or an anchor that leads nowhere is an error.
+# The site, in .site, with the Markdown of each page beside it: a link or an anchor that leads nowhere is an error.
 docs: .tools/docs/ready
 	.tools/docs/env/bin/zensical build --strict --clean
+	.tools/docs/env/bin/python tools/site.py --beside .site
 
 bench: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) python -m benchmarks $(ARGS)
@@ -81,7 +89,7 @@ clean:
 # Playwright is in an environment of its own, so that `make test` needs none.
 .tools/browser/ready: .venv/ready
 	$(UV) venv --quiet --allow-existing --python 3.11 .tools/browser/env
-	$(UV) pip install --quiet --python .tools/browser/env --group dev --group browser --editable '.[all]'
+	$(UV) pip install --quiet --python .tools/browser/env --group dev --group server --group browser --editable '.[all]'
 	@touch $@
 
 # What makes the site reads the package's files and imports nothing of it.

@@ -22,6 +22,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks import (
@@ -30,7 +31,9 @@ from benchmarks import (
     counts,
     growth,
     imports,
+    inspector,
     mcp,
+    millions,
     partitions,
     recall,
     results,
@@ -48,6 +51,12 @@ if TYPE_CHECKING:
 _LIMIT_SECONDS = 30 * 60
 """No run lasts longer, whatever hangs."""
 
+_LIMIT_OF_MILLIONS_SECONDS = 4 * 60 * 60
+"""Nor does one of this benchmark."""
+
+_ALONE = {"millions", "millions_in_partitions"}
+"""What runs only when it is asked for."""
+
 _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
     "beside": beside.run,
     "counts": counts.run,
@@ -55,9 +64,12 @@ _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
     "turns": turns.run,
     "growth": growth.run,
     "partitions": partitions.run,
+    "millions": millions.run,
+    "millions_in_partitions": partial(millions.run, partitions=millions.PARTITIONS),
     "recall": recall.run,
     "worker": worker.run,
     "imports": imports.run,
+    "inspector": inspector.run,
     "mcp": mcp.run,
     "transfer": transfer.run,
 }
@@ -70,7 +82,13 @@ def main() -> None:
         "--only",
         choices=_BENCHMARKS,
         action="append",
-        help="this one only; can be repeated. growth alone: to a million",
+        help="this one only; can be repeated. growth alone: to a million. millions: only when it is named",
+    )
+    parser.add_argument(
+        "--messages",
+        type=int,
+        metavar="N",
+        help="of millions: how many the larger database has, 20,000 or more; 10,000,000, and 100,000 with --quick",
     )
     parser.add_argument("--keep", action="store_true", help="write the tables to results.json and RESULTS.md")
     parser.add_argument("--peers", action="store_true", help="with other packages in beside; see the module")
@@ -78,11 +96,12 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(_LIMIT_SECONDS)
+    signal.alarm(_LIMIT_OF_MILLIONS_SECONDS if _ALONE & {*(given.only or [])} else _LIMIT_SECONDS)
     million = given.only == ["growth"] and not given.quick
-    for name in given.only or _BENCHMARKS:
+    largest = given.messages or (100_000 if given.quick else 10_000_000)
+    for name in given.only or [each for each in _BENCHMARKS if each not in _ALONE]:
         # Each has servers of its own, so that none is slower for what another left behind.
-        with Lab(quick=given.quick, peers=given.peers, million=million) as lab:
+        with Lab(quick=given.quick, peers=given.peers, million=million, largest=largest) as lab:
             begun = time.perf_counter()
             tables = asyncio.run(_printed(_BENCHMARKS[name](lab)))
             seconds = time.perf_counter() - begun

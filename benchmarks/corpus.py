@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Halves = NDArray[np.float16]
 
 LENGTH: Final = 100
-"""How many chunks a conversation has."""
+"""How many chunks a conversation has, where nothing else is said."""
 
 MODEL: Final = "bench"
 MANY: Final = 0
@@ -74,11 +74,13 @@ class Corpus:
     Attributes:
         site: Where they are written.
         size: How many there are in the end.
+        length: How many chunks a conversation has.
         filled: How many there are so far.
     """
 
     site: Site
     size: int
+    length: int = LENGTH
     filled: int = 0
     _vectors: Halves = field(default_factory=lambda: np.zeros((0, 0), np.float16))
     _words: NDArray[np.int64] = field(init=False)
@@ -87,7 +89,7 @@ class Corpus:
 
     def __post_init__(self) -> None:
         random = Random(7)
-        self._ids = [UUID(int=random.getrandbits(128), version=4) for _ in range(self.size // LENGTH)]
+        self._ids = [UUID(int=random.getrandbits(128), version=4) for _ in range(self.size // self.length)]
         chances = 1 / (np.arange(_VOCABULARY) + _STOPS)
         self._words = np.random.default_rng(8).choice(_VOCABULARY, (self.size, _WORDS), p=chances / chances.sum())
 
@@ -114,18 +116,18 @@ class Corpus:
         """Write the chunks up to a number, without their vectors."""
         with self._connected() as connection, connection.cursor() as cursor:
             for first, last in self._slabs(self.filled, until):
-                conversations = range(first // LENGTH, last // LENGTH)
+                conversations = range(first // self.length, last // self.length)
                 with cursor.copy(
                     b"copy memory.conversations (user_id, id, thread_id, next_sequence, message_count, indexed_through,"
                     b" chunk_count, language) from stdin"
                 ) as copy:
                     for number in conversations:
                         copy.write(
-                            f"{user_id(self.user(number))}\t{self._ids[number]}\t{thread(number)}\t{LENGTH}\t{LENGTH}"
-                            f"\t{LENGTH - 1}\t{LENGTH}\tenglish\n"
+                            f"{user_id(self.user(number))}\t{self._ids[number]}\t{thread(number)}\t{self.length}\t{self.length}"
+                            f"\t{self.length - 1}\t{self.length}\tenglish\n"
                         )
                 with cursor.copy(_CHUNKS.encode()) as copy:
-                    copy.write("".join(self._chunk(row) for row in _mixed(first, last)))
+                    copy.write("".join(self._chunk(row) for row in _mixed(first, last, self.length)))
                 with cursor.copy(
                     b"copy memory.chunk_postings (user_id, conversation_id, lexeme, first, postings) from stdin"
                 ) as copy:
@@ -160,14 +162,14 @@ class Corpus:
                 vectors = self._made(centers, start, end)
                 if start < kept:
                     self._vectors[start : min(end, kept)] = vectors[: kept - start]
-                order = np.array(_mixed(start, end))
+                order = np.array(_mixed(start, end, self.length))
                 rows = np.zeros(end - start, row)
                 rows["columns"] = len(columns)
                 for name, kind in columns.items():
                     rows[f"{name}#"] = kind.itemsize
-                rows["user"] = [user_id(self.user(each // LENGTH)).encode() for each in order]
-                rows["conversation"] = [np.void(self._ids[each // LENGTH].bytes) for each in order]
-                rows["place"], rows["part"] = order % LENGTH, 1
+                rows["user"] = [user_id(self.user(each // self.length)).encode() for each in order]
+                rows["conversation"] = [np.void(self._ids[each // self.length].bytes) for each in order]
+                rows["place"], rows["part"] = order % self.length, 1
                 rows["model"], rows["dimensions"] = MODEL.encode(), width
                 rows["embedding"]["width"], rows["embedding"]["numbers"] = width, vectors[order - start]
                 copy.write(rows.tobytes())
@@ -203,13 +205,13 @@ class Corpus:
 
     def _made(self, centers: NDArray[np.float32], first: int, last: int) -> Halves:
         random = np.random.default_rng((11, first))
-        topics = random.integers(_TOPICS, size=((last - first) // LENGTH, _PER_CONVERSATION))
-        stays = random.integers(_PER_CONVERSATION, size=((last - first) // LENGTH, LENGTH // _STAY))
+        topics = random.integers(_TOPICS, size=((last - first) // self.length, _PER_CONVERSATION))
+        stays = random.integers(_PER_CONVERSATION, size=((last - first) // self.length, self.length // _STAY))
         chosen = np.repeat(np.take_along_axis(topics, stays, axis=1), _STAY, axis=1).reshape(-1)
         return _unit(centers[chosen] + _noise(random, (last - first, centers.shape[1]), _NOISE)).astype(np.float16)
 
     def _chunk(self, row: int) -> str:
-        conversation, place = divmod(row, LENGTH)
+        conversation, place = divmod(row, self.length)
         words = [word(each) for each in self._words[row].tolist()]
         content = f"I was at the {' and the '.join(words)}"
         said_at = f"2026-11-{1 + place // 24:02}T{place % 24:02}:00:00Z"
@@ -222,8 +224,8 @@ class Corpus:
 
     def _postings(self, conversation: int) -> Iterator[str]:
         start = f"{user_id(self.user(conversation))}\t{self._ids[conversation]}"
-        lists: dict[str, list[tuple[int, int]]] = {each: [(place, 1) for place in range(LENGTH)] for each in _DATE}
-        for place, words in enumerate(self._words[conversation * LENGTH :][:LENGTH].tolist()):
+        lists: dict[str, list[tuple[int, int]]] = {each: [(place, 1) for place in range(self.length)] for each in _DATE}
+        for place, words in enumerate(self._words[conversation * self.length :][: self.length].tolist()):
             for each, times in Counter(words).items():
                 lists.setdefault(word(each), []).append((place, times))
         for lexeme, found in lists.items():
@@ -233,8 +235,8 @@ class Corpus:
                 yield f"{start}\t{lexeme}\t{first}\t{{{','.join(map(str, listed))}}}\n"
 
     def _slabs(self, first: int, until: int) -> Iterator[tuple[int, int]]:
-        for start in range(first, until, _AT_ONCE * LENGTH):
-            yield start, min(start + _AT_ONCE * LENGTH, until)
+        for start in range(first, until, _AT_ONCE * self.length):
+            yield start, min(start + _AT_ONCE * self.length, until)
 
     def _connected(self) -> psycopg.Connection[Any]:
         connection = psycopg.connect(
@@ -259,11 +261,11 @@ def word(number: int) -> str:
     return "".join(_CONSONANTS[each // len(_VOWELS)] + _VOWELS[each % len(_VOWELS)] for each in digits)
 
 
-def _mixed(first: int, last: int) -> list[int]:
+def _mixed(first: int, last: int, length: int) -> list[int]:
     """Chunks as they come to be stored: conversations go on at the same time, and each is indexed a few at a time."""
-    turns = [row // LENGTH for row in range(first, last, _STAY)]
+    turns = [row // length for row in range(first, last, _STAY)]
     Random(12).shuffle(turns)
-    following = {conversation: count(conversation * LENGTH, _STAY) for conversation in turns}
+    following = {conversation: count(conversation * length, _STAY) for conversation in turns}
     starts = [next(following[conversation]) for conversation in turns]
     return [row for start in starts for row in range(start, start + _STAY)]
 

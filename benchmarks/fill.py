@@ -17,9 +17,12 @@ from uuid import uuid4
 import psycopg
 
 from benchmarks import work
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
     from benchmarks.services import Site
 
 MESSAGES_PER_SEGMENT: Final = 10
@@ -149,7 +152,9 @@ class _Texts:
         for message in said:
             message.id = "@id"
         rows = [codec.to_row(message) for message in said]
-        payloads = [_escaped(json.dumps(row["payload"], ensure_ascii=False)).split("@id") for row in rows]
+        payloads = [
+            _escaped(json.dumps(row["payload"], ensure_ascii=False, separators=(",", ":"))).split("@id") for row in rows
+        ]
         self._parts = [
             (f"{row['role']}\t{_escaped(row['text'])}\t{row['characters']}\t{row['tokens']}\t", payload)
             for row, payload in zip(rows, payloads, strict=True)
@@ -193,6 +198,138 @@ def messages(site: Site, name: str, size: int, *, copies: int = 1, floor: bool =
     if floor:
         _execute(site, [_FLOOR], {"name": name})
     return [f"{name}{copy}" for copy in range(copies)]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Many owners, each with ten conversations of ten messages of about 80 characters, one of which is due.
+
+    Attributes:
+        messages: How many messages there are in all, a multiple of a thousand.
+        words: Of how many, those of the first owners, the words are found.
+        vectors: Of how many of these the meaning is found, too.
+        name: What the threads of each owner are called, before their numbers.
+    """
+
+    messages: int
+    words: int = 0
+    vectors: int = 0
+    name: str = "talk-"
+
+    @property
+    def owners(self) -> int:
+        """How many there are: `owner-0`, `owner-1` and so on."""
+        return self.messages // EACH**2
+
+
+EACH: Final = 10
+"""So many messages has a conversation of a crowd, so many conversations an owner, and so many owners repeat nobody."""
+
+
+def crowd(conn_string: str, wanted: Crowd, embedder: Embeddings) -> None:
+    """Write a crowd by what the server makes itself, a message in about 40 microseconds.
+
+    What the first ten owners said is indexed as any conversation is; all others say one of the same hundred things,
+    and get the rows that this made.
+
+    Args:
+        conn_string: A migrated database that is empty, as somebody who may switch triggers off for a session.
+        wanted: What is to be there.
+        embedder: Makes the vectors.
+    """
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute("set session_replication_role = replica")
+        connection.execute("set synchronous_commit = off")
+        connection.execute(_SAID)
+        with connection.cursor() as cursor, cursor.copy(b"copy said from stdin") as copy:
+            copy.write("".join(_short(place) for place in range(EACH**3)))
+        values = {"name": wanted.name, "first": 0, "users": EACH, "words": 0, "vectors": 0}
+        for statement in (_CROWD, _CROWD_SAYS):
+            connection.execute(statement.encode(), values)
+        with SupabaseMemory.from_conn_string(conn_string, embeddings=embedder, model=None) as memory:
+            for number in range(EACH**2):
+                memory.conversation(f"{wanted.name}{number % EACH}", user_id=f"owner-{number // EACH}").index()
+        values["first"], values["users"] = EACH, wanted.owners - EACH
+        values["words"], values["vectors"] = wanted.words // EACH**2 - EACH, wanted.vectors // EACH**2 - EACH
+        connection.execute(b"truncate memory_private.work, memory_private.owners cascade")
+        for statement in (_CROWD, _CROWD_SAYS, *(_copied(connection, *each) for each in _COPIED), *_DUE_OF_CROWD):
+            connection.execute(statement.encode(), values)
+
+
+# Owner by owner within the first conversation of all, then within the second: nothing of one owner lies together.
+_OF_CROWD: Final = """
+generate_series(0, %(users)s::bigint * {each} - 1) i
+cross join lateral (select %(first)s + i %% %(users)s as u, i / %(users)s as c) n
+cross join lateral (select 'owner-' || n.u as user_id, md5(n.u || '-' || n.c)::uuid as id) o
+"""
+_SAID: Final = b"""
+create temporary table said (
+  place integer primary key, role text, text text, characters integer, tokens integer, head text, tail text)
+"""
+_CROWD: Final = f"""
+insert into memory.conversations (
+  user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through, chunk_count,
+  unembedded_from, speakers, language)
+select o.user_id, o.id, %(name)s || n.c, {EACH}, {EACH}, s.characters, s.tokens,
+       case when p.is_found then t.indexed_through else -1 end, case when p.is_found then t.chunk_count else 0 end,
+       case when p.is_found and i %% %(users)s >= %(vectors)s then 0 end,
+       case when p.is_found then t.speakers else '{{}}' end, case when p.is_found then t.language end
+from {_OF_CROWD.format(each=EACH)}
+cross join lateral (select i %% %(users)s < %(words)s as is_found) p
+join (select place / {EACH} as pattern, sum(characters) as characters, sum(tokens) as tokens from said group by 1) s
+  on s.pattern = n.u %% {EACH} * {EACH} + n.c
+left join memory.conversations t
+  on %(first)s > 0 and t.user_id = 'owner-' || n.u %% {EACH} and t.thread_id = %(name)s || n.c
+"""
+_CROWD_SAYS: Final = f"""
+insert into memory.conversation_messages ({MESSAGE_COLUMNS})
+select o.user_id, o.id, m.sequence, 'm-' || m.sequence, s.role, s.text, s.characters, s.tokens,
+       (s.head || 'm-' || m.sequence || s.tail)::json
+from {_OF_CROWD.format(each=EACH)}
+cross join generate_series(0, {EACH - 1}) m (sequence)
+join said s on s.place = (n.u %% {EACH} * {EACH} + n.c) * {EACH} + m.sequence
+"""
+_COPIED: Final = (
+    ("memory.working_memory_chunks", "words"),
+    ("memory.chunk_postings", "words"),
+    ("memory.chunk_embeddings", "vectors"),
+)
+_DUE_OF_CROWD: Final = (
+    """insert into memory_private.work (user_id, conversation_id)
+       select c.user_id, c.id from memory.conversations c where c.thread_id = %(name)s || 0""",
+    """insert into memory_private.owners (user_id, turn_at, due_at)
+       select w.user_id, now(), now() from memory_private.work w""",
+)
+
+
+def _copied(connection: psycopg.Connection[Any], table: str, part: str) -> str:
+    """A statement that gives each owner of this part of a crowd the rows of who said the same."""
+    columns = [
+        name
+        for (name,) in connection.execute(
+            "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 and attgenerated = ''"
+            " and not attisdropped order by attnum",
+            [table],
+        )
+    ]
+    made = {"user_id": "o.user_id", "conversation_id": "o.id", "id": "gen_random_uuid()"}
+    source = _OF_CROWD.format(each=EACH).replace("%(users)s", f"greatest(%({part})s, 0)")
+    pattern = f"n.u %% {EACH}"
+    return f"""
+insert into {table} ({", ".join(columns)})
+select {", ".join(made.get(each, f"t.{each}") for each in columns)}
+from {source}
+join {table} t
+  on t.user_id = 'owner-' || {pattern} and t.conversation_id = md5({pattern} || '-' || n.c)::uuid"""
+
+
+def _short(place: int) -> str:
+    """A row of what a crowd says, as COPY reads it."""
+    message = work.short(place)
+    message.id = "@id"
+    row = codec.to_row(message)
+    head, tail = _escaped(json.dumps(row["payload"], ensure_ascii=False, separators=(",", ":"))).split("@id")
+    return f"{place}\t{row['role']}\t{_escaped(row['text'])}\t{row['characters']}\t{row['tokens']}\t{head}\t{tail}\n"
 
 
 def summaries(site: Site, name: str) -> None:

@@ -1,10 +1,14 @@
-"""What partitions cost a call: the same verbs on plain tables and on partitions, in the same rounds; and the locks."""
+"""What partitions cost a call: the same verbs on plain tables and on partitions, in the same rounds; the locks; and the
+first call of a connection, which plans it.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -29,6 +33,8 @@ COUNTS: Final = (None, 4, 16)
 MESSAGES: Final = 10_000
 INDEXED: Final = 500
 CONVERSATIONS: Final = 10
+_TWICE_AN_INDEXED: Final = 2 * (MESSAGES - INDEXED)
+"""A size in whose middle lies a message that is indexed: what is edited."""
 
 VERBS: Final = (
     "append a turn",
@@ -45,21 +51,22 @@ VERBS: Final = (
 )
 
 _LOCKED: Final = b"""
-select count(*) from pg_locks l join pg_class c on c.oid = l.relation
+select count(*), count(*) filter (where not l.fastpath) from pg_locks l join pg_class c on c.oid = l.relation
 where l.pid = pg_backend_pid() and c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)
 """
 
 
 @dataclass
 class LockCounting(CountingTransport):
-    """Counts the tables and indexes that the last call has locked, too."""
+    """Counts the tables and indexes that the last call has locked, too, and how many in the table of all clients."""
 
     locked: int = 0
+    shared: int = 0
 
     def perform(self, call: Call) -> Any:
         with self.connection.transaction():
             document = super().perform(call)
-            (self.locked,) = self._row(_LOCKED)
+            self.locked, self.shared = self._row(_LOCKED)
         return document
 
 
@@ -75,17 +82,19 @@ async def run(lab: Lab) -> list[Table]:
         *[f"locks, {_said(each)}" for each in COUNTS],
         *[f"ms, {_said(each)}" for each in COUNTS],
         *[f"x, {_said(each)}" for each in COUNTS[1:]],
+        *[f"first ms, {_said(each)}" for each in COUNTS],
     ]
     notes = [
         f"one owner, with {CONVERSATIONS} conversations of {MESSAGES:,} messages each",
-        "locks: the tables and indexes that one call locks",
+        "locks: the tables and indexes that one call locks; in brackets those beyond what each client has of its own",
+        "first: the first call of a connection, which plans it and reads what the server knows of the tables",
     ]
     return [Table(TITLE, columns, rows, notes)]
 
 
 async def _row(lab: Lab, verb: str, sites: dict[int | None, Site]) -> list[str | float]:
     do: Doing = OF_A_DATABASE.get(
-        verb, lambda memory, n: OF_A_CONVERSATION[verb](Subject(memory, "parts-0", MESSAGES), n)
+        verb, lambda memory, n: OF_A_CONVERSATION[verb](Subject(memory, "parts-0", _TWICE_AN_INDEXED), n)
     )
     numbers = count()
     locks = [_locks(site, do, numbers) for site in sites.values()]
@@ -98,17 +107,31 @@ async def _row(lab: Lab, verb: str, sites: dict[int | None, Site]) -> list[str |
         warm_up=8,
     )
     plain, *others = medians.values()
-    return [verb, *[f"{each}" for each in locks], plain, *others, *[each / plain for each in others]]
+    first = [_first(site, do, numbers, 3 if lab.quick else 9) for site in sites.values()]
+    return [verb, *locks, plain, *others, *[each / plain for each in others], *first]
 
 
-def _locks(site: Site, do: Doing, numbers: count[int]) -> int:
+def _first(site: Site, do: Doing, numbers: count[int], times: int) -> float:
+    """The milliseconds of the first call of a connection that is open."""
+    taken = []
+    for _ in range(times):
+        with psycopg.connect(site.conn_string, autocommit=True) as connection:
+            memory = SupabaseMemory(CountingTransport(connection), user_id="bench", model=None)
+            connection.execute(b"select")
+            begun = time.perf_counter()
+            do(memory, next(numbers))
+            taken.append((time.perf_counter() - begun) * 1000)
+    return median(taken)
+
+
+def _locks(site: Site, do: Doing, numbers: count[int]) -> str:
     """Of a connection that has made the call so often that its plans hold for all calls."""
     with psycopg.connect(site.conn_string, autocommit=True) as connection:
         transport = LockCounting(connection)
         memory = SupabaseMemory(transport, user_id="bench", model=None)
         for _ in range(8):
             do(memory, next(numbers))
-        return transport.locked
+        return f"{transport.locked} ({transport.shared})"
 
 
 def _said(partitions: int | None) -> str:

@@ -44,9 +44,13 @@ if TYPE_CHECKING:
 GROWTH_BOUND: Final = 0.05
 RECALL_BOUND: Final = 0.9
 MEMORY_BOUND: Final = 1.1
+LONG_BOUND: Final = 2
 LIMIT: Final = 10
 
 _WIDTHS: Final = (384, 1536)
+_LONG: Final = 600
+"""How many messages a long conversation has."""
+
 _QUESTIONS: Final = 100
 _COMPARED: Final = 20
 
@@ -205,8 +209,9 @@ class _Known(Embeddings):
 
 async def run(lab: Lab) -> list[Table]:
     site = lab.site("off")
+    long = await _long(lab, site)
     made = Corpus(site, 20_000 if lab.quick else 200_000)
-    tables = [await _growth(lab, made)]
+    tables = [long, await _growth(lab, made)]
     _execute(site, _DOCUMENTS)
     fill.vacuum(site)
     bench = _Bench(lab, made, _WIDTHS[0])
@@ -228,6 +233,21 @@ async def run(lab: Lab) -> list[Table]:
     fill.vacuum(site)
     bench = _Bench(lab, made, _WIDTHS[1])
     return [*tables, await bench.recalls(bench.most), *await bench.index()]
+
+
+async def _long(lab: Lab, site: Site) -> Table:
+    """Recall in one long conversation, next to the bare nearest ten of it."""
+    made = Corpus(site, 20 * _LONG, _LONG)
+    made.fill(made.size)
+    made.embed(_WIDTHS[0], 0, made.size)
+    _execute(site, _DOCUMENTS)
+    fill.vacuum(site)
+    bench = _Bench(lab, made, _WIDTHS[0])
+    table = await bench.recalls(bench.one)
+    ratio = {str(row[0]): float(row[3]) for row in table.rows}[_OURS]
+    table.notes.append(verdict(f"memory.recall in {_LONG} messages, x bare SQL, nearest 10", ratio, LONG_BOUND))
+    _execute(site, *_FORGET)
+    return table
 
 
 async def _growth(lab: Lab, made: Corpus) -> Table:
@@ -275,7 +295,7 @@ class _Bench:
         self.width = width
         self.title = f"{width} dimensions, a table of {made.size:,}"
         many, most = made.rows(corpus.MANY), made.rows(corpus.MOST)
-        first = range(corpus.LENGTH)
+        first = range(made.length)
         self.one = Scope(
             f"in a conversation of {len(first)}", corpus.MANY, first, corpus.thread(0), made.conversation(0)
         )

@@ -2,7 +2,7 @@
 
     python -m benchmarks.results
 
-What comes from elsewhere, how much of the evidence recall brings back, stays as it is at the end of the page.
+`make bench-retrieval ... ARGS=--keep` writes its own there, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from benchmarks.beside import APPEND_TITLE, LOAD_TITLE, PROCESSOR_TITLE, TURNS_T
 from benchmarks.contestants import CAREFUL, DATA_API, DIRECT, FLOOR_LC, HISTORY, LOCK, SAVER, SQL
 from benchmarks.growth import CONVERSATION_TITLE
 from benchmarks.harness import Table
+from benchmarks.turns import MANIFEST_TITLE
 
 _HERE: Final = Path(__file__).parent
 _KEPT: Final = _HERE / "results.json"
@@ -40,6 +41,10 @@ default weights; recall@10 is that of meaning alone, next to brute force. With 1
 a table of 50,000. `server CPU` is the time of the server's one process without parallel workers, which other load
 changes less. p95 of fewer than 20 rounds says little. Hybrid search has the owner in both halves, and reads the same
 vectors.
+""",
+    "retrieval": """
+How much of the evidence comes back, by `make bench-retrieval` on the development half of LoCoMo (conversations 26, 30,
+42, 43 and 49 of `locomo10.json`): all-MiniLM-L6-v2, one vector for each message, a real Postgres, no language model.
 """,
 }
 """How some benchmarks measure."""
@@ -81,10 +86,8 @@ def _read() -> dict[str, Kept]:
 
 def write(kept: dict[str, Kept]) -> None:
     """Write the page: a lead that a stranger understands, what was aimed at, then every table."""
-    marker = "\n# How much of the evidence comes back"
-    _, found, rest = _PAGE.read_text().partition(marker) if _PAGE.exists() else ("", "", "")
     parts = [_lead(kept), _targets(kept), _where_the_time_goes(kept), *(_section(name, kept[name]) for name in kept)]
-    _PAGE.write_text("\n".join(part for part in parts if part) + found + rest)
+    _PAGE.write_text("\n".join(part for part in parts if part))
 
 
 def _lead(kept: dict[str, Kept]) -> str:
@@ -162,9 +165,10 @@ def _targets(kept: dict[str, Kept]) -> str:
     """What was aimed at, and how it stands: the verdicts of the benchmarks that have targets of their own."""
     lines = [
         _target(table.title, note)
-        for name in ("beside", "counts", "imports", "transfer", "growth")
+        for name in ("beside", "counts", "turns", "imports", "transfer", "inspector", "growth", "retrieval")
         if name in kept
         for table in kept[name].tables
+        if name != "turns" or table.title == MANIFEST_TITLE
         for note in table.notes
         if note.startswith(("met ", "MISSED ")) and "all other" not in note and "all verbs" not in note
     ]

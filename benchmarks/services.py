@@ -149,11 +149,13 @@ class Lab:
         quick: Whether fewer rounds are enough.
         peers: Whether other packages take part.
         million: Whether growth is measured up to a million.
+        largest: How many messages the larger database of `millions` has.
     """
 
     quick: bool = False
     peers: bool = False
     million: bool = False
+    largest: int = 100_000
     _sites: dict[str, Site] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
     _cluster: FlushingCluster | None = None

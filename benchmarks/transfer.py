@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -20,22 +21,54 @@ if TYPE_CHECKING:
 
 IMPORT_BOUND: Final = 3.0
 EXPORT_BOUND: Final = 2.0
-_MESSAGES: Final = 1000
 _COLUMNS: Final = (
     "conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata, images, payload"
 )
-_READ: Final = f"select {_COLUMNS} from memory.conversation_messages where user_id = 'bench'"
+_READ: Final = (
+    f"select {_COLUMNS} from memory.conversation_messages where user_id = 'bench' and conversation_id = any (%s)"
+)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Conversations of one size.
+
+    Attributes:
+        name: What the names of their threads begin with.
+        agent_id: Their agent.
+        messages: How many messages each has.
+        copies: How many there are.
+        bounds: Up to how many times COPY an export and an import may take; `None` where that is only told.
+    """
+
+    name: str
+    agent_id: str
+    messages: int
+    copies: int
+    bounds: tuple[float, float] | None
 
 
 async def run(lab: Lab) -> list[Table]:
     site = lab.site("off")
-    copies, rounds = (5, 3) if lab.quick else (20, 7)
-    fill.messages(site, "transfer-", _MESSAGES, copies=copies)
+    long, short, rounds = (5, 100, 3) if lab.quick else (20, 1000, 7)
+    return [
+        _table(site, _Shape("transfer-", "transfer", 1000, long, (EXPORT_BOUND, IMPORT_BOUND)), rounds),
+        _table(site, _Shape("brief-", "brief", 15, short, None), rounds),
+    ]
+
+
+def _table(site: Site, shape: _Shape, rounds: int) -> Table:
+    threads = fill.messages(site, shape.name, shape.messages, copies=shape.copies)
+    with psycopg.connect(site.superuser, autocommit=True) as connection:  # so that an export takes these alone
+        connection.execute(
+            "update memory.conversations set agent_id = %s where user_id = 'bench' and thread_id = any (%s)",
+            [shape.agent_id, threads],
+        )
     fill.vacuum(site)
     times: dict[str, list[float]] = {name: [] for name in ("COPY out", "export", "COPY in", "import")}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
-            for name, seconds in _round(site, Path(folder), number).items():
+            for name, seconds in _round(site, shape, Path(folder), number).items():
                 times[name].append(seconds * 1000)
     found = {name: median(values) for name, values in times.items()}
     out, into = found["export"] / found["COPY out"], found["import"] / found["COPY in"]
@@ -45,15 +78,18 @@ async def run(lab: Lab) -> list[Table]:
         ["COPY in, same rows", found["COPY in"], 1.0],
         ["import_conversations", found["import"], into],
     ]
-    notes = [
-        verdict("export, ratio to COPY", out, EXPORT_BOUND),
-        verdict("import, ratio to COPY", into, IMPORT_BOUND),
-    ]
-    title = f"Import and export of {copies * _MESSAGES:,} messages, direct, synchronous_commit=off"
-    return [Table(title, ["", "ms", "x COPY"], rows, notes)]
+    notes = []
+    if shape.bounds is not None:
+        notes.append(verdict("export, ratio to COPY", out, shape.bounds[0]))
+        notes.append(verdict("import, ratio to COPY", into, shape.bounds[1]))
+    title = (
+        f"Import and export of {shape.copies:,} conversations of {shape.messages:,} messages, direct, "
+        "synchronous_commit=off"
+    )
+    return Table(title, ["", "ms", "x COPY"], rows, notes)
 
 
-def _round(site: Site, folder: Path, number: int) -> dict[str, float]:
+def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, float]:
     """The seconds of each, once."""
     memory, path = site.direct(), folder / "all.jsonl"
     taken: dict[str, float] = {}
@@ -65,21 +101,29 @@ def _round(site: Site, folder: Path, number: int) -> dict[str, float]:
         return result
 
     with psycopg.connect(site.conn_string) as connection:
-        data = timed("COPY out", lambda: _copied_out(connection, folder / "rows"))
-        timed("export", lambda: export_conversations(memory, path, user_id="bench"))
-        owner = f"copy-{number}"
+        found = connection.execute(
+            "select array_agg(id) from memory.conversations where user_id = 'bench' and agent_id = %s", [shape.agent_id]
+        ).fetchone()
+        assert found is not None
+        data = timed("COPY out", lambda: _copied_out(connection, folder / "rows", found[0]))
+        timed("export", lambda: export_conversations(memory, path, user_id="bench", agent_id=shape.agent_id))
+        owner = f"copy-{shape.agent_id}-{number}"
         connection.execute(
             "insert into memory.conversations (user_id, id, thread_id)"
-            " select %s, id, thread_id from memory.conversations where user_id = 'bench'",
-            [owner],
+            " select %s, id, thread_id from memory.conversations where user_id = 'bench' and agent_id = %s",
+            [owner, shape.agent_id],
         )
         timed("COPY in", lambda: _copied_in(connection, owner, data))
-    timed("import", lambda: import_conversations(memory, jsonl(path), user_id=f"import-{number}"))
+    owner = f"import-{shape.agent_id}-{number}"
+    timed("import", lambda: import_conversations(memory, jsonl(path), user_id=owner))
     return taken
 
 
-def _copied_out(connection: psycopg.Connection[Any], path: Path) -> bytes:
-    with path.open("wb") as file, connection.cursor().copy(f"copy ({_READ}) to stdout".encode()) as rows:
+def _copied_out(connection: psycopg.Connection[Any], path: Path, conversations: list[Any]) -> bytes:
+    with (
+        path.open("wb") as file,
+        connection.cursor().copy(f"copy ({_READ}) to stdout".encode(), [conversations]) as rows,
+    ):
         for part in rows:
             file.write(part)
     return path.read_bytes()

@@ -9,9 +9,12 @@ from itertools import count
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any, Final
 
+import psycopg
+
 from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
-from langchain_supabase_memory.settings import Retention
+from langchain_supabase_memory import ManifestPolicy, Retention, SupabaseMemory
+from tests.counting import CountingTransport
 
 if TYPE_CHECKING:
     from benchmarks.services import Lab, Site
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 BOUND: Final = 1.5
 GROWTH_BOUND: Final = 0.05
 MANIFEST_BOUND: Final = 1.05
+MANIFEST_TITLE: Final = "A turn of two messages with its manifest"
 TURNS: Final = 10
 USERS: Final = 64
 _MESSAGES: Final = 2 * TURNS
@@ -58,7 +62,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 async def _with_manifests(lab: Lab) -> Table:
-    """An answer with and without what stood in its prompt. Nothing of that is done while a pack is loaded."""
+    """An answer with and without what stood in its prompt, and what a load costs where that is kept and where not."""
     rows: list[list[str | float]] = []
     notes: list[str] = []
     for commit in ("on", "off"):
@@ -79,7 +83,34 @@ async def _with_manifests(lab: Lab) -> Table:
             name = f"{door}, synchronous_commit={commit}"
             rows.append([name, medians["without"], medians["with"], ratio])
             notes.append(verdict(f"a manifest, {name}, ratio to none", ratio, MANIFEST_BOUND))
-    return Table("A turn of two messages with its manifest", ["", "without, ms", "with, ms", "x without"], rows, notes)
+    notes += _loaded(lab.site("off"))
+    return Table(MANIFEST_TITLE, ["", "without, ms", "with, ms", "x without"], rows, notes)
+
+
+def _loaded(site: Site) -> list[str]:
+    """What a load costs, counted, of an owner whose answers have manifests, and of one whose answers have none."""
+    costs = []
+    for share in (0, 1):
+        with psycopg.connect(site.conn_string, autocommit=True) as connection:
+            transport = CountingTransport(connection)
+            policy = ManifestPolicy(share=share)
+            owner = f"manifests-{share}"
+            memory = SupabaseMemory(transport, user_id=owner, model=None, recall=None, manifests=policy)
+            told = memory.conversation("loaded")
+            for place in range(20):
+                asked = work.short(2 * place)
+                told.append([asked, work.short(2 * place + 1)], pack=told.context(asked))
+            told.context(work.short(0))  # the first call of a connection reads what the next ones know
+            transport.taken()
+            told.context(work.short(0))
+            costs.append(transport.taken())
+    without, having = costs
+    said = "a load, {} with manifests by those without"
+    return [
+        verdict(said.format("round trips"), having.round_trips / without.round_trips, 1),
+        verdict(said.format("rows read"), having.read / without.read, 1),
+        verdict("a load with manifests, rows written", having.written, 0),
+    ]
 
 
 async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, float]:

@@ -51,6 +51,12 @@ def text() -> str:
     return " ".join(_random.choices(_WORDS, k=length // 3))[:length]
 
 
+def short(number: int) -> BaseMessage:
+    """Of varied words, about 80 characters, always the same for a number: questions and answers in turns."""
+    said = " ".join(random.Random(number).choices(_WORDS, k=12))
+    return AIMessage(said) if number % 2 else HumanMessage(said)
+
+
 def messages() -> list[BaseMessage]:
     """A question and an answer, without ids."""
     return [HumanMessage(text()), AIMessage(text())]

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         recall_context_tool,
         search_conversation_history_tool,
     )
+    from langchain_supabase_memory.context.growth import PromptGrowth, prompt_growth
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.report import ContextReport
     from langchain_supabase_memory.errors import SupabaseMemoryError
@@ -162,6 +163,7 @@ __all__ = [
     "Pause",
     "PostgresTransport",
     "Promoted",
+    "PromptGrowth",
     "Queue",
     "Recall",
     "RecallWeights",
@@ -211,6 +213,7 @@ __all__ = [
     "import_conversations",
     "pattern_rule",
     "promote",
+    "prompt_growth",
     "read_messages_tool",
     "recall_context_tool",
     "record_stream",
@@ -264,6 +267,7 @@ _HOMES = {
     "Pause": "operations.work",
     "PostgresTransport": "adapters.transports.postgres",
     "Promoted": "long_term.moving",
+    "PromptGrowth": "context.growth",
     "Queue": "operations.work",
     "Recall": "values",
     "RecallWeights": "settings",
@@ -312,6 +316,7 @@ _HOMES = {
     "import_conversations": "transfer.importing",
     "pattern_rule": "language.messages.redaction.rules",
     "promote": "long_term.moving",
+    "prompt_growth": "context.growth",
     "read_messages_tool": "agents.tools",
     "recall_context_tool": "agents.tools",
     "record_stream": "agents.streaming",

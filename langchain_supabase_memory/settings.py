@@ -77,7 +77,8 @@ class ContextBudget:
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
         recalled: The share of the budget that is kept for recalled chunks, where something is recalled: above 0, below
-            1. They also fill what the summary, the board and the messages leave over.
+            1; by default 0.7, and 0.8 of fewer than 4,000 characters (or 1,000 tokens), of which what stands around the
+            chunks takes more. They also fill what the summary, the board and the messages leave over.
         board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
             something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
@@ -90,7 +91,7 @@ class ContextBudget:
     characters: int | None = None
     tokens: int | None = None
     max_messages: int | None = None
-    recalled: float = 0.7
+    recalled: float | None = None
     board: float | None = 0.1
     token_counter: TokenCounter | None = field(default=None, repr=False)
 
@@ -100,7 +101,7 @@ class ContextBudget:
                 "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
             )
         _counts(self, "characters", "tokens", "max_messages", optional=True)
-        number("recalled", self.recalled, below=1, optional=False, example=0.7)
+        number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
         counter = self.token_counter
         # A model counts by a method of its own.
@@ -115,13 +116,23 @@ class ContextBudget:
         return self.characters if self.characters is not None else (self.tokens or 0) * 4
 
     @property
+    def recalled_share(self) -> float:
+        """The share that is kept for what is recalled."""
+        if self.recalled is not None:
+            return self.recalled
+        return 0.8 if self.about_characters < _SMALL else 0.7
+
+    @property
     def beside_recalled(self) -> ContextBudget:
         """What of it is left for the summary and the recent messages where something is recalled."""
-        left = 1 - self.recalled
+        left = 1 - self.recalled_share
         if self.tokens is not None:
             return replace(self, tokens=max(1, int(self.tokens * left)))
         return replace(self, characters=max(1, int((self.characters or 0) * left)))
 
+
+_SMALL: Final = 4_000
+"""A budget of fewer characters is small."""
 
 DEFAULT_CHARACTERS = 12_000
 """The budget of a context pack in characters, where none is given."""
@@ -207,7 +218,7 @@ class SummaryPolicy:
             keep_messages = None if messages is None else max(1, messages // 2)
         if most is not None:
             # As `memory_pending` cuts, two thirds of it stay at least, and some room is left for what follows.
-            keep_messages = -(-5 * most // 6) if keep_messages is None else min(keep_messages, most)
+            keep_messages = -(-5 * most // 6) if self.keep_messages is None else min(self.keep_messages, most)
         keep_when_poor = self.keep_when_poor
         if keep_when_poor is None and keep_characters is not None:
             keep_when_poor = max(1, (keep_characters + (characters or (self.tokens or 0) * 4 or keep_characters)) // 2)

@@ -691,6 +691,8 @@ class RecalledSummary:
         created_at: When it was stored, by the database's clock.
         score: How well it fits the question; comparable within one result only.
         similarity: The cosine of its vector and the question's, -1 to 1; `None` if it was found by its words.
+        score_parts: What each part adds to the score: `words` and `meaning`, which count half each; what adds nothing
+            is left out.
     """
 
     thread_id: str
@@ -702,6 +704,7 @@ class RecalledSummary:
     created_at: datetime
     score: float
     similarity: float | None = None
+    score_parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ declare
     'memory_important', 'memory_promote', 'memory_withdrawn',
     -- Controls: what is not to be remembered, and who changed what.
     'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_control_changes',
-    -- Transfer: what people have set of a conversation, taken along and put back.
-    'memory_edits', 'memory_restore',
+    -- Transfer: conversations, and what people have set of them, taken along and put back.
+    'memory_edits', 'memory_restore', 'memory_export', 'memory_import',
     -- Work: ask for a summary now, and see how far it is.
     'memory_request', 'memory_status',
     -- Rollout: which context one receives, and what the old and the new one came to.
@@ -132,7 +132,8 @@ begin
     memory_private.in_share(text, float8),
     memory_private.is_recorded(json, jsonb, bigint, bigint, timestamptz, timestamptz), memory_private.compared(jsonb),
     memory_private.keep_manifest(text, uuid, bigint, bigint, json), memory_private.expire_manifests(text, uuid, integer),
-    memory_private.unmanifest(text, uuid, bigint), memory_private.named(json),
+    memory_private.unmanifest(text, uuid, bigint), memory_private.named(json), memory_private.named_items(json),
+    memory_private.edited_items(text, uuid, bigint[]),
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
     memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),
@@ -142,7 +143,8 @@ begin
     to authenticated, service_role;
   grant execute on function
     memory_private.access(), memory_private.stored(regclass), memory_private.sampled_vectors(text), memory_private.longest_wait(),
-    memory_private.vector_indexes(boolean),
+    memory_private.vector_indexes(boolean), memory_private.live(), memory_private.published_columns(text),
+    memory_private.check_publication(),
     memory_private.is_alive(jsonb), memory_private.resumes_at(jsonb), memory_private.waits(jsonb),
     memory_private.take(text, timestamptz, text, float8) to service_role;
   -- They run with the reader's rights, so the tables' policies hold for them.

@@ -51,6 +51,36 @@ begin
 end
 $partitions$;
 
+-- So is whether Citus spreads them over its nodes.
+do $citus$
+declare
+  v_tables constant regclass := to_regclass('memory.conversations');
+  v_asked  constant boolean  := {{citus}};
+  v_found  boolean           := false;
+begin
+  if to_regclass('pg_catalog.pg_dist_partition') is not null then
+    execute 'select exists (select from pg_catalog.pg_dist_partition p where p.logicalrelid = $1)' into v_found
+      using v_tables;
+  elsif v_asked then
+    raise exception 'the extension citus is not in this database'
+      using errcode = 'PT409', hint = 'on the coordinator and on each node, run: create extension citus; then add the nodes '
+        'with: select citus_add_node(host, port)';
+  end if;
+  if v_tables is not null and v_found <> v_asked then
+    raise exception 'the tables in this database are %, and cannot be made anything else',
+      case when v_found then 'spread by Citus' else 'plain ones, on this server alone' end
+      using errcode = 'PT409', hint = case
+        when v_found then 'write the script with --citus'
+        else 'leave --citus out; or set a new database up with it and move into it by supabase-memory export and import' end;
+  end if;
+  if v_asked then
+    -- For the transaction: what triggers of this package write belongs to the owner, and is on the same node.
+    set local citus.enable_unsafe_triggers = on;
+    set local citus.multi_shard_modify_mode = 'sequential';
+  end if;
+end
+$citus$;
+
 create table if not exists memory_private.installation (
   singleton     boolean primary key default true check (singleton),
   vector_schema text not null,

@@ -3,6 +3,7 @@ do $realtime$
 declare
   v_table text;
 begin
+  perform memory_private.check_publication();
   for v_table in
     select format('%I.%I', n.nspname, c.relname)
     from pg_catalog.pg_publication p join pg_catalog.pg_publication_rel r on r.prpubid = p.oid

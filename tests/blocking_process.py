@@ -771,6 +771,7 @@ async def inspector(place: Place) -> None:
                 await http.get(f"/conversation{path}{asked}&question=kiln&number=1")
             await http.get(f"/conversation/board/item{asked}&item={item}")
             await http.get(f"/conversation/message{asked}&number=1", headers={"hx-request": "true"})
+            await http.get(f"/conversation/said{asked}&first=0&last=1", headers={"hx-request": "true"})
             await http.get(f"/recall{asked}&q=kiln")
             gate = app.state.inspected.gate
             form = {
@@ -786,6 +787,9 @@ async def inspector(place: Place) -> None:
             await http.post("/queue/retry", data=form, headers={"origin": address})
             for about in ("conversation", "list", "queue", "database"):
                 await _followed(app, f"about={about}&thread=inspected", gate.cookie)
+        everybodys = application(SupabaseMemory(memory.transport))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(everybodys), base_url=address) as http:
+            await http.get("/")
 
 
 async def _followed(app: Any, query: str, cookie: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
+from inspect import getsource
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ import pytest
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
+from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, packaged
 
@@ -57,6 +60,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NUMBER",
         help="Run on databases whose tables are in this many partitions: --partitions=4.",
     )
+    parser.addoption(
+        "--citus",
+        type=Path,
+        metavar="FOLDER",
+        help="Run on a coordinator and two workers of Citus, whose binaries lie there, with pgvector: --citus=/a/bin.",
+    )
     parser.addoption("--fuzz-factor", type=int, default=1, help="Run the fuzzers this many times longer.")
 
 
@@ -90,8 +99,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("browser")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("browser")]
+    runs = _runs_on_citus if config.getoption("--citus") is not None else _runs_without_citus
+    left_out = [item for item in items if not runs(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if runs(item)]
     order = {name: place for place, name in enumerate(_LONG)}
     items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(order)))
+
+
+def _runs_without_citus(item: pytest.Item) -> bool:
+    return "citus" not in getattr(item, "fixturenames", ())
+
+
+def _runs_on_citus(item: pytest.Item) -> bool:
+    """Whether a test goes through the direct door alone, on the server that all share, and acts as no signed-in user."""
+    fixtures = {*getattr(item, "fixturenames", ())}
+    if fixtures & {"data_api", "older_cluster", "planner", "chromium"} or "cluster" not in fixtures:
+        return False
+    parameters = getattr(item, "callspec", None)
+    if parameters is not None and str(parameters.params.get("door", "")).startswith("data_api"):
+        return False
+    return not _SIGNED_IN.search(getsource(item.function))  # type: ignore[attr-defined]
+
+
+_SIGNED_IN = re.compile(r"as_token|as_user|authenticated|\bclaims\b|row_security")
 
 
 def pytest_collection_finish() -> None:
@@ -111,7 +142,7 @@ def _needs(item: pytest.Item) -> str:
 
 _PARTS = (
     ("browser", {"chromium"}),
-    ("data_api", {"data_api"}),
+    ("data_api", {"data_api", "door"}),
     ("postgres", {"cluster", "older_cluster", "planner"}),
 )
 
@@ -125,12 +156,20 @@ def _trust() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    cluster = Cluster()
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    citus: Path | None = pytestconfig.getoption("--citus")
+    cluster = Cluster() if citus is None else CitusCluster(citus)
     try:
         yield cluster.start()
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def citus(cluster: Cluster) -> CitusCluster:
+    """The same, where it is one of Citus: what asks for it runs there alone."""
+    assert isinstance(cluster, CitusCluster)
+    return cluster
 
 
 @pytest.fixture(scope="session")
@@ -207,11 +246,12 @@ class Door:
 
 
 @pytest.fixture(params=["data_api-sync", "data_api-async", "direct-sync", "direct-async"])
-async def door(request: pytest.FixtureRequest, data_api: DataApi, conn_string: str) -> AsyncIterator[Door]:
+async def door(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterator[Door]:
     """Each of the four ways in, without a writer and without recall, unless a test says so."""
     without: Any = {"model": None, "recall": None}
     kind, color = request.param.split("-")
     if kind == "data_api":
+        data_api: DataApi = request.getfixturevalue("data_api")
         service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", **without)
         anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", **without)
         yield Door(kind, color, service, anonymous.as_user)

@@ -268,6 +268,8 @@ def _control(call: Caller) -> None:
 def _take_along(call: Caller) -> None:
     assert call("edits", thread_id="nowhere") is None
     call("append", thread_id="moved", messages=rows([HumanMessage("My kiln is blue.", id="k0")]))
+    other = rows([HumanMessage("My kiln is green.", id="k0")])
+    assert call("append", thread_id="moved", messages=other, replace=False)["different"] == ["k0"]
     pending = call("pending", thread_id="moved", until=0)
     call("commit_summary", thread_id="moved", **_read(pending), content="A kiln.", tokens=2, model="words")
     call("edit_summary", thread_id="moved", action="edit", by="maya", number=1, text="A blue kiln.", tokens=3)
@@ -276,6 +278,12 @@ def _take_along(call: Caller) -> None:
     fact = {"kind": "fact", "text": "The kiln is blue.", "state": "current"}
     added = call("edit_board", thread_id="moved", by="maya", action="add", **fact)
     call("edit_board", thread_id="moved", by="maya", action="pin", item_id=added["item_id"])
+    assert call("restore", thread_id="begun", edits={"title": "A glaze"})["restored"] == 1
+    taken = call("export", conversations=[{"thread_id": "moved"}, {"thread_id": "nowhere"}])
+    assert [each["edits"] is None for each in taken] == [False, True]
+    brought = {"thread_id": "brought", "before": {"opt_outs": []}, "messages": other, "edits": {"title": "A kiln"}}
+    done = call("import", conversations=[brought, {"messages": other}])
+    assert [each.get("appended") for each in done] == [1, None]
     for thread in ("studio", "moved"):
         edits = call("edits", thread_id=thread)
         call("append", thread_id=f"{thread} 2", messages=rows([HumanMessage("My kiln is blue.", id="k0")]))

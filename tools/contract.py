@@ -73,7 +73,11 @@ PAGES = {
         "For who writes summaries of summaries, level by level, and what they are about.",
         "commit_parent describe_summary",
     ),
-    "transfer": ("Transfer", "Take along what people have set of a conversation.", "edits restore"),
+    "transfer": (
+        "Transfer",
+        "Take conversations along, and what people have set of them.",
+        "export import edits restore",
+    ),
     "boards": ("Boards", "Read the board of a conversation, and change it as a person.", "board edit_board"),
     "revising": (
         "Revising boards",

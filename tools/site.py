@@ -1,5 +1,7 @@
 """Write the pages of the API reference and `docs/llms.txt`; `--check` only says which are not as they would be written.
 
+`--beside FOLDER` puts the Markdown of each page beside the built one, for what reads `llms.txt`.
+
 A page of the reference lists public names with the first sentence of their docstrings, which reads well as plain
 Markdown; below stand the marks in whose place the site puts signatures and docstrings. `docs/llms.txt` has each page of
 the site with a sentence, as `docs/index.md` lists them. It reads files alone: nothing of the package is imported.
@@ -17,6 +19,7 @@ DOCS = ROOT / "docs"
 PACKAGE = "langchain_supabase_memory"
 NOTE = "From the docstrings, by `tools/site.py`."
 
+# A name with dots is imported from its own module, and not from the package.
 API = {
     "memory": (
         "The memory",
@@ -32,7 +35,8 @@ API = {
     "context": (
         "The context pack",
         "What the next prompt receives, and what stood in earlier ones.",
-        "ContextPack ContextReport Manifest ManifestPage Difference Comparison Rollout RolloutReport",
+        "ContextPack ContextReport PromptGrowth prompt_growth Manifest ManifestPage Difference Comparison Rollout "
+        "RolloutReport",
     ),
     "settings": (
         "Settings",
@@ -46,7 +50,7 @@ API = {
         "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode SupabaseSummarizer "
         "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit get_conversation_summary_tool "
         "get_turn_tool read_messages_tool recall_context_tool search_conversation_history_tool record_stream "
-        "arecord_stream",
+        "arecord_stream cli.demo.model.OfflineQuotingModel",
     ),
     "recall": (
         "Summaries and recall",
@@ -64,12 +68,16 @@ API = {
         "Memories that stay, LangGraph's store, import and export.",
         "SupabaseStore LongTerm StoreLongTerm VectorStoreLongTerm Memory Remembered Promoted Withdrawn promote "
         "apromote forget_source aforget_source import_conversations aimport_conversations ImportReceipt "
-        "export_conversations aexport_conversations ExportReceipt",
+        "export_conversations aexport_conversations ExportReceipt transfer.sources.chatgpt.chatgpt "
+        "transfer.sources.claude.claude transfer.sources.histories.langchain_postgres "
+        "transfer.sources.histories.langchain_sql transfer.sources.jsonl.jsonl transfer.sources.langgraph.langgraph "
+        "transfer.sources.openai_agents.openai_agents",
     ),
     "worker": (
-        "The worker",
-        "Work in the background, cleaning up, and metrics.",
-        "Worker WorkerPolicy cleanup Metrics MetricsServer",
+        "The worker and operations",
+        "Work in the background, cleaning up, metrics, logs, and the inspector.",
+        "Worker WorkerPolicy cleanup Metrics MetricsServer adapters.telemetry.logs.JsonFormatter "
+        "adapters.telemetry.logs.PlainFormatter inspector.application.application",
     ),
     "errors": (
         "Errors",
@@ -81,8 +89,8 @@ API = {
 
 def api() -> dict[str, str]:
     """What each page of the API reference is to say, by its path below `docs`."""
-    homes = _homes()
     placed = [name for _, _, names in API.values() for name in names.split()]
+    homes = _homes() | {name: f"{PACKAGE}.{name}".rpartition(".")[0] for name in placed if "." in name}
     if strays := sorted({*placed} ^ homes.keys()):
         raise SystemExit(f"In API of tools/site.py and not a public name, or the other way: {strays}")
     return {
@@ -92,7 +100,7 @@ def api() -> dict[str, str]:
 
 
 def _page(title: str, purpose: str, names: dict[str, str]) -> str:
-    entries = {f"{home}.{name}": name for name, home in names.items()}
+    entries = {f"{home}.{name.rpartition('.')[2]}": name for name, home in names.items()}
     if "SupabaseMemoryError" in names:  # the others are imported from its module
         entries = {f"{names['SupabaseMemoryError']}.{name}": name for name in _errors()}
     listed = [f"| `{name}` | {_first_sentence(path)} |" for path, name in entries.items()]
@@ -165,12 +173,37 @@ def llms(index: str) -> str:
     parts = [f"# {PACKAGE.replace('_', '-')}", "> " + " ".join(purpose.split("\n\n")[1].split())]
     for group in groups:
         rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\) \| (.+) \|$", group, re.MULTILINE)
-        parts += [f"## {group.splitlines()[0]}", "\n".join(f"- [{name}]({link}): {said}" for name, link, said in rows)]
+        if rows:
+            listed = "\n".join(f"- [{name}]({link}): {said}" for name, link, said in rows)
+            parts += [f"## {group.splitlines()[0]}", listed]
     return "\n\n".join(parts) + "\n"
+
+
+def beside(built: Path) -> None:
+    """Put the Markdown of the pages into the built site, where `llms.txt` leads to it.
+
+    Args:
+        built: The folder of the site, with its `llms.txt`.
+
+    Raises:
+        SystemExit: `llms.txt` leads to what is not there.
+    """
+    for page in DOCS.rglob("*.md"):
+        copy = built / page.relative_to(DOCS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        # Without the marks of signatures, which only the generator of the site can read.
+        text = re.sub(r"\n::: \S+\n", "", page.read_text(encoding="utf-8"))
+        copy.write_text(text, encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)", (built / "llms.txt").read_text(encoding="utf-8"))
+    if dead := sorted(link for link in links if not (built / link).is_file()):
+        raise SystemExit(f"llms.txt leads to what the site lacks: {', '.join(dead)}")
 
 
 def main() -> int:
     """Write the files, or say which are not as they would be written."""
+    if "--beside" in sys.argv:
+        beside(Path(sys.argv[sys.argv.index("--beside") + 1]))
+        return 0
     made = {**api(), "llms.txt": llms((DOCS / "index.md").read_text(encoding="utf-8"))}
     strays = {path.relative_to(DOCS).as_posix() for path in (DOCS / "api").glob("*.md")} - made.keys()
     stale = sorted(strays | {name for name, text in made.items() if not _is(DOCS / name, text)})

@@ -1,6 +1,6 @@
 """Measure whether the right messages come back, against what else is done with Postgres, Supabase and LangChain.
 
-    make bench-retrieval [DATA="path/to/locomo10.json ..."] [ARGS="--limit 1 --json FILE"]
+    make bench-retrieval [DATA="path/to/locomo10.json ..."] [ARGS="--limit 1 --json FILE --before FILE --keep"]
 
 No language model, no key and no network: questions with the turns that hold their evidence (LoCoMo, LongMemEval,
 REALTALK, BEAM: one or several paths, and one table over all of them), a small embedder from a package, a real Postgres.
@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import results as kept
 from benchmarks.retrieval import baselines, meant, pack
 from benchmarks.retrieval.data import ADVERSARIAL, FormError
 from benchmarks.retrieval.data_sets import HOW_TO_GET_THEM, load
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 PACKAGE = "this package"
 WORDS_ONLY = "this package, no embedder"
 RERANKED = "this package, reranked by late interaction"
+BOARDED = "this package, with a board"
 REFERENCE = list(STEPS)[-1]
 NEWEST = "newest turns alone"
 
@@ -54,6 +59,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of each")
     parser.add_argument("--only", action="append", metavar="PART", help="only what has this in its name; repeatable")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="what --json wrote earlier: compare, by question")
+    parser.add_argument("--keep", action="store_true", help="write the tables to results.json and RESULTS.md")
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"of vectors; {CACHE} by default")
     given = parser.parse_args()
     if not given.data:
@@ -64,18 +71,31 @@ def main() -> None:
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(f"stopped by {signal.Signals(number).name}"))
 
+    before = {} if given.before is None else json.loads(given.before.read_text())
+    begun = time.perf_counter()
     own = meant.measured(given.cache, WORDS_ONLY, PACKAGE)
-    print(meant.table(own).text() + "\n", flush=True)
-    found = [_results(data_set, given.cache, given.only) for data_set in data_sets]
+    tables = [meant.table(own)]
+    found = []
+    for data_set in data_sets:
+        results = _results(data_set, given.cache, given.only)
+        results.compare(before.get(results.name, {}).get("each", {}))
+        found.append(results)
+        tables += results.tables(PACKAGE, RERANKED)
     if len(found) > 1:
-        print(together(found, [REFERENCE, WORDS_ONLY, PACKAGE]).text() + "\n", flush=True)
+        tables.append(together(found, [REFERENCE, WORDS_ONLY, PACKAGE]))
+    for table in tables:
+        print(table.text() + "\n", flush=True)
+    if given.keep:
+        part = bool(given.limit or given.only or not given.data)
+        now, seconds = datetime.now(UTC).date().isoformat(), time.perf_counter() - begun
+        kept.keep("retrieval", kept.Kept(now, part, os.getloadavg()[1], seconds, tables))
     if given.json is not None:
         numbers = {"own sets": own, **{each.name: asdict(each) for each in found}}
         given.json.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
 def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Results:
-    """Measure everything on one data set, and print it."""
+    """Measure everything on one data set."""
     conversations = data_set.conversations
     with ExitStack() as stack:
         postgres = stack.enter_context(Postgres())
@@ -85,6 +105,8 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
         late = Late(embedder, cache)
         staged = stack.enter_context(Package(postgres.conn_string, embedder, "in two stages", late))
         worded = stack.enter_context(Package(postgres.conn_string, None, "by words"))
+        boarded = stack.enter_context(Package(postgres.conn_string, embedder, "with a board", has_board=True))
+        packing = {PACKAGE: ours, RERANKED: staged, BOARDED: boarded}
         rankers: dict[str, Callable[[Study], list[list[Unit]]]] = {
             **baselines.rankers(),
             **{name: partial(_stepped, step) for name, step in STEPS.items()},
@@ -102,23 +124,25 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
         if {PACKAGE, RERANKED} <= values.keys():
             asked = np.array(kinds) != ADVERSARIAL
             for place, column in enumerate(columns()):
-                pair = (values[name][asked, place] for name in (PACKAGE, RERANKED))
-                results.gains[column] = gain(*pair)
+                pair = {name: values[name][asked, place] for name in (PACKAGE, RERANKED)}
+                results.gains[column] = gain(*pair.values())
+                for name, shares in pair.items():
+                    results.each[f"{name}, {column}"] = shares.tolist()
         for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours), (RERANKED, staged)):
             if package.seconds:
                 median, late = (1000 * np.percentile(package.seconds, [50, 95])).tolist()
                 results.milliseconds[name] = {"median": round(median, 1), "p95": round(late, 1)}
         packs: dict[str, dict[str, list[pack.Kept]]] = {}
-        for name in named([NEWEST, REFERENCE, PACKAGE, RERANKED], only):
+        for name in named([NEWEST, REFERENCE, *packing], only):
             print(f"... packs: {name}", file=sys.stderr, flush=True)
-            packs[name] = _packs(studies, name, staged if name == RERANKED else ours)
+            packs[name] = _packs(studies, name, packing.get(name))
             results.packs[name] = {budget: _means(kept) for budget, kept in packs[name].items()}
         if {PACKAGE, RERANKED} <= packs.keys():
             for budget in packs[PACKAGE]:
+                for name in (PACKAGE, RERANKED):
+                    results.each[f"{name}, a pack of {int(budget):,}"] = [each.evidence for each in packs[name][budget]]
                 both = (np.array([each.evidence for each in packs[name][budget]]) for name in (PACKAGE, RERANKED))
                 results.gains[f"evidence in a pack of {int(budget):,}"] = gain(*both)
-    for table in results.tables(PACKAGE):
-        print(table.text() + "\n", flush=True)
     return results
 
 
@@ -135,18 +159,18 @@ def _measured(studies: Sequence[Study], ranker: Callable[[Study], list[list[Unit
     return np.array(values)
 
 
-def _packs(studies: Sequence[Study], name: str, ours: Package) -> dict[str, list[pack.Kept]]:
+def _packs(studies: Sequence[Study], name: str, ours: Package | None) -> dict[str, list[pack.Kept]]:
     found = {}
     for characters in pack.BUDGETS:
         kept = []
         for study in studies:
             conversation, packer = study.conversation, Packer(study.conversation)
-            if name in (PACKAGE, RERANKED):
+            if ours is not None:
                 ours.store(conversation)
             ranked = baselines.ranked(study, study.recommended()) if name == REFERENCE else []
             for place in pack.asked(conversation):
                 question = conversation.questions[place]
-                if name in (PACKAGE, RERANKED):
+                if ours is not None:
                     text = ours.pack(question.text, conversation.id, characters)
                 elif name == REFERENCE:
                     text = pack.reference(packer, ranked[place], characters)

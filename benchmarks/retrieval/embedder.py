@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DIMENSIONS = 384
-CACHE = Path(".cache/retrieval")
+CACHE = Path(".tools/retrieval/vectors")
+"""Beside the environment: what writes the site empties `.cache`."""
 
 
 class MiniLM(Embeddings):

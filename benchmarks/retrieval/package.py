@@ -32,12 +32,14 @@ class Package:
         embedder: What finds by meaning; without one what was said is found by its words.
         user_id: The owner: one for each setting, so that nobody's words are another's.
         late: A second stage.
+        has_board: Whether the board of each conversation is brought up to its newest message.
     """
 
     conn_string: str
     embedder: Embeddings | None
     user_id: str
     late: Late | None = None
+    has_board: bool = False
     seconds: list[float] = field(default_factory=list)
     """How long each recall took, the embedding of the question included."""
     _stored: set[str] = field(default_factory=set)
@@ -72,6 +74,10 @@ class Package:
         indexed = self.memory.conversation(conversation.id).index()
         if indexed.failed or indexed.through_sequence != len(messages) - 1:
             raise RuntimeError(f"not everything was indexed: {indexed}")
+        if self.has_board:
+            board = self.memory.conversation(conversation.id).revise_board()
+            if board.failed or board.through_sequence != len(messages) - 1:
+                raise RuntimeError(f"not everything is on the board: {board}")
         self._stored.add(conversation.id)
 
     def rank(self, study: Study) -> list[list[Unit]]:

@@ -24,6 +24,8 @@ async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
     """Verify the token. The identity is the owner of every conversation of the run."""
     try:
         said = await asyncio.to_thread(claims, (authorization or "").removeprefix("Bearer "))
+    except jwt.PyJWKClientConnectionError:  # nobody can tell: who signs in anew would gain nothing
+        raise Auth.exceptions.HTTPException(status_code=503) from None
     except jwt.PyJWTError:
         raise Auth.exceptions.HTTPException(status_code=401) from None
     if said.get("role") != "authenticated":  # a server's own token is nobody's here
@@ -41,7 +43,9 @@ async def refused(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> bool:
 async def own_threads(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[str, str]:
     """Threads, and the runs in them, are their maker's."""
     owner = {"owner": ctx.user.identity}
-    value.setdefault("metadata", {}).update(owner)
+    if value.get("metadata") is None:  # it may be left out, or null
+        value["metadata"] = {}
+    value["metadata"].update(owner)  # in place, for the server holds the same
     return owner
 
 

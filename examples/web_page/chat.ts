@@ -70,7 +70,8 @@ export class Chat {
 
   // Subscribes to the user's own boards. The filter leaves others' deletions out.
   private async changes(look: () => void) {
-    const { sub } = JSON.parse(atob((await this.token()).split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
+    const [, claims = ""] = (await this.token()).split(".");
+    const { sub } = JSON.parse(atob(claims.replace(/-/g, "+").replace(/_/g, "/")));
     const mine = { schema: "memory", table: "conversation_summary_boards", filter: `user_id=eq.${sub}` };
     return this.supabase.channel(`board-${this.thread}`).on("postgres_changes", { event: "*", ...mine }, look).subscribe();
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -41,6 +42,7 @@ _LONGEST: Final = 2_000
 # What lists and JSON put around a line.
 _BEFORE: Final = re.compile(r"^(?:[\s\"'\[\]`*•–—-]|\d{1,2}[.)](?=\s|$))+")
 _AFTER: Final = re.compile(r"[\s\"'\[\]`,]+$")
+_FENCE: Final = re.compile(r"^\s*```\w*\s|```\s*$")
 
 
 class ExpandModel:
@@ -133,7 +135,7 @@ class ExpandModel:
     def _texts(self, query: str, answer: Any) -> list[str]:
         """What of an answer can be looked for."""
         if isinstance(answer, str):
-            answer = [] if is_nothing(answer) else answer.splitlines()
+            answer = [] if is_nothing(answer) else _listed(answer)
         try:
             given = [each for each in answer if isinstance(each, str)]
         except TypeError:
@@ -153,6 +155,17 @@ def expander(given: Expander | ExpandModel | None) -> ExpandModel | None:
         ConfigurationError: What was given is no model.
     """
     return given if given is None or isinstance(given, ExpandModel) else ExpandModel(given)
+
+
+def _listed(answer: str) -> list[Any]:
+    """The texts of an answer: those of a list in JSON, alone or under a name, however it is fenced; else its lines."""
+    try:
+        given = json.loads(_FENCE.sub("", answer))
+    except (ValueError, RecursionError):
+        return answer.splitlines()
+    if isinstance(given, dict):
+        given = next((each for each in given.values() if isinstance(each, list)), None)
+    return given if isinstance(given, list) else answer.splitlines()
 
 
 def _digest(query: str) -> bytes:

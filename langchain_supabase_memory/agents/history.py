@@ -25,12 +25,12 @@ from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import Thread
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.context.load import unread
-from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.delivery import deliver, waiting
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.settings import INHERITED, Inherited
 from langchain_supabase_memory.settings import checked as checked_settings
@@ -229,7 +229,7 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
         self._snapshot = None
         failure = manifest = None
         if self._pack is not None and any(isinstance(message, AIMessage) for message in batch):
-            manifest, self._pack = written(self._pack, "history"), None
+            manifest, self._pack = noted(self._memory.settings.manifests, self._pack, "history"), None
         try:
             yield from deliver(
                 self._memory, self._key, batch, replace=False, retention=self._retention, manifest=manifest

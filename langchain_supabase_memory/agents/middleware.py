@@ -16,10 +16,10 @@ from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recal
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
-from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining
 from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations.branch import Record
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
@@ -249,7 +249,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
             current = (run if run.origin is None else run.origin).current
-            self._memory.packs.keep(key, current, written(prompt.pack, "middleware"))
+            lists = noted(self._memory.settings.manifests, prompt.pack, "middleware")
+            self._memory.packs.keep(key, current, lists)
         return _stamped(response, stamp)
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:

@@ -22,10 +22,10 @@ from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
-from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations import conversations, summaries
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
@@ -221,7 +221,8 @@ class LoadContextNode(_Node):
             prompt = yield from self._staged.prompt(key, run, writer)
             yield from prompt.settle(writer)
         if prompt.pack is not None:
-            self._memory.packs.keep(key, run.current, written(prompt.pack, "node"))
+            lists = noted(self._memory.settings.manifests, prompt.pack, "node")
+            self._memory.packs.keep(key, run.current, lists)
         return self._update(run, prompt.pack, prompt.messages)
 
     def _update(

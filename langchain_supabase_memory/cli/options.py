@@ -254,6 +254,13 @@ partitions_option: Final = click.option(
     help="A new database's owners are spread over this many partitions of each table, 2 to 64.",
 )
 
+citus_option: Final = click.option(
+    "--citus",
+    is_flag=True,
+    default=None,
+    help="A new database's owners are spread over the nodes of its Citus cluster; for a superuser there.",
+)
+
 
 def typed(*names: str) -> list[str]:
     """Those of these parameters that stand on the command line; the others come from the environment or by default."""

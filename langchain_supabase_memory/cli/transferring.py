@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from langchain_supabase_memory.cli import look
 from langchain_supabase_memory.cli.options import Address, typed
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MissingDependencyError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MissingDependencyError, unconnected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,8 +24,9 @@ def as_user(command: F) -> F:
     """Give a command the option by which a user acts for themself."""
     option = click.option(
         "--access-token",
-        envvar="SUPABASE_ACCESS_TOKEN",
-        help="A signed-in user's own token, with --url and the publishable --key: row level security decides.",
+        envvar="SUPABASE_MEMORY_TOKEN",
+        help="A signed-in user's own token, with --url and the publishable --key: row level security decides; by "
+        "default $SUPABASE_MEMORY_TOKEN.",
     )
     return option(command)
 
@@ -33,10 +34,13 @@ def as_user(command: F) -> F:
 def memory(address: Address, access_token: str | None, user_id: str | None) -> SupabaseMemory:
     """The memory, as a server or as the bearer of a token.
 
+    A user that is named beside a database goes before a token that merely stands in the environment.
+
     Raises:
         ConfigurationError: Nobody is named, or a token goes to no Data API.
     """
-    if access_token is None:
+    is_named = user_id is not None and bool(address.database_url or address.embedded)
+    if access_token is None or (is_named and not typed("access_token")):
         if user_id is None:
             raise ConfigurationError("No user is named.", hint="Pass --user, or --access-token of a signed-in user.")
         return address.opened(model=None, recall=None)
@@ -49,7 +53,9 @@ def memory(address: Address, access_token: str | None, user_id: str | None) -> S
 
 
 @contextmanager
-def opened(source: str, path: str, table: str | None, channel: str, encoding: str | None) -> Iterator[Source]:
+def opened(
+    source: str, path: str, *, table: str | None, channel: str, threads: tuple[str, ...], encoding: str | None
+) -> Iterator[Source]:
     """A source by its name.
 
     Raises:
@@ -59,10 +65,12 @@ def opened(source: str, path: str, table: str | None, channel: str, encoding: st
 
     if table is not None and source not in ("langchain-postgres", "langchain-sql", "openai-agents"):
         raise InvalidInputError(f"The source {source} has no table.", hint="Leave --table out.")
+    if threads and source != "langgraph":
+        raise InvalidInputError(f"The source {source} is read as a whole.", hint="Leave --thread out.")
     named = {} if table is None else {"table": table}
     if source == "langgraph":
         with _saver(path) as saver:
-            yield sources.langgraph(saver, channel=channel)
+            yield sources.langgraph(saver, channel=channel, threads=threads or None)
     elif source in ("jsonl", "chatgpt", "claude"):
         yield getattr(sources, source)(path, encoding=encoding)
     else:
@@ -82,7 +90,19 @@ def _saver(address: str) -> Iterator[Any]:
             from langgraph.checkpoint.sqlite import SqliteSaver as made  # noqa: N813
     except ImportError:
         raise MissingDependencyError("Reading this saver", package=package) from None
-    with made.from_conn_string(address.removeprefix("sqlite:///")) as saver:
+    if not is_postgres:
+        from langchain_supabase_memory.transfer.sources.databases import sqlite_file
+
+        with made.from_conn_string(sqlite_file(address)) as saver:
+            yield saver
+        return
+    from psycopg import Error
+
+    with ExitStack() as stack:
+        try:
+            saver = stack.enter_context(made.from_conn_string(address))
+        except Error as error:
+            raise unconnected(str(error)) from None
         yield saver
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
@@ -88,11 +89,15 @@ class BoardPart:
         """Whether anything is shown."""
         return bool(self.items or self.edited_summary or self.context_notes)
 
-    def beyond(self, shown: Collection[int]) -> BoardPart:
-        """It without what can be read in messages that are shown; what people wrote, edited or pinned stays."""
-        seen = set(shown)
-        kept = [each for each in self.items if is_persons(each) or not seen.issuperset(each.sequences)]
-        return replace(self, items=kept, context_notes="" if all(map(is_persons, kept)) else self.context_notes)
+    def beyond(self, shown: Collection[int], recalled: Mapping[int, str] = MappingProxyType({})) -> BoardPart:
+        """It without what can be read elsewhere; what people wrote, edited or pinned stays.
+
+        Args:
+            shown: The messages that are shown whole.
+            recalled: The words that are recalled of messages, by their numbers.
+        """
+        kept = [each for each in self.items if is_persons(each) or not _is_read(each, shown, recalled)]
+        return replace(self, items=kept)
 
     @property
     def says(self) -> str:
@@ -117,11 +122,7 @@ class BoardPart:
         """What it weighs in each of its forms."""
         return meter.forms(self.message, self.lines())
 
-    def weight(self, meter: Meter) -> int:
-        """What it weighs by itself against the budget."""
-        return self.forms(meter).heavier
-
-    def fitting(self, room: int, meter: Meter) -> BoardPart:
+    def fitting(self, room: Forms, meter: Meter) -> BoardPart:
         """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.
 
         Args:
@@ -131,12 +132,13 @@ class BoardPart:
         whole = self
         if self.edited_summary is not None:
             # Half of the room at most: the rest is for items.
-            characters = max(meter.room_in_characters(room) // 2, 1)
+            characters = max(meter.room_in_characters(min(room.sent, room.text)) // 2, 1)
             whole = replace(self, edited_summary=shortened(self.edited_summary, characters))
         parts = whole._parts()
 
         def fits(count: int, *others: int) -> bool:
-            return whole._only([*parts[:count], *(parts[place] for place in others)]).weight(meter) <= room
+            only = whole._only([*parts[:count], *(parts[place] for place in others)])
+            return only.forms(meter).fits(room)
 
         count = bisect_left(range(1, len(parts) + 1), True, key=lambda each: not fits(each))
         more: list[int] = []
@@ -145,6 +147,25 @@ class BoardPart:
             if fits(count, *more, place):
                 more.append(place)
         return whole._only([*parts[:count], *(parts[place] for place in more)])
+
+    def filled(self, read: BoardPart, room: Forms, meter: Meter) -> BoardPart:
+        """It with as many further items as have room beside its own.
+
+        Args:
+            read: All the items that there are, the weightiest first.
+            room: The most that all of it may weigh.
+            meter: What weighs it.
+        """
+        items, misses = list(self.items), 0
+        for item in read.items:
+            if item in items:
+                continue
+            more = sorted([*items, item], key=_weight)
+            if replace(self, items=more).forms(meter).fits(room):
+                items = more
+            elif (misses := misses + 1) == _TRIES:
+                break
+        return replace(self, items=items, left_out=len(read.items) - len(items))
 
     def _parts(self) -> list[BoardItem | str]:
         """Everything in the order of its weight; the two texts by their names."""
@@ -188,6 +209,15 @@ def line(item: BoardItem) -> str:
 def is_persons(item: BoardItem) -> bool:
     """Whether a person wrote it, changed it or holds on to it."""
     return item.pinned or item.edited_at is not None
+
+
+def _is_read(item: BoardItem, shown: Collection[int], recalled: Mapping[int, str]) -> bool:
+    """Whether it can be read elsewhere: each of its messages, and in the first of them the words that say it."""
+    if not item.sequences or not all(number in shown or number in recalled for number in item.sequences):
+        return False
+    first = item.sequences[0]
+    # Of a long message a part may be recalled that says something else.
+    return first in shown or not item.quote or " ".join(item.quote.split()) in recalled[first]
 
 
 def _weight(item: BoardItem) -> tuple[int, float, float]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
-from langchain_supabase_memory.context.board import BoardPart, most_items
+from langchain_supabase_memory.context.beside import filled
+from langchain_supabase_memory.context.board import BoardPart, is_persons, most_items
 from langchain_supabase_memory.context.fit import (
     LEFT_OUT,
     LEFT_TO_RECALL,
@@ -21,7 +22,7 @@ from langchain_supabase_memory.context.fit import (
     fit,
 )
 from langchain_supabase_memory.context.head import Head
-from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
 from langchain_supabase_memory.context.meters import Forms, meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalled
@@ -203,7 +204,9 @@ def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
     room = max(budget.about_characters // 8, 1)
     text = f"User: {shortened(turn.user_query, room)}\nAssistant: {shortened(turn.ai_response, room)}"
     said = fence.element("referenced_turn", text, number=turn.number, at=f"{turn.created_at:%Y-%m-%d %H:%M}")
-    return fence.message(fence.fenced([said]), REFERENCE_ID)
+    made = fence.message(fence.fenced([said]), REFERENCE_ID)
+    made.response_metadata = {POINTED_AT: [turn.from_sequence, turn.to_sequence, turn.number]}  # providers send none
+    return made
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,7 @@ class Asking:
         most = self.budget.max_messages
         wanted = _LIMIT if most is None else min(_LIMIT, most + 1 + len(self.current))
         # What is surely shown, whatever the labels and the summary take.
-        beside = 1 - max(self.budget.recalled, self.budget.board or 0)
+        beside = 1 - max(self.budget.recalled_share, self.budget.board or 0)
         recent = int(self.budget.about_characters * beside) - (self.policy.max_characters or 0)
         return {
             "p_characters": characters,
@@ -293,13 +296,14 @@ class Asking:
         whole = meter(self.budget)
         recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone)
         fitted = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
-        board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
+        read = board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
         if board:
-            fitted, board = self._with_board(board, history, fitted, recalled, whole)
+            fitted, board = self._with_board(board, history, fitted, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
         frame = Forms() if fitted.has_text else whole.forms(None, Head().framed())
-        beside = fitted.forms + frame + board.forms(whole)
-        recalled = recalled.without(_shown(fitted), self.key).fitting(beside.left_of(whole.limit), whole)
+        room = (fitted.forms + frame).left_of(whole.limit)
+        share = int(whole.limit * (self.budget.board or 0))
+        board, recalled = filled(board, read, recalled, _shown(fitted), self.key, room, share, whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -323,41 +327,44 @@ class Asking:
         if not is_recalling or (_is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key)):
             return fitted
         # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
-        room = int(whole.limit * self.budget.recalled)
+        room = int(whole.limit * self.budget.recalled_share)
         fitted = self._beside(history, whole, room)
         if not _leaves_out(fitted):
             return fitted
-        part = recalled.fitting(Forms(room, room), whole)
-        fitted = self._beside(history, whole, part.weight(whole))
-        while part and _lacks_summary(fitted):
+        while room and _lacks_summary(fitted):
             # What is recalled stands beside a summary, and never in its place.
             room = room * 7 // 8
-            part = recalled.fitting(Forms(room, room), whole)
-            fitted = self._beside(history, whole, part.weight(whole))
+            fitted = self._beside(history, whole, room)
+        found = recalled.without(_shown(fitted), self.key)
+        part = found.fitting(Forms(room, room), whole)
+        if len(part.chunks) < len(found.chunks):
+            # More was found than has room, so that nothing is left for the history, whatever the question.
+            return fitted
+        fitted = self._beside(history, whole, part.weight(whole))
         repeated = part.without(_shown(fitted), self.key)
         if len(repeated.chunks) < len(part.chunks):
             # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
             fitted = self._beside(history, whole, repeated.weight(whole))
         return fitted
 
-    def _with_board(
-        self, board: BoardPart, history: History, fitted: Fitted, recalled: Recalled, whole: Meter
-    ) -> tuple[Fitted, BoardPart]:
+    def _with_board(self, board: BoardPart, history: History, fitted: Fitted, whole: Meter) -> tuple[Fitted, BoardPart]:
         """What fits of a board into its share, beside what was chosen without it; that changes as little as it can.
 
         The board takes from what is recalled first, then from the history; but no pack that leaves out nothing without
         it leaves something out because of it.
         """
-        if _is_verbatim(fitted):
-            board = board.beyond(_shown(fitted))
-        part = board.fitting(int(whole.limit * (self.budget.board or 0)), whole)
-        weight = part.weight(whole)
-        if not part or fitted.weight + weight <= whole.limit:
+        share = int(whole.limit * (self.budget.board or 0))
+        part = _unread(board, fitted).fitting(Forms(share, share), whole)
+        weight = part.forms(whole).heavier
+        if not part or (fitted.forms + part.forms(whole)).heavier <= whole.limit:
             return fitted, part
         shorter = self._beside(history, whole, weight)
-        if shorter.weight + weight <= whole.limit and (_leaves_out(fitted) or not _leaves_out(shorter)):
+        part = _unread(board, shorter).fitting(Forms(weight, weight), whole)
+        if (shorter.forms + part.forms(whole)).heavier <= whole.limit and (
+            _leaves_out(fitted) or not _leaves_out(shorter)
+        ):
             return shorter, part
-        return fitted, board.fitting(whole.limit - fitted.weight, whole)
+        return fitted, _unread(board, fitted).fitting(fitted.forms.left_of(whole.limit), whole)
 
     def _beside(self, history: History, whole: Meter, taken: int = 0) -> Fitted:
         """The history beside something else."""
@@ -374,6 +381,14 @@ class Asking:
         unshown = max([first - 1, *pack.clipped])
         lacks_vectors = self.recalling.means.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
+
+
+def _unread(board: BoardPart, fitted: Fitted) -> BoardPart:
+    """A board without what can be read in the history."""
+    board = board.beyond(_shown(fitted))
+    if _is_verbatim(fitted) and all(map(is_persons, board.items)):
+        return replace(board, context_notes="")
+    return board
 
 
 def _shown(fitted: Fitted) -> set[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
@@ -24,8 +23,6 @@ from langchain_supabase_memory.operations.manifests import codes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from langchain_core.messages import BaseMessage
-
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.messages.blocks import Entry
     from langchain_supabase_memory.operations.manifests.codes import Door, Lists, PartName, Reason
@@ -33,7 +30,8 @@ if TYPE_CHECKING:
 REFERENCE_ID: Final = "lc_supabase_memory_reference"
 """The id of the message that carries a turn that the user points at."""
 
-_NUMBER: Final = re.compile(r'<referenced_turn number="(\d{1,15})"')
+POINTED_AT: Final = "turn"
+"""Where that message keeps the turn's first and last sequence and its number, in its response metadata."""
 
 _REASONS: Final[dict[str, Reason]] = {
     BEYOND: "budget",
@@ -102,7 +100,7 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
             if reference is not None:
                 weight = [1, content.characters(reference), content.tokens(reference)]
                 counts = [each - beside for each, beside in zip(counts, weight, strict=True)]
-                yield _part("reference", "pointed_at", weight, number=_number(reference))
+                yield _part("reference", "pointed_at", weight, *reference.response_metadata[POINTED_AT])
             yield _part("current", "asked", counts, *_around(pack.fitted.current))
 
 
@@ -146,9 +144,3 @@ def _around(entries: list[Entry]) -> list[int]:
     """The first and the last that is stored of some messages."""
     shown = [sequence for entry in entries for sequence in entry.sequences]
     return [min(shown), max(shown)] if shown else [codes.NONE, codes.NONE]
-
-
-def _number(reference: BaseMessage) -> int:
-    """The number of the turn in a message that carries one."""
-    found = _NUMBER.search(str(reference.content))
-    return int(found[1]) if found else codes.NONE

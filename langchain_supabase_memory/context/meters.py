@@ -47,6 +47,14 @@ class Forms:
         """What each form has left of a limit."""
         return Forms(limit - self.sent, limit - self.text)
 
+    def less(self, taken: Forms) -> Forms:
+        """What something that is taken leaves of it."""
+        return Forms(self.sent - taken.sent, self.text - taken.text)
+
+    def within(self, limit: int) -> Forms:
+        """It, and no more than a limit in either form."""
+        return Forms(min(self.sent, limit), min(self.text, limit))
+
     def fits(self, room: Forms) -> bool:
         """Whether each form has room for it."""
         return self.sent <= room.sent and self.text <= room.text

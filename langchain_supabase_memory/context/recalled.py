@@ -98,26 +98,48 @@ class Recalled:
         here = zone(self.time_zone)
         return [(lines.day(each, here), escaped(lines.line(each))) for each in self.chunks]
 
-    def fitting(self, room: Forms, meter: Meter) -> Recalled:
-        """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next."""
+    def fitting(self, room: Forms, meter: Meter, first: Sequence[Chunk] = ()) -> Recalled:
+        """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next.
+
+        Args:
+            room: The most it may weigh.
+            meter: What weighs it.
+            first: Chunks of it that have their place whatever is better.
+        """
         left = min(room.sent - meter.about(lines.FRAME), room.text - meter.about(lines.TITLE))
         days: set[str] = set()
-        kept: list[Chunk] = []
-        for chunk, (day, said) in zip(self.chunks, self._written, strict=True):
+        kept: list[int] = []
+        held = {each.id for each in first}
+        order = sorted(range(len(self.chunks)), key=lambda place: self.chunks[place].id not in held)
+        for place in order:
             if left <= 0:
                 break
+            day, said = self._written[place]
             weight = meter.about(said) + (0 if day in days else meter.about(day))
             if weight <= left:
-                kept.append(chunk)
+                kept.append(place)
                 days.add(day)
                 left -= weight
-        made = Recalled(kept, self.time_zone)
+        made = self._only(kept)
         while kept and not (forms := made.forms(meter)).fits(room):
             # It was an estimate. What is beyond it, by the share of the chunks that it is; one at least.
             share = min(room.sent / max(forms.sent, 1), room.text / max(forms.text, 1))
             del kept[min(len(kept) - 1, int(len(kept) * max(share, 0))) :]
-            made = Recalled(tuple(kept), self.time_zone)
+            made = self._only(kept)
         return made
+
+    def _only(self, places: Sequence[int]) -> Recalled:
+        """What stands at some places, the best first."""
+        return Recalled(tuple(self.chunks[place] for place in sorted(places)), self.time_zone)
+
+    def read(self, key: ConversationKey) -> dict[int, str]:
+        """The words that it has of a conversation's messages, by their numbers."""
+        found: dict[int, str] = {}
+        for each in self.chunks:
+            if (each.thread_id, each.agent_id) == (key.thread_id, key.agent_id):
+                for number in range(each.from_sequence, each.to_sequence + 1):
+                    found[number] = " ".join([*found.get(number, "").split(), *each.content.split()])
+        return found
 
     def without(self, shown: Collection[int], key: ConversationKey) -> Recalled:
         """It without what a conversation shows anyway."""

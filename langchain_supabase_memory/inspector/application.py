@@ -22,6 +22,7 @@ from langchain_supabase_memory.inspector.screens import (
     prompts,
     queue,
     recall,
+    said,
     savings,
     summaries,
     timeline,
@@ -51,16 +52,16 @@ def application(
             `memory.as_user(...)` that user's alone, under row level security. Or a function of a request (of Starlette)
             that gives the memory for whoever asks.
         write: Whether people may change something: pin, edit, delete, regenerate, opt out, retry.
-        by: Who is noted with a change, where `memory` acts as nobody.
+        by: Who is noted with a change; where `memory` acts as a user, that user is.
         hosts: The names by which it may be asked for, without a port; those of this machine by default.
-        token: What lets a browser in, once, as `?token=...`. Without one everybody is let in who reaches it: the
-            application that mounts it has to say who may.
+        token: What lets a browser in, once, as `?token=...`: 16 characters or more. Without one everybody is let in
+            who reaches it: the application that mounts it has to say who may.
 
     Returns:
         The application. It keeps nothing, and closes nothing that it was given.
 
     Raises:
-        ConfigurationError: `memory` is neither, or `hosts` is no list of names.
+        ConfigurationError: `memory` is neither, `hosts` is no list of names, or `token` is empty or short.
         InvalidInputError: `by` is no name.
     """
     if not isinstance(memory, SupabaseMemory) and not callable(memory):
@@ -80,6 +81,7 @@ def application(
             Route("/", conversations.screen, name="conversations"),
             Route("/conversation", timeline.screen),
             Route("/conversation/message", timeline.message),
+            Route("/conversation/said", said.screen),
             Route("/conversation/prompt", prompt.screen),
             Route("/conversation/prompts", prompts.screen),
             Route("/conversation/prompts/turn", prompts.turn),

@@ -10,7 +10,8 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.screens.board import no_item
+from langchain_supabase_memory.inspector.visit import Visit, is_uuid
 from langchain_supabase_memory.operations.boards.answer import ItemKind
 
 if TYPE_CHECKING:
@@ -56,20 +57,20 @@ async def _form(request: Request) -> dict[str, str]:
 
 async def _board(visit: Visit, form: Mapping[str, str]) -> str:
     """Pin an item, or let go of it."""
-    await visit.known()
+    by = await _by(visit)
     conversation = visit.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
-    item = form.get(name, "")
-    await conversation.apin_board_item(item, by=_by(visit), pinned=name == "pin")
+    item = _item_of(form, name)
+    await conversation.apin_board_item(item, by=by, pinned=name == "pin")
     return _anchor(visit.here("/board"), item)
 
 
 async def _item(visit: Visit, form: Mapping[str, str]) -> str:
     """Edit an item, or delete it."""
-    await visit.known()
-    conversation, item = visit.conversation(reading=False), form.get("item", "")
+    by = await _by(visit)
+    conversation, item = visit.conversation(reading=False), _item_of(form, "item")
     if "delete" in form:
-        await conversation.adelete_board_item(item, by=_by(visit))
+        await conversation.adelete_board_item(item, by=by)
         return visit.here("/board")
     changed: dict[str, Any] = {}
     if form.get("text", "").strip() and form["text"] != form.get("was", ""):
@@ -77,61 +78,61 @@ async def _item(visit: Visit, form: Mapping[str, str]) -> str:
     if form.get("state") and form["state"] != form.get("was_state"):
         changed["state"] = form["state"]
     if changed:
-        await conversation.aedit_board_item(item, by=_by(visit), **changed)
+        await conversation.aedit_board_item(item, by=by, **changed)
     return _anchor(visit.here("/board"), item)
 
 
 async def _add(visit: Visit, form: Mapping[str, str]) -> str:
     """Write an item."""
-    await visit.known()
+    by = await _by(visit)
     kind = next((each for each in get_args(ItemKind) if each == form.get("kind")), None)
     if kind is None:
         raise InvalidInputError("There is no such kind of item.", hint="Choose one of the list.")
     type_ = (form.get("type") or None) if kind == "entity" else None
     conversation = visit.conversation(reading=False)
-    item = await conversation.aadd_board_item(kind, form.get("text", ""), by=_by(visit), entity_type=type_)
+    item = await conversation.aadd_board_item(kind, form.get("text", ""), by=by, entity_type=type_)
     return _anchor(visit.here("/board"), item)
 
 
 async def _summary(visit: Visit, form: Mapping[str, str]) -> str:
     """Write the board's summary, or take back what was written."""
-    await visit.known()
-    await visit.conversation(reading=False).aedit_board_summary(form.get("text", ""), by=_by(visit))
+    by = await _by(visit)
+    await visit.conversation(reading=False).aedit_board_summary(form.get("text", ""), by=by)
     return visit.here("/board")
 
 
 async def _regenerate(visit: Visit, form: Mapping[str, str]) -> str:
     """Write the board, or the summaries, anew from the messages."""
-    await visit.known()
+    by = await _by(visit)
     conversation = visit.conversation(reading=False)
     if form.get("what") == "summaries":
-        await conversation.aregenerate_summaries(by=_by(visit))
+        await conversation.aregenerate_summaries(by=by)
         return visit.here("")
-    await conversation.aregenerate_board(by=_by(visit))
+    await conversation.aregenerate_board(by=by)
     return visit.here("/board")
 
 
 async def _segment(visit: Visit, form: Mapping[str, str]) -> str:
     """Edit a segment of the rolling summary, or take it back."""
-    await visit.known()
+    by = await _by(visit)
     conversation, number = visit.conversation(reading=False), form.get("number", "")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise InvalidInputError("There is no such segment.", hint="Use the forms of the page.")
     if "delete" in form:
-        await conversation.adelete_summary(int(number), by=_by(visit))
+        await conversation.adelete_summary(int(number), by=by)
     else:
-        await conversation.aedit_summary(int(number), form.get("text", ""), by=_by(visit))
+        await conversation.aedit_summary(int(number), form.get("text", ""), by=by)
     return visit.here("/summaries")
 
 
 async def _remember(visit: Visit, form: Mapping[str, str]) -> str:
     """Do not remember a conversation, or remember it again."""
-    await visit.known()
+    by = await _by(visit)
     conversation = visit.conversation(reading=False)
     if form.get("do") == "opt_in":
-        await conversation.aopt_in(by=_by(visit))
+        await conversation.aopt_in(by=by)
     else:
-        await conversation.aopt_out(by=_by(visit))
+        await conversation.aopt_out(by=by)
     return visit.here("")
 
 
@@ -143,7 +144,7 @@ async def _summarize(visit: Visit, form: Mapping[str, str]) -> str:
 
 
 async def _retry(visit: Visit, form: Mapping[str, str]) -> str:
-    """Try again what was given up: of one conversation, or of all that are shown."""
+    """Try again what was given up: of one conversation, or of all, those that are not shown as well."""
     if visit.asked.get("thread"):
         await visit.known()
         await visit.conversation(reading=False).aretry()
@@ -152,9 +153,26 @@ async def _retry(visit: Visit, form: Mapping[str, str]) -> str:
     return visit.link("/queue", user=visit.user_id if visit.of_everybody else None)
 
 
-def _by(visit: Visit) -> str:
-    """Who is noted with a change."""
-    return visit.inspected.by
+def _item_of(form: Mapping[str, str], name: str) -> str:
+    """The item that a form names.
+
+    Raises:
+        NotFoundError: It can be none.
+    """
+    item = form.get(name, "")
+    if not is_uuid(item):
+        raise no_item()
+    return item
+
+
+async def _by(visit: Visit) -> str:
+    """Who is noted with a change of a conversation that is there: who acts as a user, whose it is then.
+
+    Raises:
+        NotFoundError: There is no such conversation, or it is somebody else's.
+    """
+    info = await visit.known()
+    return info.user_id if visit.acts_as_user else visit.inspected.by
 
 
 def _anchor(address: str, item: str) -> str:

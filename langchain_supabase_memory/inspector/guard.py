@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 
+from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.inspector.mishaps import unforeseen
 from langchain_supabase_memory.inspector.rendering import page
 
@@ -35,6 +35,8 @@ _HEADERS: Final = {
     "cache-control": "no-store",
 }
 _SAFE: Final = ("GET", "HEAD")
+SHORTEST: Final = 16
+"""The fewest characters of a token: a shorter one can be guessed."""
 
 
 class Gate:
@@ -42,9 +44,17 @@ class Gate:
 
     Args:
         token: What lets a browser in, once; `None` lets everybody in.
+
+    Raises:
+        ConfigurationError: The token is empty or short.
     """
 
     def __init__(self, token: str | None) -> None:
+        if token is not None and len(token) < SHORTEST:
+            raise ConfigurationError(
+                f"A token has at least {SHORTEST} characters.",
+                hint="Pass token=secrets.token_urlsafe(32), for example.",
+            )
         self._token = token
         self._is_open = token is None
         self._session: str | None = None
@@ -100,7 +110,7 @@ class Guard:
                 await self._app(scope, receive, send)
             return  # there are no web sockets
         request = Request(scope, receive)
-        session = _cookie(request.headers, self._gate.cookie)
+        session = request.cookies.get(self._gate.cookie)
         issued = self._gate.issued(session)
         scope["state"] = {**scope.get("state", {}), "session": session or issued or ""}
 
@@ -179,11 +189,3 @@ def _name(host: str) -> str:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
         return ""
-
-
-def _cookie(headers: Headers, name: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return None if found is None else found.value

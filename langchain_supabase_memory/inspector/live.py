@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+import logging
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import StreamingResponse
 
+from langchain_supabase_memory.adapters.telemetry.logs import about_error
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.inspector.screens import conversations, frame, queue
 from langchain_supabase_memory.inspector.visit import Visit
@@ -26,7 +28,13 @@ LOOK_SECONDS: Final = 2.0
 SETTLE_SECONDS: Final = 0.3
 """How long after a notification it is looked, in seconds: several in that time are one."""
 
+STREAM_SECONDS: Final = 30.0
+"""How long one stream lasts, in seconds; the page then begins another. So a server that waits for its connections can
+end, though nobody has told this application, and who is signed in is asked for anew."""
+
 _AWAY: Final = "away"
+
+_logger = logging.getLogger(__name__)
 
 
 class Beat:
@@ -63,17 +71,29 @@ class Beat:
                 task.cancel()
                 await asyncio.wait([task])  # its connection closes before the loop does
 
-    async def wait(self) -> None:
-        """Wait for the next beat; at the end not at all."""
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait for the next beat; at the end not at all.
+
+        Args:
+            seconds: No longer than this, in seconds; `None`: as long as it takes.
+        """
         if not self.stopped:
-            await self._rings.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._rings.wait()
 
     async def _beat(self) -> None:
-        if self._transport is None:
-            while True:
-                await asyncio.sleep(LOOK_SECONDS)
-                self._ring()
-        async with Wake(self._transport, LOOK_SECONDS, SETTLE_SECONDS) as wake:
+        while True:
+            try:
+                if self._transport is not None:
+                    await self._listen(self._transport)
+            except Exception as error:  # else no page would be told of anything again
+                _logger.warning("The inspector cannot listen; it looks again by the clock", extra=about_error(error))
+            await asyncio.sleep(LOOK_SECONDS)
+            self._ring()
+
+    async def _listen(self, transport: Transport) -> None:
+        async with Wake(transport, LOOK_SECONDS, SETTLE_SECONDS) as wake:
             while True:
                 await wake.wait()
                 self._ring()
@@ -109,7 +129,7 @@ _STAMPS: Final[dict[str, Callable[[Visit], Awaitable[str]]]] = {
 
 
 async def events(request: Request) -> StreamingResponse:
-    """Say `changed` when what a page shows has changed, `away` and `back` of the database, and nothing else."""
+    """Say `changed` when what a page shows has changed, `away` and `back` of the database, and `again` at the end."""
     visit = Visit(request)
     look = _STAMPS.get(visit.asked.get("about", ""), _of_database)
     headers = {"x-accel-buffering": "no"}
@@ -117,10 +137,11 @@ async def events(request: Request) -> StreamingResponse:
 
 
 async def _said(visit: Visit, look: Callable[[Visit], Awaitable[str]], seen: str) -> AsyncIterator[str]:
-    beat = visit.inspected.beat
+    beat, clock = visit.inspected.beat, asyncio.get_running_loop().time
+    end = clock() + STREAM_SECONDS
     async with beat.listening():
         yield "retry: 2000\n\n"
-        while not beat.stopped:
+        while not beat.stopped and clock() < end:
             try:
                 now = await look(visit)
             except SupabaseMemoryError as error:
@@ -131,7 +152,9 @@ async def _said(visit: Visit, look: Callable[[Visit], Awaitable[str]], seen: str
             else:
                 yield ": \n\n"  # so that it is noticed who has gone
             seen = now
-            await beat.wait()
+            await beat.wait(end - clock())
+        if not beat.stopped:
+            yield _event("again")
 
 
 def _event(name: str) -> str:

@@ -6,10 +6,12 @@ import errno
 import secrets
 import signal
 import socket
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from langchain_supabase_memory.adapters.transports.running import run
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.inspector.application import application
 from langchain_supabase_memory.inspector.guard import LOCAL
@@ -83,9 +85,17 @@ def serve(
         shown = f"[{named}]" if ":" in named else named
         said(f"http://{shown}:{listener.getsockname()[1]}/?token={token}")
         server = _Server(config, app.state.inspected.beat.stop)
-        server.run(sockets=[listener])
+        run(server.serve(sockets=[listener]))
     if server.is_interrupted:  # nobody else says so where SIGINT is ignored, as in a shell's background
         raise KeyboardInterrupt
+
+
+def is_beyond(host: str) -> bool:
+    """Whether an address is reached from other machines as well."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host not in LOCAL
 
 
 def _is_everywhere(host: str) -> bool:

@@ -70,9 +70,14 @@ class Visit:
         return self.inspected.write
 
     @property
+    def acts_as_user(self) -> bool:
+        """Whether row level security judges, so that what needs a server's rights is left out."""
+        return self.memory.transport.acts_as_user
+
+    @property
     def of_everybody(self) -> bool:
         """Whether it may see everybody's conversations."""
-        return self.memory.user_id is None and not self.memory.transport.acts_as_user
+        return self.memory.user_id is None and not self.acts_as_user
 
     @property
     def user_id(self) -> str | None:
@@ -136,6 +141,11 @@ class Visit:
         if not (text.isascii() and text.isdigit() and len(text) < 12):
             return None
         return max(least, min(most, int(text)))
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text of an address or a form can be a uuid."""
+    return len(text) == 36 and all(each in "0123456789abcdef-" for each in text)
 
 
 def nobody_knows() -> NotFoundError:

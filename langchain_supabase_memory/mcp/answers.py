@@ -52,7 +52,8 @@ _NEXT: Final[tuple[tuple[type[SupabaseMemoryError], str], ...]] = (
 )
 """What a client can do where the error's own advice is for a programmer."""
 
-_KEPT: Final = tuple(Source.model_fields)
+# The scores are for programs alone: in the schema of every tool they would be read at every request.
+_KEPT: Final = (*Source.model_fields, "score", "score_parts")
 
 
 def reply(text: str, sources: Iterable[Mapping[str, Any]] = ()) -> CallToolResult:

@@ -92,5 +92,7 @@ def _found(asked: Asked, chunk: Chunk) -> Passage:
         "from_sequence": chunk.from_sequence,
         "to_sequence": chunk.to_sequence,
         "message_ids": chunk.message_ids,
+        "score": chunk.score,
+        "score_parts": dict(chunk.score_parts),
     }
     return Passage("conversation", words, attributes, source)

@@ -13,7 +13,7 @@ from langchain_supabase_memory.agents.tools.bounded import noted
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.mcp.answers import Reply, reply
 from langchain_supabase_memory.mcp.asking import conversation
-from langchain_supabase_memory.mcp.served import present
+from langchain_supabase_memory.mcp.consent import question
 from langchain_supabase_memory.values import Receipt  # noqa: TC001  # the SDK reads it
 
 _Id = Annotated[str | None, Field(min_length=1, max_length=512)]
@@ -54,7 +54,7 @@ async def ask(
     receipt = await _forgotten(conversation_id, message_id, dry_run=True)
     if _is_empty(receipt):
         return _NOT_ASKED
-    return Elicit(f"Forget for good {_what(receipt)}?", Consent)
+    return Elicit(await question(await conversation(conversation_id), message_id, _what(receipt)), Consent)
 
 
 async def forget(
@@ -83,10 +83,10 @@ async def forget(
 
 
 async def _forgotten(conversation_id: str | None, message_id: str | None, *, dry_run: bool) -> Receipt:
+    handle = await conversation(conversation_id)  # without an id a message is meant: `ask` came first
     if message_id is None:
-        assert conversation_id is not None  # `ask` came first
-        return await present().memory.conversation(conversation_id).aforget(dry_run=dry_run)
-    return await (await conversation(conversation_id)).aforget_message(message_id, dry_run=dry_run)
+        return await handle.aforget(dry_run=dry_run)
+    return await handle.aforget_message(message_id, dry_run=dry_run)
 
 
 def _is_empty(receipt: Receipt) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from pydantic import AnyHttpUrl, ValidationError
 
 from langchain_supabase_memory.adapters.addresses import is_publishable
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.mcp.away import AnsweringWhileAway
 from langchain_supabase_memory.mcp.server import MemoryServer
 from langchain_supabase_memory.mcp.tokens import Keys, Verifier
 
@@ -78,6 +80,24 @@ class Site:
         return f"{self.issuer.rstrip('/')}/.well-known/jwks.json"
 
 
+def own_address(host: str, port: int) -> str:
+    """The server's address where none is named: that of where it listens.
+
+    Args:
+        host: The address to listen at.
+        port: The port.
+
+    Raises:
+        ConfigurationError: No client can call it by this.
+    """
+    if _is_every(host):
+        raise ConfigurationError(
+            f"The host {host or 'of no name'} is every address of this machine, and no address for a client.",
+            hint="Pass --public-url https://…/mcp as well, the address by which clients reach the server.",
+        )
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+
+
 def publishable(key: str | None) -> str:
     """The project's key, if it gives no rights by itself.
 
@@ -115,7 +135,17 @@ def app(shared: SupabaseMemory, site: Site, options: Options, *, keys: Keys | No
     )
     verifier = Verifier(site.issuer, keys or Keys(site.keys))
     server = MemoryServer(SignedIn(shared), options, auth=auth, token_verifier=verifier)
-    return server.streamable_http_app(streamable_http_path=PATH, transport_security=_hosts(site.address))
+    made = server.streamable_http_app(streamable_http_path=PATH, transport_security=_hosts(site.address))
+    made.add_middleware(AnsweringWhileAway)
+    return made
+
+
+def _is_every(host: str) -> bool:
+    """Whether a host to listen at stands for all addresses of a machine, so that no client could call it by that."""
+    try:
+        return ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return host in ("", "0")
 
 
 def _hosts(address: str) -> TransportSecuritySettings:

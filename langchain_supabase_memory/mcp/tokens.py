@@ -7,7 +7,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 import jwt
@@ -16,6 +16,9 @@ from mcp.server.auth.provider import AccessToken
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _logger = logging.getLogger(__name__)
 
@@ -37,19 +40,23 @@ _MOST_BYTES: Final = 1_000_000
 class Keys:
     """The public keys of an issuer, fetched when they are needed and kept for ten minutes.
 
-    A token that names another key has them fetched again, so that a rotation is seen at once; not more often than every
-    `pause_seconds`, so that nobody makes this a flood. While the issuer is away they are used for an hour.
+    A token that names another key has them fetched again, so that a rotation is seen at once. Between two fetches lie
+    `pause_seconds`, whatever is asked for, so that nobody makes this a flood, and an issuer that hangs delays few.
+    While it is away they are used for an hour.
 
     Attributes:
         url: Where they are.
-        pause_seconds: How long after a fetch an unknown key brings no other.
+        pause_seconds: How long after a fetch, a failed one too, no other is made.
+        clock: Monotonic seconds.
     """
 
     url: str
     pause_seconds: float = _PAUSE_SECONDS
+    clock: Callable[[], float] = time.monotonic
     _known: dict[str, jwt.PyJWK] = field(default_factory=dict, repr=False)
     _at: float | None = None
     _tried: float | None = None
+    _is_away: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def key(self, key_id: str) -> jwt.PyJWK | None:
@@ -59,16 +66,18 @@ class Keys:
             key_id: The id, as a token's header names it.
 
         Raises:
-            UnavailableError: The issuer cannot be reached, and no keys are known that are fresh enough.
+            UnavailableError: The issuer cannot be reached, and the key is unknown or was fetched too long ago.
         """
-        if self._age() > _KEPT_SECONDS or (key_id not in self._known and self._since_try() >= self.pause_seconds):
+        is_usable = key_id in self._known and self._age() <= _STALE_SECONDS
+        # Who can go on does not wait for somebody else's fetch.
+        if self._is_due(key_id) and not (is_usable and self._lock.locked()):
             async with self._lock:
-                # Somebody else may have fetched them meanwhile.
-                if self._age() > _KEPT_SECONDS or (
-                    key_id not in self._known and self._since_try() >= self.pause_seconds
-                ):
+                if self._is_due(key_id):  # somebody else may have fetched them meanwhile
                     await self._refresh()
-        return self._known.get(key_id)
+        found = self._known.get(key_id)
+        if self._age() > _STALE_SECONDS or (found is None and self._is_away):
+            raise UnavailableError("The keys of the project could not be fetched.")
+        return found
 
     async def load(self) -> None:
         """Fetch them now, at the start of a server.
@@ -85,24 +94,29 @@ class Keys:
             )
         self._set(known)
 
+    def _is_due(self, key_id: str) -> bool:
+        """Whether they are to be fetched: they are old, or lack this one, and the last try is long enough ago."""
+        is_wanted = key_id not in self._known or self._age() > _KEPT_SECONDS
+        return is_wanted and self._since_try() >= self.pause_seconds
+
     async def _refresh(self) -> None:
-        self._tried = time.monotonic()
         try:
             self._set(await in_thread(partial(_fetched, self.url)))
         except (UnavailableError, ConfigurationError) as error:
-            if self._age() > _STALE_SECONDS:
-                raise UnavailableError("The keys of the project could not be fetched.") from error
-            _logger.warning("The keys of the project could not be fetched (%s); the ones before go on.", error.message)
+            self._is_away = True
+            _logger.warning("The keys of the project could not be fetched: %s", error.reason)
+        finally:
+            self._tried = self.clock()  # at the end, for a try may take long itself
 
     def _set(self, known: dict[str, jwt.PyJWK]) -> None:
-        self._known, self._at = known, time.monotonic()
-        self._tried = self._at
+        self._known, self._is_away = known, False
+        self._at = self._tried = self.clock()
 
     def _age(self) -> float:
-        return float("inf") if self._at is None else time.monotonic() - self._at
+        return float("inf") if self._at is None else self.clock() - self._at
 
     def _since_try(self) -> float:
-        return float("inf") if self._tried is None else time.monotonic() - self._tried
+        return float("inf") if self._tried is None else self.clock() - self._tried
 
 
 @dataclass(frozen=True)
@@ -122,10 +136,13 @@ class Verifier:
 
         Args:
             token: What stood behind `Bearer`.
+
+        Raises:
+            UnavailableError: The issuer is away, so that nobody can tell.
         """
         try:
             claims = await self._claims(checked_token(token))
-        except (jwt.PyJWTError, AuthenticationError, UnavailableError, ValueError) as error:
+        except (jwt.PyJWTError, AuthenticationError, ValueError) as error:
             _logger.info("An access token was refused: %s", type(error).__name__)
             return None
         client = claims.get("client_id")

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory.context.load import context
-from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recalled import Recalling
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.delivery import waiting
-from langchain_supabase_memory.memory.packs import recorded
+from langchain_supabase_memory.memory.packs import noted, recorded
 from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters
 from langchain_supabase_memory.settings import Inherited, checked
 
@@ -80,7 +79,8 @@ def manifest_of(
             "The pack is of another conversation.", hint="Pass what context() returned for this conversation."
         )
     codec.ensure_ids(messages, idempotency_key)
-    return recorded(memory.settings.manifests, key, written(pack, "api"), messages)
+    policy = memory.settings.manifests
+    return recorded(policy, key, noted(policy, pack, "api"), messages)
 
 
 def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[BaseMessage]:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.manifests import codes
 from langchain_supabase_memory.operations.rollout.stages import is_in_share
+from langchain_supabase_memory.values import log_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.operations.manifests.codes import Lists
+    from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.operations.manifests.codes import Door, Lists
     from langchain_supabase_memory.settings import ManifestPolicy
     from langchain_supabase_memory.values import ConversationKey
 
 _MOST: Final = 1_000
 """How many manifests wait for their answers."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Packs:
@@ -39,15 +46,19 @@ class Packs:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[ConversationKey, str], Lists] = OrderedDict()
 
-    def keep(self, key: ConversationKey, current: Sequence[BaseMessage], lists: Lists) -> None:
+    def keep(self, key: ConversationKey, current: Sequence[BaseMessage], lists: Lists | None) -> None:
         """Keep what stood in a prompt until its answer is stored; a newer one of the same turn takes its place.
 
         Args:
             key: The conversation.
             current: The turn under way, which begins with what was asked; of none nothing is kept.
-            lists: The manifest.
+            lists: The manifest; `None` where there is none, and then none of an earlier prompt takes its place.
         """
         if not current or (self._needs_owner and key.user_id is None):
+            return
+        if lists is None:
+            with self._lock:
+                self._held.pop((key, str(current[0].id)), None)
             return
         with self._lock:
             self._held[key, str(current[0].id)] = lists
@@ -68,17 +79,30 @@ class Packs:
         answer = next((each for each in reversed(fresh) if isinstance(each, AIMessage)), None)
         if answer is None or not self._held:
             return None
-        place = next(at for at in range(len(messages) - 1, -1, -1) if messages[at] is answer)
+        place = next((at for at in range(len(messages) - 1, -1, -1) if messages[at] is answer), -1)
         before = (messages[at] for at in range(place, -1, -1))
         asked = next((each for each in before if isinstance(each, HumanMessage) and content.was_said(each)), None)
         with self._lock:
             return None if asked is None else self._held.pop((key, str(asked.id)), None)
 
 
+def noted(policy: ManifestPolicy, pack: ContextPack, door: Door) -> Lists | None:
+    """What stood in a pack, for its answer; `None` if none is to be kept, or if it cannot be said: nothing is raised.
+
+    Args:
+        policy: Of how many it is kept.
+        pack: The pack.
+        door: Who asked for it.
+    """
+    return _unharmed(pack.key, partial(written, pack, door)) if policy.share else None
+
+
 def recorded(
     policy: ManifestPolicy, key: ConversationKey, lists: Lists | None, messages: Sequence[BaseMessage]
 ) -> Lists | None:
     """A manifest as it goes to the database with the messages that answer its prompt; `None` if none is to be kept.
+
+    Nothing is raised: what cannot be said is left out.
 
     Args:
         policy: Of how many it is kept, and for how long.
@@ -88,6 +112,23 @@ def recorded(
     """
     if lists is None or not messages or not policy.share:
         return None
+    return _unharmed(key, partial(_recorded, policy, key, lists, messages))
+
+
+def _unharmed(key: ConversationKey, make: Callable[[], Lists | None]) -> Lists | None:
+    """A manifest, or `None` if it cannot be made: no answer is to be lost for it."""
+    try:
+        return make()
+    except Exception as error:
+        failure = type(error).__name__  # its text may hold content, its class does not
+        what = "What stood in a prompt could not be noted (%s); its answer is stored without. Please report this."
+        _logger.error(what, failure, extra={**log_fields(key), "memory_error": failure})
+        return None
+
+
+def _recorded(
+    policy: ManifestPolicy, key: ConversationKey, lists: Lists, messages: Sequence[BaseMessage]
+) -> Lists | None:
     if policy.share < 1 and not is_in_share(f"{key.agent_id}\n{key.thread_id}\n{messages[-1].id}", policy.share):
         return None
     head = [*lists[0]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
-from langchain_supabase_memory.errors import InvalidInputError, TooLargeError
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
@@ -143,36 +143,73 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
             return answer  # type: ignore[no-any-return]
 
 
+@dataclasses.dataclass
+class AppendedRows:
+    """What became of rows that were made elsewhere.
+
+    Attributes:
+        new: How many are new.
+        known: How many were there already, or were forgotten there.
+        different: The ids of those that are there with another payload, which stays.
+        smaller: The ids of those that were made smaller, so that the database takes them.
+        refused: Those that the database takes in no form, by their ids.
+    """
+
+    new: int = 0
+    known: int = 0
+    different: list[str] = dataclasses.field(default_factory=list)
+    smaller: list[str] = dataclasses.field(default_factory=list)
+    refused: dict[str, SupabaseMemoryError] = dataclasses.field(default_factory=dict)
+
+
 def append_rows(
-    key: ConversationKey, rows: Mapping[str, dict[str, Any]], *, largest: int, retention: Retention | None
-) -> Flow[int]:
+    key: ConversationKey, rows: Mapping[str, dict[str, Any]], *, retention: Retention | None, skip: bool
+) -> Flow[AppendedRows]:
     """Store rows that were made elsewhere, and touch none that is there already.
 
     Args:
         key: The conversation.
         rows: As `codec.to_row` makes them, by their ids.
-        largest: At least the bytes of the largest.
         retention: What is kept.
-
-    Returns:
-        How many are new.
+        skip: Whether those after one that is refused are stored, too.
     """
-    arguments = {**conversation_ids(key), "p_replace": False, "p_retention": retention_argument(retention)}
+    result = AppendedRows()
+    yield from _append_part(result, conversation_ids(key), rows, retention, skip)
+    return result
+
+
+def _append_part(
+    result: AppendedRows,
+    ids: Mapping[str, Any],
+    rows: Mapping[str, dict[str, Any]],
+    retention: Retention | None,
+    skip: bool,
+) -> Flow[None]:
+    """Store rows, and note what became of them; a part that is refused is halved, until one row is known to be why."""
+    arguments = {**ids, "p_replace": False, "p_retention": retention_argument(retention)}
     try:
-        if largest > oversize.MESSAGE_BYTES:
-            answer = yield from _stored(dict(rows), arguments)
-        else:
-            answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
-    except TooLargeError:
-        if len(rows) == 1:
-            answer = yield from _stored(dict(rows), arguments)
-        else:
-            names, appended = list(rows), 0
+        answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
+    except (InvalidInputError, TooLargeError) as error:
+        names = list(rows)
+        if len(names) > 1:
             for part in (names[: len(names) // 2], names[len(names) // 2 :]):
-                half = {name: rows[name] for name in part}
-                appended += yield from append_rows(key, half, largest=largest, retention=retention)
-            return appended
-    return int(answer["appended"])
+                if skip or not result.refused:
+                    half = {name: rows[name] for name in part}
+                    yield from _append_part(result, ids, half, retention, skip)
+            return
+        if not isinstance(error, TooLargeError):
+            result.refused[names[0]] = error
+            return
+        fitting = dict(rows)
+        try:
+            answer = yield from _stored(fitting, arguments)
+        except (InvalidInputError, TooLargeError) as again:
+            result.refused[names[0]] = again
+            return
+        result.smaller += [name for name in names if fitting[name] is not rows[name]]
+    result.new += answer["appended"]
+    result.known += len(rows) - answer["appended"]
+    result.different += answer.get("different", ())
 
 
 _SMALLEST: Final = 16_384

@@ -366,9 +366,9 @@ def status(
     return found
 
 
-def queue() -> Flow[Queue]:
-    """The work of all conversations, in numbers; for servers."""
-    row = yield from call("memory_worker_queue", {}, "gauge queue")
+def queue(user_id: str | None = None) -> Flow[Queue]:
+    """The work of all conversations, or of one user's, in numbers; for servers."""
+    row = yield from call("memory_worker_queue", {} if user_id is None else {"p_user_id": user_id}, "gauge queue")
     return Queue(**row)
 
 
@@ -385,6 +385,7 @@ def rederive(
     board: BoardPolicy | None = None,
     index: bool = True,
     vectors: bool = False,
+    user_id: str | None = None,
 ) -> Flow[int]:
     """Mark every conversation that is behind and not marked: written by hand, from a dump, before a new policy.
 
@@ -393,6 +394,7 @@ def rederive(
         board: When revising the board is due; `None` if that does not matter.
         index: Whether it matters that something is not indexed.
         vectors: Whether it matters that chunks lack a vector.
+        user_id: Only this user's.
 
     Returns:
         How many were marked.
@@ -406,6 +408,7 @@ def rederive(
         "p_board": None if board is None else board.update_frequency,
         "p_index": index,
         "p_vectors": vectors,
+        "p_user_id": user_id,
     }
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
@@ -416,9 +419,9 @@ def rederive(
             return marked
 
 
-def idle(seconds: float) -> Flow[list[ConversationKey]]:
-    """Conversations without a message for so many seconds that are not archived; for servers."""
-    return (yield from keys("memory_worker_idle", {"p_seconds": seconds}))
+def idle(seconds: float, user_id: str | None = None) -> Flow[list[ConversationKey]]:
+    """Conversations, or one user's, without a message for so many seconds that are not archived; for servers."""
+    return (yield from keys("memory_worker_idle", {"p_seconds": seconds, "p_user_id": user_id}))
 
 
 def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:

@@ -21,7 +21,26 @@ if TYPE_CHECKING:
 AHEAD: Final = timedelta(days=1)
 """A time may be so far ahead: clocks differ."""
 
+ORPHANED: Final = "messages and edits of a conversation that cannot be stored"
+SMALLER: Final = "parts of messages that are larger than the database takes"
+UNTIMED: Final = "times of messages that the source does not have: they have that of the import"
+
 _ROW: Final = ("id", "role", "text", "characters", "tokens", "created_at", "metadata", "images", "payload")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is put together.
+
+    Attributes:
+        items: The most messages of a batch.
+        bytes: About the most bytes of a batch.
+        message_bytes: The most bytes of a message; a larger one is made smaller.
+    """
+
+    items: int
+    bytes: int
+    message_bytes: int
 
 
 @dataclass
@@ -29,10 +48,11 @@ class Batch:
     """What one call stores: messages of one conversation; or an event that is done by itself.
 
     Attributes:
-        thread: The conversation; `None` before the first.
+        thread: The conversation; `None` before the first, and where it is not known.
         rows: Its messages, by their ids.
+        places: Where these stand in the source, by the same.
         size: About how many bytes they take.
-        largest: And the largest of them.
+        lost: What could not be kept meanwhile.
         other: What is done after they are stored.
         is_first: Whether the conversation begins with it.
         error: What ended the source; what was read before is stored first.
@@ -40,11 +60,17 @@ class Batch:
 
     thread: Thread | None
     rows: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+    places: dict[str, str] = field(default_factory=dict)
     size: int = 0
-    largest: int = 0
-    other: Edits | OptOuts | Lost | Problem | None = None
+    lost: dict[str, Lost] = field(default_factory=dict)
+    other: Edits | OptOuts | Problem | None = None
     is_first: bool = False
     error: Exception | None = None
+
+    def lose(self, what: str, place: str, count: int = 1) -> None:
+        """Note something that cannot be kept."""
+        before = self.lost.get(what)
+        self.lost[what] = Lost(what, place, count) if before is None else Lost(what, before.place, before.count + count)
 
 
 class Batches:
@@ -53,16 +79,18 @@ class Batches:
     Args:
         source: The source.
         redactor: What takes secrets and personal data out.
-        items: The most messages of a batch.
-        size: About the most bytes of a batch.
+        limits: How much one call stores.
+        skip: Whether what cannot be read is noted like what cannot be kept.
     """
 
-    def __init__(self, source: Source, redactor: Redactor | None, items: int, size: int) -> None:
+    def __init__(self, source: Source, redactor: Redactor | None, limits: Limits, *, skip: bool) -> None:
         self._made = self._batches(source)
         self._redactor = redactor
-        self._items = items
-        self._size = size
+        self._limits = limits
+        self._skip = skip
         self._number = 0  # of the next message in its conversation
+        self._is_untimed = False  # whether it is noted that the conversation's messages lack times
+        self._is_broken = False  # whether nobody knows of which conversation the messages are
 
     def take(self) -> Batch | None:
         """The next one; `None` at the end."""
@@ -91,50 +119,80 @@ class Batches:
             if isinstance(event, Thread):
                 yield batch
                 batch, self._number = Batch(event, is_first=True), 0
+                self._is_untimed = self._is_broken = False
                 continue
-            if isinstance(event, Said):
-                event = self._take(event, batch)
-            if event is not None:
-                batch.other = event
-            if batch.other is not None or len(batch.rows) >= self._items or batch.size >= self._size:
+            other = self._take(event, batch)
+            if isinstance(other, Problem) and self._skip:
+                batch.lose(other.why, other.place)
+                if other.breaks:
+                    yield batch
+                    batch, self._is_broken = Batch(None), True
+                continue
+            batch.other = other
+            if other is not None or len(batch.rows) >= self._limits.items or batch.size >= self._limits.bytes:
                 yield batch
                 batch = Batch(batch.thread)
 
-    def _take(self, said: Said, batch: Batch) -> Lost | Problem | None:
-        """Put a message into a batch, or say why not."""
-        if batch.thread is None:
-            return Problem(
-                "A message stands before any conversation.", "Begin with the conversation's line.", said.place
-            )
-        number, self._number = self._number, self._number + 1
-        if said.message is None:
-            row: dict[str, Any] = {name: said.row[name] for name in _ROW if name in said.row} if said.row else {}
-            if self._redactor is not None:
-                row = _redacted(row, self._redactor)
+    def _take(self, event: Event, batch: Batch) -> Edits | OptOuts | Problem | None:
+        """Put an event into a batch, or return what is done by itself."""
+        if isinstance(event, Lost):
+            batch.lose(event.what, event.place, event.count)
+        elif not isinstance(event, Said | Edits):
+            return event if isinstance(event, OptOuts | Problem) else None
+        elif self._is_broken:
+            batch.lose(ORPHANED, event.place)
+        elif batch.thread is None:
+            return Problem("It stands before any conversation.", "Begin with the conversation's line.", event.place)
+        elif isinstance(event, Edits):
+            return event
         else:
-            if not content.was_said(said.message):
-                return Lost("what nobody said, such as a summary in a graph's state", said.place)
-            said.message.id = said.message.id or ids.message_id(batch.thread.thread_id, number)
-            row = codec.to_row(said.message, self._redactor)
-            beside = None if said.metadata is None else sanitizer.encode(dict(said.metadata))
-            row["metadata"] = beside if self._redactor is None else redacted_value(beside, self._redactor)
-            row["created_at"] = None if said.created_at is None else said.created_at.isoformat()
+            return self._add(event, batch, batch.thread)
+        return None
+
+    def _add(self, said: Said, batch: Batch, thread: Thread) -> Problem | None:
+        """Put a message into a batch, or say why not."""
+        number, self._number = self._number, self._number + 1
+        if said.message is not None and not content.was_said(said.message):
+            batch.lose("what nobody said, such as a summary in a graph's state", said.place)
+            return None
+        row = self._row(said, thread, number)
         if (strange := _time_problem(row, said)) is not None:
             return strange
         row_id = row.get("id")
         if not isinstance(row_id, str):
             return Problem("A message has no id.", "Take the line as it was exported.", said.place)
+        size = said.size or oversize.size(row)
+        if size > self._limits.message_bytes:
+            whole, row = row, codec.fitted(row, self._limits.message_bytes)
+            size = oversize.size(row)
+            if row is not whole:
+                batch.lose(SMALLER, said.place)
         if row_id in batch.rows:
             if batch.rows[row_id] == row:
-                return Lost("the same message a second time", said.place)
+                batch.lose("the same message a second time", said.place)
+                return None
             return Problem(
                 "A conversation has two different messages with one id.", "Give one of them another id.", said.place
             )
+        if row.get("created_at") is None and not self._is_untimed:
+            self._is_untimed = True
+            batch.lose(UNTIMED, said.place)
         batch.rows[row_id] = row
-        size = said.size or oversize.size(row)
+        batch.places[row_id] = said.place
         batch.size += size
-        batch.largest = max(batch.largest, size)
         return None
+
+    def _row(self, said: Said, thread: Thread, number: int) -> dict[str, Any]:
+        """A message as `memory_append` takes it, redacted."""
+        if said.message is None:
+            row = {name: said.row[name] for name in _ROW if name in said.row} if said.row else {}
+            return row if self._redactor is None else _redacted(row, self._redactor)
+        said.message.id = said.message.id or ids.message_id(thread.thread_id, number)
+        row = codec.to_row(said.message, self._redactor)
+        beside = None if said.metadata is None else sanitizer.encode(dict(said.metadata))
+        row["metadata"] = redacted_value(beside, self._redactor)
+        row["created_at"] = None if said.created_at is None else said.created_at.isoformat()
+        return row
 
 
 def _redacted(row: dict[str, Any], redactor: Redactor) -> dict[str, Any]:

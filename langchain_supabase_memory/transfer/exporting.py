@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.checks import choice
@@ -14,7 +15,7 @@ from langchain_supabase_memory.transfer.sinks import sink
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO
 
     from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -26,6 +27,12 @@ Format = Literal["jsonl", "markdown"]
 _COLUMNS: Final = ["message_id", "role", "text", "characters", "tokens", "created_at", "metadata", "images", "payload"]
 _CONVERSATIONS: Final = 100
 """How many conversations are listed at once."""
+
+_AT_ONCE: Final = 50
+"""How many of them are read at once, where they are short."""
+
+_SHORT: Final = 100
+"""The most messages of such a one."""
 
 _MEANWHILE: Final = timedelta(minutes=5)
 """What changed so shortly before the export began may be committed only after it was listed."""
@@ -48,8 +55,9 @@ def export_conversations(
     name only when it is whole. As Markdown each conversation is a file in a folder, for people and for git.
 
     With a user's own token row level security decides what is read: all that is theirs, and nothing else. What
-    retention does not keep is left out. A conversation that changes meanwhile may stand in the export twice; an import
-    takes each message once.
+    retention does not keep is left out. Messages that a graph left when it was forked are on no branch: they are
+    counted and not written. A conversation that changes meanwhile may stand in the export twice; an import takes each
+    message once.
 
     Args:
         memory: The memory.
@@ -139,32 +147,67 @@ class _Exporting:
                 "memory_conversations",
                 {**only, "p_limit": _CONVERSATIONS, "p_after": after, "p_retention": self._retention},
             )
+            wanted = []
             for row in page["conversations"]:
                 changed = datetime.fromisoformat(row["updated_at"])
                 since = since or changed - _MEANWHILE
                 if written is None or written.get(row["id"]) != row["updated_at"]:
-                    yield from self._conversation(row)
+                    wanted.append(row)
                 if changed >= since:
                     recent[row["id"]] = row["updated_at"]
+            yield from self._conversations(wanted)
             after = page["after"]
             if after is None:
                 return None if since is None else since.isoformat()
 
-    def _conversation(self, row: Mapping[str, Any]) -> Flow[None]:
-        ids = {"p_user_id": row["user_id"], "p_agent_id": row["agent_id"], "p_thread_id": row["thread_id"]}
-        edits = yield from call("memory_edits", ids)
-        if edits is None:  # forgotten meanwhile
-            return
-        yield from compute(lambda: self._sink.conversation(row, edits), LITTLE)
-        first: int | None = 0
-        while first is not None:
-            answer = yield from call(
-                "memory_read",
-                {**ids, "p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_retention": self._retention},
+    def _conversations(self, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
+        """Write conversations: short ones are read several at once, as many as an answer holds."""
+        left = list(rows)
+        while left:
+            if left[0]["message_count"] > _SHORT:
+                row = left.pop(0)
+                edits = yield from call("memory_edits", {**_ids(row), "p_retention": self._retention})
+                if edits is not None:  # else forgotten meanwhile
+                    yield from self._conversation(row, edits, (yield from self._page(row, 0)))
+                continue
+            short = list(takewhile(lambda row: row["message_count"] <= _SHORT, left[:_AT_ONCE]))
+            answers = yield from call(
+                "memory_export",
+                {
+                    "p_conversations": [{"thread_id": row["thread_id"], "agent_id": row["agent_id"]} for row in short],
+                    "p_user_id": left[0]["user_id"],
+                    "p_columns": _COLUMNS,
+                    "p_retention": self._retention,
+                },
             )
-            messages = answer["messages"]
+            for row, answer in zip(short, answers, strict=False):
+                if answer["edits"] is not None:
+                    yield from self._conversation(row, answer["edits"], answer["page"])
+            left = left[len(answers) :]
+
+    def _page(self, row: Mapping[str, Any], first: int) -> Flow[Mapping[str, Any]]:
+        """Messages of a conversation from a sequence on."""
+        page: Mapping[str, Any] = yield from call(
+            "memory_read",
+            {**_ids(row), "p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_retention": self._retention},
+        )
+        return page
+
+    def _conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], page: Mapping[str, Any]) -> Flow[None]:
+        """Write a conversation, of which the first page is read."""
+        yield from compute(lambda: self._sink.conversation(row, edits), LITTLE)
+        self._sink.receipt.superseded += edits["superseded"]
+        while True:
+            messages = page["messages"]
             yield from compute(lambda page=messages: self._sink.messages(page), LITTLE)  # type: ignore[misc]
-            first = messages[-1]["sequence"] + 1 if answer["more"] and messages else None
             if self._progress is not None:
                 self._progress(self._sink.receipt)
+            if not page["more"] or not messages:
+                break
+            page = yield from self._page(row, messages[-1]["sequence"] + 1)
         yield from compute(lambda: self._sink.edits(edits), LITTLE)
+
+
+def _ids(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by which SQL functions know a conversation of a list."""
+    return {"p_user_id": row["user_id"], "p_agent_id": row["agent_id"], "p_thread_id": row["thread_id"]}

@@ -55,6 +55,7 @@ class Outliving:
 
 
 def _is_final(row: Mapping[str, Any]) -> bool:
-    payload = row.get("payload") or {}
-    calls = (payload.get("data") or {}).get("tool_calls") if isinstance(payload, dict) else None
+    payload = row.get("payload")
+    data = payload.get("data") if isinstance(payload, dict) else None
+    calls = data.get("tool_calls") if isinstance(data, dict) else None
     return bool(row.get("text") or row.get("images")) and not calls

@@ -8,8 +8,9 @@ from __future__ import annotations
 import codecs
 import io
 import zipfile
+import zlib
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LONGEST: Final = 64 * 1024 * 1024
-"""The most bytes of a line."""
+"""The most bytes of a line, or of a conversation within a document."""
+
+MOST: Final = 4_000_000
+"""The most values of a conversation within a document: the smallest take many times their bytes."""
 
 DEEPEST: Final = 200
 """The most levels of a document; what is stored has at most 120."""
@@ -33,6 +37,9 @@ _MARKS: Final = (
 )
 _ENCODING_HINT: Final = "Name what it is written in, such as encoding='latin-1' (--encoding latin-1)."
 _WHICH: Final = "Name the file conversations.json of the export, or the archive as it was downloaded."
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
+"""What reading an archive raises: it is damaged, encrypted, or packed in a way that Python does not know."""
+
 _HALF: Final = "Export or download the file again: what is missing at its end was never written."
 
 
@@ -131,7 +138,8 @@ def conversations(path: str | os.PathLike[str], encoding: str | None, member: st
         raise MissingDependencyError("Reading a large JSON document", "transfer") from None
     number = 0
     with utf8(path, encoding, member) as file:
-        found = _elements(ijson.basic_parse(file, use_float=True))
+        counted = _Counted(file)
+        found = _elements(ijson.basic_parse(cast("BinaryIO", counted), use_float=True), counted)
         while True:
             place = f"after conversation {number}" if number else "at its beginning"
             try:
@@ -146,6 +154,12 @@ def conversations(path: str | os.PathLike[str], encoding: str | None, member: st
                 raise wrongly_encoded(place) from None
             except _DeepError:
                 raise InvalidInputError(f"The file is nested too deeply, {place}.", hint=_WHICH) from None
+            except _LargeError:
+                raise InvalidInputError(
+                    f"A conversation has more than {LONGEST >> 20} MiB, {place}.", hint=_WHICH
+                ) from None
+            except _DAMAGED:
+                raise _unpacked(place) from None
             if each is None:
                 return
             number += 1
@@ -156,16 +170,48 @@ class _DeepError(Exception):
     """A document is nested more than any export is."""
 
 
-def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
+class _LargeError(Exception):
+    """A conversation is larger than any is."""
+
+
+class _Counted:
+    """A file of which no more than a conversation has is read, until one is whole."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._bytes = 0
+        self._values = 0
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(size)
+        self._bytes += len(found)
+        if self._bytes > LONGEST:
+            raise _LargeError
+        return found
+
+    def count(self) -> None:
+        """Note a value."""
+        self._values += 1
+        if self._values > MOST:
+            raise _LargeError
+
+    def begin(self) -> None:
+        """Begin another conversation."""
+        self._bytes = self._values = 0
+
+
+def _elements(events: Iterator[tuple[str, Any]], counted: _Counted) -> Iterator[Any]:
     """The elements of a document's list, or the document itself where it is no list, from what a parser meets.
 
     Raises:
         _DeepError: It is nested too deeply to be handled.
+        _LargeError: One is too large.
     """
     stack: list[Any] = []
     names: list[str] = []
     least: int | None = None  # how much of the stack the list itself takes
     for kind, value in events:
+        counted.count()
         if least is None:
             least = 1 if kind == "start_array" else 0
             if least:
@@ -182,6 +228,7 @@ def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
                 continue
             if made is not None:
                 yield made
+                counted.begin()
             continue
         is_nested = kind in ("start_map", "start_array")
         made = {} if kind == "start_map" else [] if kind == "start_array" else value
@@ -193,6 +240,7 @@ def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
                 above.append(made)
         elif not is_nested:
             yield made if made is not None else {}
+            counted.begin()
         if is_nested:
             if len(stack) >= DEEPEST:
                 raise _DeepError
@@ -206,12 +254,29 @@ def wrongly_encoded(place: str) -> InvalidInputError:
 
 
 def _member(file: BinaryIO, member: str) -> Any:
+    """A file of an archive, in whichever folder of it."""
     try:
-        return zipfile.ZipFile(file).open(member)
-    except (KeyError, zipfile.BadZipFile):
-        raise InvalidInputError(
-            f"The archive holds no {member}, or is incomplete.", hint="Name the archive as it was downloaded."
-        ) from None
+        archive = zipfile.ZipFile(file)
+        held = [PurePosixPath(name) for name in archive.namelist() if PurePosixPath(name).name == member]
+        # What macOS adds has the same name, in a folder of its own.
+        named = min(
+            (path for path in held if path.parts[0] != "__MACOSX"), key=lambda path: len(path.parts), default=None
+        )
+        if named is not None:
+            opened: Any = archive.open(str(named))
+            opened.peek(1)
+            return opened
+    except _DAMAGED:
+        raise _unpacked("at its beginning") from None
+    raise InvalidInputError(f"The archive holds no {member}.", hint="Name the archive as it was downloaded.")
+
+
+def _unpacked(place: str) -> InvalidInputError:
+    """The error for an archive that cannot be unpacked."""
+    return InvalidInputError(
+        f"The archive is damaged or encrypted, {place}.",
+        hint="Download it again, or unpack it, and name its conversations.json.",
+    )
 
 
 def _unmarked(start: bytes) -> str:

@@ -26,6 +26,7 @@ class Thread:
         updated_at: When it was last changed.
         opt_outs: What of it is not to be remembered, as the SQL function `memory_restore` takes it.
         about: What else the source knows of it, for `owner`; it is not stored.
+        stands_alone: Whether it is kept where it has no message.
     """
 
     thread_id: str
@@ -37,6 +38,7 @@ class Thread:
     updated_at: datetime | None = None
     opt_outs: list[Mapping[str, Any]] = field(default_factory=list, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    stands_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,13 @@ class Problem:
         why: What is wrong, without content.
         hint: The next action.
         place: Where it stands in the source.
+        breaks: Whether a conversation may have begun here: what follows, up to the next one, is of none that is known.
     """
 
     why: str
     hint: str
     place: str
+    breaks: bool = False
 
 
 Event = Thread | Said | Edits | OptOuts | Lost | Problem
@@ -131,7 +135,8 @@ class ImportReceipt:
         conversations: How many conversations the source held.
         messages: How many messages it held.
         stored: How many of these are new.
-        known: How many were there already, or were forgotten there: a repeat changes nothing.
+        known: How many were there already, or were forgotten there: a repeat changes nothing. Those that are there
+            with other words are in `lost`, too.
         expired: How many retention removed at once, or would.
         restored: How many titles, opt-outs, items and other settings of people were put back.
         refused: How many of these were not, because of an opt-out.
@@ -163,8 +168,10 @@ class ExportReceipt:
         conversations: How many conversations.
         messages: How many messages.
         bytes: How many bytes.
+        superseded: How many messages are not in it, because a graph was forked and they are on no branch now.
     """
 
     conversations: int = 0
     messages: int = 0
     bytes: int = 0
+    superseded: int = 0

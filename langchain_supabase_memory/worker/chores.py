@@ -1,8 +1,13 @@
-"""What is done from time to time for all conversations: by one worker each time, whoever comes first."""
+"""What is done from time to time for all conversations: by one worker each time, whoever comes first.
+
+A worker of one owner does it for that owner's alone, by its own clock: what the database notes of it holds no names.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
@@ -10,6 +15,7 @@ from langchain_supabase_memory.adapters.writer import asking
 from langchain_supabase_memory.errors import AccessError, EmbeddingError, SchemaError, UnavailableError
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.conversations import forget_expired
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.operations.summaries.complete import complete_summary
 from langchain_supabase_memory.values import Scope
@@ -31,30 +37,53 @@ HEARTBEAT_SECONDS: Final = 30.0
 _logger = logging.getLogger(__name__)
 
 
-async def sweep(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> None:
+@dataclass
+class Turns:
+    """Whose turn it is to do a chore.
+
+    Attributes:
+        memory: With a server's rights; its user is whose conversations are looked after, `None` for everybody's.
+    """
+
+    memory: SupabaseMemory
+    _next: dict[str, float] = field(default_factory=dict)
+
+    async def is_mine(self, name: str, seconds: float) -> bool:
+        """Whether to do it now; then not again for so many seconds."""
+        if self.memory.user_id is None:
+            return await self.memory.arun(work.is_mine(name, seconds))
+        now = time.monotonic()
+        if self._next.get(name, now) > now:
+            return False
+        self._next[name] = now + seconds
+        return True
+
+
+async def sweep(turns: Turns, policy: WorkerPolicy, model: SummaryModel | None) -> None:
     """Do those chores whose time has come, and show that a worker lives.
 
     Args:
-        memory: With a server's rights.
+        turns: Whose conversations, and whose turn it is.
         policy: How often.
         model: The writer, behind its limits.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
     """
+    memory = turns.memory
     await memory.arun(work.is_mine(HEARTBEAT, HEARTBEAT_SECONDS))
-    await _chore(memory, "rederive", policy.rederive_every, lambda: _rederive(memory, policy, model))
-    await _chore(memory, "expire", policy.sweep_every, lambda: _expire(memory))
+    await _chore(turns, "rederive", policy.rederive_every, lambda: _rederive(memory, policy, model))
+    await _chore(turns, "expire", policy.sweep_every, lambda: _expire(memory))
     if memory.embedder_name is not None and "index" in policy.duties:
         name = memory.embedder_name
-        await _chore(memory, "embed", policy.rederive_every, lambda: _embed(memory, name))
+        await _chore(turns, "embed", policy.rederive_every, lambda: _embed(memory, name))
     if policy.archive_after is not None:
         age = policy.archive_after
-        await _chore(memory, "archive", policy.sweep_every, lambda: _archive(memory, age, model))
+        await _chore(turns, "archive", policy.sweep_every, lambda: _archive(memory, age, model))
 
 
-async def _chore(memory: SupabaseMemory, name: str, every: timedelta, do: Callable[[], Awaitable[int]]) -> None:
-    if not await memory.arun(work.is_mine(name, every.total_seconds())):
+async def _chore(turns: Turns, name: str, every: timedelta, do: Callable[[], Awaitable[int]]) -> None:
+    if not await turns.is_mine(name, every.total_seconds()):
         return
     try:
         count = await do()
@@ -72,18 +101,20 @@ async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: Summary
     board = memory.settings.board_policy if model is not None and "board" in policy.duties else None
     index = "index" in policy.duties
     vectors = index and memory.embeddings is not None
-    return await memory.arun(work.rederive(summary=summary, board=board, index=index, vectors=vectors))
+    user_id = memory.user_id
+    return await memory.arun(work.rederive(summary=summary, board=board, index=index, vectors=vectors, user_id=user_id))
 
 
 async def _expire(memory: SupabaseMemory) -> int:
-    gone = await memory.aforget_expired()
+    # Not its own verb: that is of whom the memory was made for.
+    gone = await memory.arun(forget_expired(memory.settings.retention, user_id=memory.user_id))
     return gone.messages + gone.chunks
 
 
 async def _embed(memory: SupabaseMemory, model: str) -> int:
     """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
     try:
-        return await memory.arun(summary_recall.index(Scope(None, None, None), model=model))
+        return await memory.arun(summary_recall.index(Scope(memory.user_id, None, None), model=model))
     except EmbeddingError as error:
         _logger.warning("Summaries were left without a vector", extra=about_error(error))
         return 0
@@ -92,7 +123,7 @@ async def _embed(memory: SupabaseMemory, model: str) -> int:
 async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
     """Summarize completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
     archived = 0
-    for key in await memory.arun(work.idle(age.total_seconds())):
+    for key in await memory.arun(work.idle(age.total_seconds(), memory.user_id)):
         try:
             status = await memory.arun(work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
             if not status:

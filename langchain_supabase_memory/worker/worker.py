@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, of_quality
 from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
+from langchain_supabase_memory.adapters.transports.running import run
 from langchain_supabase_memory.checks import function, number, of_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.operations import work
-from langchain_supabase_memory.worker.chores import sweep
+from langchain_supabase_memory.values import check_id
+from langchain_supabase_memory.worker.chores import Turns, sweep
 from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
 from langchain_supabase_memory.worker.piece import Done
 from langchain_supabase_memory.worker.piece import work as do_work
@@ -86,11 +88,14 @@ class Worker:
         long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
             move.
         name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
+        user_id: Whom it works for; by default everybody, whichever user its memory has. What it alerts and does from
+            time to time is then of this user, too.
         on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content. A
             `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
 
     Raises:
         ConfigurationError: The memory acts as a user, or an argument is of another type than it must be.
+        InvalidInputError: `user_id` cannot name anybody.
 
     Example:
         ```python
@@ -108,18 +113,22 @@ class Worker:
         policy: WorkerPolicy = DEFAULT_WORK,
         long_term: Callable[[str], LongTerm] | None = None,
         name: str | None = None,
+        user_id: str | None = None,
         on_alert: Callable[[Alert, Mapping[str, Any]], None] | None = None,
     ) -> None:
         opened(memory)
         of_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
         function("long_term", long_term, "a function from a user's id to their long-term memory")
         function("on_alert", on_alert, "a function of an alert and its facts")
+        if user_id is not None:
+            check_id("user_id", user_id)
         if memory.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker works for everybody and cannot act as one user.",
                 hint="Make its memory with a direct connection, or with the project's secret key.",
             )
         self.policy = policy
+        self.user_id = user_id
         self.name = name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.tally = Tally()
         self._given = memory
@@ -137,6 +146,7 @@ class Worker:
         self._ending: set[str] = set()
         self._claiming: asyncio.Task[list[Lease]] | None = None
         self._unbegun: list[Lease] = []
+        self._turns = Turns(memory)
         self._stopped_at = 0.0
 
     @property
@@ -211,7 +221,7 @@ class Worker:
             except Exception as error:  # for who waits for the thread
                 failed.append(error)
 
-        thread = threading.Thread(target=lambda: asyncio.run(main()), name="supabase-memory-worker", daemon=True)
+        thread = threading.Thread(target=lambda: run(main()), name="supabase-memory-worker", daemon=True)
         thread.start()
         started.wait()
         try:
@@ -254,13 +264,14 @@ class Worker:
         time_is_up = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.stop)
         self._has_begun = False
         self._memory, self._model = self._limited()
+        self._turns.memory = self._memory
         tasks: list[asyncio.Task[None]] = []
         try:
             async with Wake(self._memory.transport, self.policy.poll_seconds, self.policy.settle_seconds) as wake:
                 self._wake = wake
                 tasks.append(asyncio.create_task(self._hold()))
                 if drain:
-                    tasks.append(asyncio.create_task(sweep(self._memory, self.policy, self._model)))
+                    tasks.append(asyncio.create_task(sweep(self._turns, self.policy, self._model)))
                     if await self._has_ended(tasks[-1]):
                         await tasks[-1]
                 else:
@@ -291,7 +302,7 @@ class Worker:
         """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
         policy, given = self.policy, self._given
         memory = copy.copy(given)
-        memory.user_id = None  # everybody's, and not one default user's
+        memory.user_id = self.user_id  # everybody's by default, and not one default user's
         if given.embeddings is not None:
             limits = Limits(policy.embedder_concurrency or policy.concurrency)
             memory.embeddings = cast("EmbeddingModel", LimitedEmbedder(given.embeddings, limits))
@@ -344,6 +355,7 @@ class Worker:
                     limit=limit,
                     lease_seconds=self.policy.lease_seconds,
                     settle_seconds=settle_seconds,
+                    user_id=self.user_id,
                     slots=self.policy.concurrency,
                     held=Counter(str(lease.key.user_id) for lease in self._running.values()),
                 )
@@ -482,7 +494,7 @@ class Worker:
         shortest = min(self.policy.sweep_every, self.policy.rederive_every).total_seconds()
         while True:
             try:
-                await sweep(self._memory, self.policy, self._model)
+                await sweep(self._turns, self.policy, self._model)
             except Exception as error:  # nor may this one
                 _logger.warning("Chores were left undone", extra={"memory_worker": self.name, **about_error(error)})
             await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
@@ -492,7 +504,7 @@ class Worker:
         lagging = False
         while True:
             try:
-                queue = await self._memory.arun(work.queue())
+                queue = await self._memory.arun(work.queue(self.user_id))
             except Exception as error:  # nor this one
                 _logger.debug("The queue could not be seen", extra=about_error(error))
             else:

@@ -6,9 +6,11 @@
 -- final answers.
 create or replace function memory_private.turns_in(p_user_id text, p_conversation_id uuid, p_from bigint, p_before bigint)
 returns bigint
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
+begin
+  return (
   select count(*)
   from (select m.final, lag(m.final) over (order by m.sequence + 0) as answered
         from memory.conversation_messages m
@@ -20,7 +22,8 @@ as $function$
             where e.user_id = p_user_id and e.conversation_id = p_conversation_id and (e.role = 'user' or e.final)
               and e.sequence + 0 < p_from
             order by e.sequence + 0 desc limit 1), p_from)) t
-  where t.final and not t.answered
+  where t.final and not t.answered);
+end
 $function$;
 
 -- Take what lies in some ranges out of the blocks' counts, before it changes, or add it, after that. With it goes the
@@ -108,6 +111,7 @@ as $function$
 declare
   v_before bigint := least(p_before, p_next);
   v_block  bigint;
+  v_turns  bigint;
 begin
   if p_cut then
     select t.sequence + 1 into v_before
@@ -122,9 +126,9 @@ begin
     return 0;
   end if;
   v_block := v_before >> 10;
-  return memory_private.turns_in(p_user_id, p_conversation_id, v_block << 10, v_before) + (
-    select coalesce(sum(b.turns), 0) from memory.message_blocks b
-    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_block);
+  select coalesce(sum(b.turns), 0) into v_turns from memory.message_blocks b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_block;
+  return v_turns + memory_private.turns_in(p_user_id, p_conversation_id, v_block << 10, v_before);
 end
 $function$;
 

@@ -115,6 +115,7 @@ as $function$
 declare
   v_through bigint;
   v_segment memory.conversation_summaries;
+  v_now     constant timestamptz := clock_timestamp();
 begin
   select b.through_sequence into v_through from memory.conversation_summary_boards b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
@@ -142,7 +143,7 @@ begin
   update memory.conversation_summary_boards b
      set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
          tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1),
-         version = b.version + 1, updated_at = clock_timestamp()
+         version = b.version + 1, updated_at = v_now
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
 end
 $function$;
@@ -151,8 +152,10 @@ $function$;
 create or replace function memory_private.board_items(
   p_user_id text, p_conversation_id uuid, p_history boolean, p_limit integer
 ) returns json
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
+begin
+  return (
   select coalesce(json_agg(r), '[]')
   from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
                i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.edited_by, i.edited_at
@@ -160,19 +163,23 @@ as $function$
         where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
           and (p_history or i.superseded_at is null)
         order by i.pinned desc, i.last_seen_at desc, i.importance desc, i.text, i.id
-        limit p_limit) r
+        limit p_limit) r);
+end
 $function$;
 
 -- The words of messages that stood on the board as evidence of what a person deleted there.
 create or replace function memory_private.deleted(p_user_id text, p_conversation_id uuid)
 returns table (sequence bigint, words text)
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
+begin
+  return query
   select m.sequence, substr(m.text, i.quote_at, i.quote_length)
   from memory.conversation_board_items i
   join memory.conversation_messages m
     on m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = i.sequences[1]
-  where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null and i.quote_at > 0
+  where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null and i.quote_at > 0;
+end
 $function$;
 
 create function public.memory_pending_board(
@@ -309,6 +316,7 @@ declare
   v_said    text[];
   v_stands  jsonb := '{}'; -- for the id of a repeat, that of the item which was there
   v_held    integer; -- items that the board holds
+  v_now     timestamptz;
   v_most    integer := (memory_private.allowed()).board_items;
 begin
   perform memory_private.admit(p_items), memory_private.admit(p_closed), memory_private.admit(p_message_ids),
@@ -451,11 +459,12 @@ begin
     values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
   end loop;
 
+  v_now := clock_timestamp();
   update memory.conversation_summary_boards b
      set summary = p_summary, context_notes = p_context_notes, title = coalesce(b.title, nullif(p_title, '')),
          through_sequence = p_to, version = b.version + 1,
          model = p_author, tokens = p_tokens, quality = p_quality, language = v_c.language,
-         updated_at = clock_timestamp()
+         updated_at = v_now
    where b.user_id = v_user and b.conversation_id = v_c.id;
   return jsonb_build_object(
     'committed', true, 'through_sequence', p_to, 'version', v_b.version + 1, 'added', v_added, 'changed', v_changed);
@@ -520,6 +529,7 @@ declare
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
   v_id   uuid; -- null: the board has expired
+  v_items json;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -529,6 +539,7 @@ begin
   v_id := case when not (memory_private.outlived(v_user, v_c.id, p_retention)).board then v_c.id end;
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_id;
+  v_items := memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000)));
   return json_build_object(
     'conversation_id', v_c.id,
     'revision', v_c.revision,
@@ -546,7 +557,7 @@ begin
     'through_sequence', coalesce(v_b.through_sequence, -1),
     'version', coalesce(v_b.version, 0),
     'updated_at', v_b.updated_at,
-    'items', memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000))),
+    'items', v_items,
     'unlisted', greatest(0, (
       select count(*) from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_id and i.deleted_at is null
@@ -640,6 +651,8 @@ declare
   v_segment memory.conversation_summaries;
   v_c       memory.conversations;
   v_said    text[];
+  v_most    integer := (memory_private.allowed()).board_items;
+  v_now     timestamptz;
 begin
   perform memory_private.hold_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
@@ -651,7 +664,7 @@ begin
   v_id := v_c.id;
   if p_action = 'add' and (
     select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_id)
-    >= (memory_private.allowed()).board_items
+    >= v_most
   then
     raise exception 'the board is full' using errcode = 'PT413',
       hint = 'forget what is not needed, or raise board_items in memory_private.limits';
@@ -668,6 +681,7 @@ begin
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_id
      for no key update;
+  v_now := clock_timestamp();
   if p_item_id is not null then
     select i.* into v_old from memory.conversation_board_items i
      where i.user_id = v_user and i.conversation_id = v_id and i.id = p_item_id and i.deleted_at is null
@@ -697,7 +711,7 @@ begin
     if found then
       update memory.conversation_board_items i
          set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state, edited_by = p_by, author = p_by,
-             edited_at = clock_timestamp(), last_seen_at = clock_timestamp(), version = i.version + 1
+             edited_at = v_now, last_seen_at = v_now, version = i.version + 1
        where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       v_item := v_old.id;
     else
@@ -705,8 +719,7 @@ begin
         user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author, edited_by,
         edited_at)
       values (
-        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, clock_timestamp(),
-        clock_timestamp(), p_by, p_by, clock_timestamp())
+        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, v_now, v_now, p_by, p_by, v_now)
       returning id into v_item;
     end if;
   when 'edit' then
@@ -734,12 +747,12 @@ begin
         deleted_at)
       values (
         v_user, v_id, v_old.kind, '', v_old.digest, v_old.state, v_old.sequences, v_old.message_ids,
-        v_old.first_seen_at, v_old.last_seen_at, p_by, clock_timestamp())
+        v_old.first_seen_at, v_old.last_seen_at, p_by, v_now)
       on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do nothing;
     end if;
     update memory.conversation_board_items i
        set text = coalesce(p_text, i.text), state = coalesce(p_state, i.state), type = coalesce(p_type, i.type),
-           edited_by = p_by, edited_at = clock_timestamp(), version = i.version + 1
+           edited_by = p_by, edited_at = v_now, version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
   when 'pin', 'unpin' then
     update memory.conversation_board_items i
@@ -772,13 +785,13 @@ begin
            quote_at = case when v_old.kind in ('fact', 'action', 'question') then (
              select strpos(m.text, v_old.quote) from memory.conversation_messages m
              where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_old.sequences[1]) end,
-           deleted_at = clock_timestamp(), edited_by = p_by, pinned = false,
+           deleted_at = v_now, edited_by = p_by, pinned = false,
            -- It is to keep its like from coming back, which what was superseded does not do.
            superseded_at = case when exists (
              select from memory.conversation_board_items o
              where o.user_id = v_user and o.conversation_id = v_id and o.kind = v_old.kind and o.digest = i.digest
                and o.superseded_at is null) then i.superseded_at end,
-           edited_at = clock_timestamp(), version = i.version + 1
+           edited_at = v_now, version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
     update memory.conversation_board_changes h
        set before = null
@@ -786,7 +799,7 @@ begin
   when 'summary' then
     v_before := v_b.edited_summary;
     update memory.conversation_summary_boards b
-       set edited_summary = nullif(p_text, ''), edited_by = p_by, edited_at = clock_timestamp()
+       set edited_summary = nullif(p_text, ''), edited_by = p_by, edited_at = v_now
      where b.user_id = v_user and b.conversation_id = v_id;
   when 'regenerate' then
     -- What a model wrote goes and is written anew; what a person wrote, edited, pinned or deleted stays. So does what was
@@ -799,10 +812,10 @@ begin
      where i.user_id = v_user and i.conversation_id = v_id and i.superseded_at is not null
        and not exists (
          select from memory.conversation_board_items o
-         where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.id = i.superseded_by)
+         where o.user_id = v_user and o.conversation_id = v_id and o.id = i.superseded_by)
        and i.id = (
          select o.id from memory.conversation_board_items o
-         where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.kind = i.kind
+         where o.user_id = v_user and o.conversation_id = v_id and o.kind = i.kind
            and o.digest = i.digest
          order by o.superseded_at desc, o.id limit 1); -- null first: what holds already
     select s.* into v_segment from memory.conversation_summaries s
@@ -819,7 +832,7 @@ begin
     raise exception 'unknown action' using errcode = 'PT400';
   end case;
   update memory.conversation_summary_boards b
-     set version = b.version + 1, updated_at = clock_timestamp()
+     set version = b.version + 1, updated_at = v_now
    where b.user_id = v_user and b.conversation_id = v_id;
   insert into memory.conversation_board_changes (
     user_id, conversation_id, version, place, item_id, action, before, changed_by)

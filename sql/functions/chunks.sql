@@ -266,7 +266,9 @@ declare
   v_last    bigint;
   v_gone    bigint[];
   v_stale   bigint[];
-  v_marks   memory.working_memory_chunks[];
+  v_place   bigint;
+  v_mark    memory.working_memory_chunks;
+  v_marks   memory.working_memory_chunks[] := '{}';
   v_dropped bigint := 0;
 begin
   if not exists (select from memory.conversations c
@@ -283,7 +285,7 @@ begin
     into v_gone, v_stale
     from (select k.place,
                  (select m.sequence from memory.conversation_messages m
-                  where m.user_id = k.user_id and m.conversation_id = k.conversation_id
+                  where m.user_id = p_user_id and m.conversation_id = p_conversation_id
                     and m.sequence between k.from_sequence and k.to_sequence
                   order by m.sequence limit 1) as left_over
           from memory.working_memory_chunks k
@@ -295,13 +297,12 @@ begin
   end if;
   if v_stale is not null then
     -- One empty row stays as a mark of the place.
-    v_marks := array(
-      select t.k from (
-        select k.k from unnest(v_stale) as p (place)
-        cross join lateral (
-          select k from memory.working_memory_chunks k
-          where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
-          order by k.place, k.part limit 1) k) t);
+    foreach v_place in array v_stale loop
+      select k.* into v_mark from memory.working_memory_chunks k
+       where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between v_place and v_place
+       order by k.place, k.part limit 1;
+      v_marks := v_marks || v_mark;
+    end loop;
     v_dropped := memory_private.drop_chunks(p_user_id, p_conversation_id, v_stale);
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
@@ -532,7 +533,7 @@ declare
   v_language text;
   v_known    text;
   v_made     record;
-  v_rows     bigint;
+  v_words    record;
   v_topics   text[];
   v_withheld boolean := false;
 begin
@@ -616,9 +617,10 @@ begin
           from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
                 group by w.place, w.part) n
          where k.user_id = v_user and k.conversation_id = v_c.id and k.place = n.place and k.part = n.part)
-      select memory_private.post(
-               v_user, v_c.id, array_agg(w.lexeme), array_agg(w.place), array_agg(w.part), array_agg(w.count))
-        into v_rows from words w;
+      select array_agg(w.lexeme) as lexemes, array_agg(w.place) as places, array_agg(w.part) as parts,
+             array_agg(w.count) as counts
+        into v_words from words w;
+      perform memory_private.post(v_user, v_c.id, v_words.lexemes, v_words.places, v_words.parts, v_words.counts);
       update memory.conversations c
          set language = v_language
        where c.user_id = v_user and c.id = v_c.id;
@@ -662,10 +664,10 @@ begin
   select count(*) as chunks, array_agg(distinct made.stretch) as stretches, min(made.stretch) as first,
          array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
          (select min(g.place) from given g where g.embedding is null) as unembedded,
-         (select memory_private.post(
-            v_user, v_c.id, array_agg(w.lexeme), array_agg(w.place), array_agg(w.part), array_agg(w.count))
-          from words w) as postings
+         (select array_agg(w.lexeme) from words w) as lexemes, (select array_agg(w.place) from words w) as places,
+         (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts
     into v_made from made;
+  perform memory_private.post(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
   -- What belongs together expires together.
   update memory.working_memory_chunks k
      set expires_at = v_expires
@@ -784,14 +786,18 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user  text := memory_private.owner(p_user_id);
+  v_c     memory.conversations;
   v_retry timestamptz;
 begin
-  update memory.conversations c
-     set index_failures = c.index_failures + 1,
-         index_error = left(p_error, 200),
-         index_retry_at = memory_private.retry_at(c.index_failures)
+  select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-  returning c.index_retry_at into v_retry;
+     for no key update;
+  if found then
+    v_retry := memory_private.retry_at(v_c.index_failures);
+    update memory.conversations c
+       set index_failures = c.index_failures + 1, index_error = left(p_error, 200), index_retry_at = v_retry
+     where c.user_id = v_user and c.id = v_c.id;
+  end if;
   return jsonb_build_object('retry_at', v_retry);
 end
 $function$;
@@ -888,7 +894,7 @@ begin
         and (k.expires_at is null or k.expires_at > clock_timestamp())
         and (p_lacking is null or not exists (
           select from memory.chunk_embeddings e
-          where e.user_id = k.user_id and e.conversation_id = k.conversation_id and e.place = k.place
+          where e.user_id = v_user and e.conversation_id = v_id and e.place = k.place
             and e.part = k.part and e.model = p_lacking))
       window w as (order by k.place, k.part)
       order by k.place, k.part
@@ -1063,7 +1069,7 @@ begin
     user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)
   values (v_user, v_id, v_chunk.from_sequence, v_chunk.to_sequence, v_chunk.part, p_importance, p_by)
   on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do update
-    set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = clock_timestamp(),
+    set importance = excluded.importance, rated_by = excluded.rated_by, rated_at = excluded.rated_at,
         version = r.version + 1
   returning r.version into v_version;
   update memory.working_memory_chunks k set importance = p_importance

@@ -9,7 +9,7 @@ create function public.memory_context(
   p_messages   integer default 1000,  -- and no more than so many
   p_retention  json    default null,
   p_recall     json    default null,  -- what to recall, see memory_private.recall, and its scope
-  p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and not recalled
+  p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and said nowhere else
   p_board      integer default 0      -- up to so many items of each kind that the board has; 0: no board
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
@@ -30,6 +30,7 @@ declare
   v_segments json;
   v_rows     json;
   v_asked    json;
+  v_recent   bigint; -- the first message that is surely shown
   v_recalled json;
   v_board    json;
   v_work     text;
@@ -123,17 +124,19 @@ begin
   if p_recall is not null and (
     v_c.total_characters > p_characters / 2 or coalesce(p_recall ->> 'scope', 'conversation') <> 'conversation')
   then
+    -- Of the message in which that begins, however long it is, not all is shown.
+    v_recent := memory_private.tail(
+      v_user, v_c.id, v_gone.first - 1, p_recent, v_messages, null, v_gone.holes) + 1;
     v_recalled := memory_private.recall(
       v_user, memory_private.scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
       (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
         'expired', v_gone.messages::text,
-        -- Of the message in which that begins, however long it is, not all is shown.
-        'sequence', memory_private.tail(
-          v_user, v_c.id, v_gone.first - 1, p_recent, v_messages, null, v_gone.holes) + 1)))::json);
+        'sequence', v_recent)))::json);
   end if;
 
-  -- What holds now, of each kind so much: however much a board has, no more of it is read.
+  -- What holds now, of each kind so much: however much a board has, no more of it is read. What can be read in the
+  -- messages that nothing is recalled from takes no place, unless a person wrote it or holds on to it.
   if p_board > 0 then
     select json_build_object(
              'version', b.version,
@@ -150,6 +153,8 @@ begin
                  from memory.conversation_board_items i
                  where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = k and i.superseded_at is null
                    and i.deleted_at is null and i.state in ('current', 'open')
+                   and (i.pinned or i.edited_at is not null or i.sequences = '{}'
+                        or coalesce(not v_recent <= all (i.sequences), true))
                  order by i.pinned desc, i.last_seen_at desc, i.id
                  limit least(p_board, 200)) r), '[]'))
       into v_board
@@ -202,7 +207,8 @@ p_messages: no more than so many messages, at most 1000.
 p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 p_recall: what to recall, as p_ask in memory_recall; null: nothing is recalled.
 - scope: text. Where to look: conversation, agent (all conversations with this agent) or user (all of the user).
-p_recent: characters of the newest messages that the prompt shows anyway: they are not recalled.
+p_recent: characters of the newest messages that the prompt shows anyway: they are not recalled. Where something is,
+  items of the board that can be read in them are left out, too.
 p_board: up to so many items of each kind of the board, at most 200; 0: no board.
 Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, an object that has
   only recalled.

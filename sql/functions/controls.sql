@@ -142,22 +142,27 @@ $function$;
 
 -- The topics that are not to be remembered of a conversation, folded.
 create or replace function memory_private.topics(p_user_id text, p_conversation_id uuid) returns text[]
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
-  select array(
+begin
+  return array(
     select distinct o.folded from memory.opt_outs o
     where o.user_id = p_user_id and o.topic is not null
       and (o.conversation_id is null or o.conversation_id = p_conversation_id)
-    order by 1)
+    order by 1);
+end
 $function$;
 
 -- The same as they were written, for who is told of them; null if there is none.
 create or replace function memory_private.told_topics(p_user_id text, p_conversation_id uuid) returns json
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
-  select json_agg(distinct o.topic) from memory.opt_outs o
-  where o.user_id = p_user_id and o.topic is not null
-    and (o.conversation_id is null or o.conversation_id = p_conversation_id)
+begin
+  return (
+    select json_agg(distinct o.topic) from memory.opt_outs o
+    where o.user_id = p_user_id and o.topic is not null
+      and (o.conversation_id is null or o.conversation_id = p_conversation_id));
+end
 $function$;
 
 -- What is committed was checked against all that a user has opted out of: a commit holds that as it is until its end, also
@@ -214,6 +219,9 @@ declare
   v_places  bigint[];
   v_barrier integer; -- the last segment that cannot be written anew, because messages are gone or a person wrote it
   v_first   bigint;
+  v_s       memory.conversation_summaries;
+  v_content text;
+  v_now     constant timestamptz := clock_timestamp();
 begin
   update memory.conversations c set revision = c.revision + 1
    where c.user_id = p_user_id and c.id = p_conversation_id
@@ -231,11 +239,12 @@ begin
                             and k.place = any (v_places))
           or p.source_id in (select i.id from memory.conversation_board_items i
                              where i.user_id = p_user_id and i.conversation_id = p_conversation_id
-                               and memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language))
+                               and (select memory_private.mentions(
+                                 concat_ws(' ', i.text, i.quote), v_topics, v_c.language)))
           or exists (select from memory.conversation_messages m
                      where m.user_id = p_user_id and m.conversation_id = p_conversation_id
                        and m.message_id = any (p.message_ids)
-                       and memory_private.mentions(m.text, v_topics, v_c.language)));
+                       and (select memory_private.mentions(m.text, v_topics, v_c.language))));
   if v_places <> '{}' then
     perform memory_private.unrate(p_user_id, p_conversation_id, v_places);
     perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_places);
@@ -260,52 +269,55 @@ begin
       where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0 and s.number = v_barrier)));
   end if;
   -- The others lose the sentences. A vector of them would still mean the same: it goes, and so does one on its way.
-  with changed as (
+  for v_s in
+    select r.* from memory.conversation_summaries r
+    where r.user_id = p_user_id and r.conversation_id = p_conversation_id
+      and memory_private.mentions(
+        concat_ws(' ', r.content, array_to_string(r.topics, ' '), r.key_facts::text), v_topics, v_c.language)
+  loop
+    v_content := coalesce(nullif(memory_private.unmentioned(v_s.content, v_topics, v_c.language), ''), '…');
+    v_s.tokens := greatest(1, ceil(v_s.tokens * length(v_content)::float8 / v_s.characters)::integer);
+    v_s.id := gen_random_uuid();
+    v_s.lexemes := memory_private.summary_words(v_s.language, v_content);
+    v_s.topics := case when v_s.topics is not null then array(
+      select u from unnest(v_s.topics) u where not memory_private.mentions(u, v_topics, v_s.language)) end;
+    v_s.key_facts := (select jsonb_agg(f) from jsonb_array_elements(v_s.key_facts) f
+                      where not memory_private.mentions(f::text, v_topics, v_s.language));
     update memory.conversation_summaries s
-       set content = t.content, characters = length(t.content),
-           tokens = greatest(1, ceil(s.tokens * length(t.content)::float8 / s.characters)::integer),
-           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, t.content),
-           topics = case when s.topics is not null then array(
-             select u from unnest(s.topics) u where not memory_private.mentions(u, v_topics, s.language)) end,
-           key_facts = (select jsonb_agg(f) from jsonb_array_elements(s.key_facts) f
-                        where not memory_private.mentions(f::text, v_topics, s.language))
-      from (select r.level, r.number,
-                   coalesce(nullif(memory_private.unmentioned(r.content, v_topics, v_c.language), ''), '…') as content
-            from memory.conversation_summaries r
-            where r.user_id = p_user_id and r.conversation_id = p_conversation_id
-              and memory_private.mentions(
-                concat_ws(' ', r.content, array_to_string(r.topics, ' '), r.key_facts::text), v_topics, v_c.language)) t
-     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = t.level and s.number = t.number
-    returning s.level, s.number)
-  delete from memory.summary_embeddings e
-   using changed g
-   where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.level = g.level and e.number = g.number;
+       set content = v_content, characters = length(v_content), tokens = v_s.tokens, id = v_s.id,
+           lexemes = v_s.lexemes, topics = v_s.topics, key_facts = v_s.key_facts
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id
+       and s.level = v_s.level and s.number = v_s.number;
+    delete from memory.summary_embeddings e
+     where e.user_id = p_user_id and e.conversation_id = p_conversation_id
+       and e.level = v_s.level and e.number = v_s.number;
+  end loop;
 
   delete from memory.conversation_board_items i
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
-     and memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language);
+     and (select memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language));
   update memory.conversation_board_items i
      set superseded_by = null
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.superseded_by is not null
      and not exists (
        select from memory.conversation_board_items o
-       where o.user_id = i.user_id and o.conversation_id = i.conversation_id and o.id = i.superseded_by);
+       where o.user_id = p_user_id and o.conversation_id = p_conversation_id and o.id = i.superseded_by);
   update memory.conversation_board_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id
-     and memory_private.mentions(h.before, v_topics, v_c.language);
+     and (select memory_private.mentions(h.before, v_topics, v_c.language));
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id
-     and memory_private.mentions(h.before, v_topics, v_c.language);
+     and (select memory_private.mentions(h.before, v_topics, v_c.language));
   update memory.conversation_summary_boards b
-     set summary = memory_private.unmentioned(b.summary, v_topics, v_c.language),
-         context_notes = memory_private.unmentioned(b.context_notes, v_topics, v_c.language),
-         edited_summary = nullif(memory_private.unmentioned(b.edited_summary, v_topics, v_c.language), ''),
-         title = nullif(memory_private.unmentioned(b.title, v_topics, v_c.language), ''),
-         version = b.version + 1, updated_at = clock_timestamp()
+     set summary = (select memory_private.unmentioned(b.summary, v_topics, v_c.language)),
+         context_notes = (select memory_private.unmentioned(b.context_notes, v_topics, v_c.language)),
+         edited_summary = (select nullif(memory_private.unmentioned(b.edited_summary, v_topics, v_c.language), '')),
+         title = (select nullif(memory_private.unmentioned(b.title, v_topics, v_c.language), '')),
+         version = b.version + 1, updated_at = v_now
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   update memory.conversations c set title = null
    where c.user_id = p_user_id and c.id = p_conversation_id
-     and memory_private.mentions(c.title, v_topics, v_c.language);
+     and (select memory_private.mentions(c.title, v_topics, v_c.language));
 end
 $function$;
 
@@ -324,6 +336,8 @@ declare
   v_id     uuid;
   v_found  uuid;
   v_number integer := 0;
+  v_most   integer := (memory_private.allowed()).opt_outs;
+  v_now    timestamptz;
 begin
   if octet_length(p_topic) > 1000 then
     raise exception 'a topic has more than 1000 bytes' using errcode = 'PT413', hint = 'name it in a word or a few';
@@ -340,7 +354,7 @@ begin
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
        for no key update;
   end if;
-  if (select count(*) from memory.opt_outs o where o.user_id = v_user) >= (memory_private.allowed()).opt_outs then
+  if (select count(*) from memory.opt_outs o where o.user_id = v_user) >= v_most then
     raise exception 'too many topics and conversations are not to be remembered' using errcode = 'PT413',
       hint = 'opt in to some of them, or raise opt_outs in memory_private.limits';
   end if;
@@ -353,7 +367,8 @@ begin
   end if;
   if p_topic is null then
     perform memory_private.underive(v_user, v_id);
-    update memory.conversations c set opted_out_at = clock_timestamp() where c.user_id = v_user and c.id = v_id;
+    v_now := clock_timestamp();
+    update memory.conversations c set opted_out_at = v_now where c.user_id = v_user and c.id = v_id;
     v_number := 1;
   else
     for v_found in
@@ -404,6 +419,7 @@ declare
   v_topic text := memory_private.folded(p_topic);
   v_id    uuid;
   v_each  uuid;
+  v_places bigint[];
 begin
   if p_thread_id is null and p_topic is null then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic';
@@ -434,9 +450,10 @@ begin
       order by c.user_id, c.id
         for no key update
     loop
-      perform memory_private.drop_chunks(v_user, v_each, array(
+      v_places := array(
         select distinct k.place from memory.working_memory_chunks k
-        where k.user_id = v_user and k.conversation_id = v_each));
+        where k.user_id = v_user and k.conversation_id = v_each);
+      perform memory_private.drop_chunks(v_user, v_each, v_places);
       update memory.conversations c
          set withheld = false, indexed_through = -1, revision = c.revision + 1
        where c.user_id = v_user and c.id = v_each;

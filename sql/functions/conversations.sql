@@ -60,6 +60,7 @@ declare
   v_stored     record;
   v_sequences  bigint[] := '{}';
   v_updated    text[] := '{}';
+  v_different  text[] := '{}';
   v_has_gone   boolean;
   v_gone       text[] := '{}';
   v_aside      boolean;
@@ -116,7 +117,7 @@ begin
            updated_at = v_now
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
     returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded, c.opted_out_at is not null,
-              (select o.updated_at from memory.conversations o where o.user_id = c.user_id and o.id = c.id)
+              (select o.updated_at from memory.conversations o where o.user_id = v_user and o.id = c.id)
       into v_id, v_first, v_has_gone, v_aside, v_is_out, v_touched;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
@@ -146,6 +147,7 @@ begin
   -- index, so the cost of the check for ids cannot depend on a plan. Where some were there already, the numbers would
   -- have holes: then only the new ones are stored once more.
   loop
+    -- Citus: insert_messages
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
       images, payload)
@@ -158,6 +160,7 @@ begin
     where (v_new is null or i.id = any (v_new)) and i.id <> all (v_gone)
     on conflict (user_id, conversation_id, message_id) do nothing;
     get diagnostics v_fresh = row_count;
+    -- Citus: end
     exit when v_fresh = v_count - cardinality(v_gone) or v_new is not null;
     v_new := array(select t.message_id from memory_private.take_out(v_user, v_id, v_first, v_first + v_count) t);
   end loop;
@@ -203,7 +206,11 @@ begin
     continue when v_stored.sequence >= v_first and not v_is_again;
     v_characters := v_characters - v_row.characters;
     v_tokens := v_tokens - v_row.tokens;
-    continue when v_stored.sequence is null or not p_replace or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    continue when v_stored.sequence is null or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    if not p_replace then
+      v_different := v_different || v_row.id;
+      continue;
+    end if;
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.tally(v_user, v_id, v_range, -1, v_first);
     update memory.conversation_messages m
@@ -254,7 +261,8 @@ begin
     'sequences', to_jsonb(v_sequences),
     'message_ids', to_jsonb(v_ids),
     'appended', v_fresh,
-    'updated', to_jsonb(v_updated));
+    'updated', to_jsonb(v_updated))
+    || case when p_replace then '{}' else jsonb_build_object('different', v_different) end;
 end
 $function$;
 comment on function public.memory_append is
@@ -315,6 +323,8 @@ Returns: object.
 - message_ids: text[]. The id of each message in the order in which they were passed. Not with moved or unfamiliar.
 - appended: integer. How many are new.
 - updated: text[]. The ids of those that were replaced.
+- different: text[]. Only without p_replace, and where some were there already: the ids of those that are there with
+  another payload, which stays.
 - moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
 - unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
   is stored.
@@ -444,10 +454,14 @@ language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
+  v_c    memory.conversations;
 begin
-  return coalesce((
-    select ((memory_private.expired(c, p_retention)).conversation).message_count from memory.conversations c
-    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id), 0);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return 0;
+  end if;
+  return ((memory_private.expired(v_c, p_retention)).conversation).message_count;
 end
 $function$;
 comment on function public.memory_count is
@@ -479,20 +493,22 @@ begin
   if p_thread_id is null <> p_everything then
     raise exception 'a thread, or everything' using errcode = 'PT400';
   end if;
-  -- One after the other in this order, as memory_forget_expired takes them, and with what an append counts meanwhile.
-  perform 1 from memory.conversations c
-   where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
-     and (p_thread_id is null or c.thread_id = p_thread_id)
-   order by c.user_id, c.id
-     for update;
+  if not p_dry_run then
+    -- One after the other in this order, as memory_forget_expired takes them, and with what an append counts meanwhile.
+    perform 1 from memory.conversations c
+     where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
+       and (p_thread_id is null or c.thread_id = p_thread_id)
+     order by c.user_id, c.id
+       for update;
+  end if;
   select jsonb_build_object(
            'conversations', count(*),
            'messages', coalesce(sum(c.message_count + (
              select count(*) from memory.superseded_messages s
-             where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
+             where s.user_id = v_user and s.conversation_id = c.id)), 0),
            'segments', coalesce(sum((
              select count(*) from memory.conversation_summaries s
-             where s.user_id = c.user_id and s.conversation_id = c.id)), 0),
+             where s.user_id = v_user and s.conversation_id = c.id)), 0),
            'chunks', coalesce(sum(c.chunk_count), 0),
            'items', case when v_is_all
                          then (select count(*) from memory.store_items i where i.user_id = v_user) else 0 end)
@@ -549,15 +565,21 @@ declare
   v_next     bigint;
   v_row      record;
   v_place    int8multirange;
+  v_now      timestamptz;
   v_from     bigint;
   v_segments bigint;
   v_end      bigint;
   v_chunks   bigint;
   v_aside    boolean; -- whether it is on no branch now
 begin
-  select c.id, c.next_sequence into v_id, v_next from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-     for no key update;
+  if p_dry_run then -- also where nothing can be locked, as on a replica
+    select c.id, c.next_sequence into v_id, v_next from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  else
+    select c.id, c.next_sequence into v_id, v_next from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       for no key update;
+  end if;
   select t.sequence, t.characters, t.tokens into v_row
     from (select m.message_id, m.sequence, m.characters, m.tokens from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= p_message_id
@@ -621,13 +643,14 @@ begin
     perform memory_private.tally(v_user, v_id, v_place, 1, v_next);
     delete from memory.superseded_messages s
      where v_aside and s.user_id = v_user and s.conversation_id = v_id and s.sequence = v_row.sequence;
+    v_now := clock_timestamp();
     -- Its number is not given to another message: what refers to a range keeps its meaning.
     update memory.conversations c
        set message_count = c.message_count - (not v_aside)::integer,
            has_gone = true,
            total_characters = c.total_characters - v_row.characters,
            total_tokens = c.total_tokens - v_row.tokens,
-           updated_at = clock_timestamp()
+           updated_at = v_now
      where c.user_id = v_user and c.id = v_id;
     perform memory_private.uncover(v_user, v_id, v_row.sequence, p_message_id);
     perform memory_private.unchunk(v_user, v_id, v_row.sequence, v_row.sequence);

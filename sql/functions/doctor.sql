@@ -12,7 +12,9 @@ as $function$
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')),
   code as (
-    select p.proowner, p.proacl, p.prosecdef, p.oid::regprocedure::text as name
+    -- Where pgvector lies is another line of the doctor's.
+    select p.proowner, p.proacl, p.prosecdef,
+           regexp_replace(p.oid::regprocedure::text, '([(,])[^(),]+\.(vector|halfvec|sparsevec)\M', '\1\2', 'g') as name
     from pg_catalog.pg_proc p
     where p.pronamespace = 'memory_private'::regnamespace
        or (p.pronamespace = 'public'::regnamespace
@@ -121,10 +123,20 @@ as $function$
 declare
   v_shipped text[] := (select i.access from memory_private.installation i);
   v_access  text[] := memory_private.access();
+  v_dead    bigint;
 begin
+  select count(*) into v_dead
+    from (select w.dead_at from memory_private.work w where w.dead_at is not null order by w.dead_at limit 100) d;
   return jsonb_build_object(
     'now', clock_timestamp(), 'role', current_user,
     'server', current_setting('server_version_num')::integer,
+    -- Where all that was received is replayed, nothing is behind, however long ago the last transaction was.
+    'replay_lag_seconds', case
+      when not pg_is_in_recovery() then null
+      when pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()
+           and exists (select from pg_catalog.pg_stat_wal_receiver) then 0
+      else greatest(extract(epoch from
+             clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())), 0)::float8 end,
     'installed', public.memory_schema(),
     'vector', (
       select jsonb_build_object('version', e.extversion, 'schema', n.nspname)
@@ -139,9 +151,7 @@ begin
     'heartbeat_at', (select max(c.done_at) from memory_private.chores c),
     'expired_at', (select c.done_at from memory_private.chores c where c.name = 'expire'),
     'wait_seconds', memory_private.longest_wait(),
-    'dead', (
-      select count(*) from (
-        select from memory_private.work w where w.dead_at is not null order by w.dead_at limit 100) d),
+    'dead', v_dead,
     'tables', (
       select jsonb_agg(jsonb_build_object(
         'name', format('%I.%I', n.nspname, c.relname), 'bytes', s.bytes, 'rows', s.rows, 'dead_rows', s.dead_rows,
@@ -162,6 +172,14 @@ begin
       to_jsonb(array(
         select format('%I.%I', t.schemaname, t.tablename) from pg_catalog.pg_publication_tables t
         where t.pubname = 'supabase_realtime' and t.schemaname in ('memory', 'memory_private') order by 1)) end,
+    'columns_added', to_jsonb(array(
+      select format('memory.%I.%I', l.name, c)
+      from memory_private.live() l cross join lateral unnest(memory_private.published_columns(l.name)) c
+      where c <> all (l.columns) order by 1)),
+    'columns_missing', to_jsonb(array(
+      select format('memory.%I.%I', l.name, c)
+      from memory_private.live() l cross join lateral unnest(l.columns) c
+      where c <> all (memory_private.published_columns(l.name)) order by 1)),
     'unidentified', to_jsonb(array(
       select c.relname from pg_catalog.pg_class c
       where c.oid in ('memory.conversations'::regclass, 'memory.conversation_summary_boards'::regclass)
@@ -179,6 +197,8 @@ Returns: object.
 - now: timestamp. The server''s clock.
 - role: text. As whom the caller speaks.
 - server: integer. The version of Postgres, such as 180001.
+- replay_lag_seconds: number or null. By how many seconds a replica is behind its primary at most; null: the server is
+  no replica.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.
@@ -209,6 +229,8 @@ Returns: object.
 - tables[].is_vacuumed: boolean. Whether autovacuum looks at it.
 - tables[].vacuumed_at: timestamp or null. When it was last vacuumed.
 - published: text[] or null. Our tables that Supabase''s Realtime publishes; null: there is no such publication.
+- columns_added: text[]. Columns of these that it publishes beside those that a page shows, with schema and table.
+- columns_missing: text[]. Columns of the published tables that a page shows and that it does not publish.
 - unidentified: text[]. Of conversations and boards, the table whose rows nothing identifies in a publication.
 - wal_level: text. What the server writes into its log; logical is needed to publish.
 - autovacuum: boolean. Whether the server vacuums by itself.

@@ -102,7 +102,8 @@ declare
   v_limit  integer := greatest(1, least(p_limit, 1000));
   v_at     timestamptz;
   v_id     uuid;
-  v_found  memory.conversations[];
+  v_row    memory.conversations;
+  v_found  memory.conversations[] := '{}';
   v_more   boolean;
   v_topics boolean;
 begin
@@ -122,18 +123,20 @@ begin
     end;
   end if;
   -- One text a direction, so that a page is read in its order and ends where it is full.
-  execute format($sql$
-    select array_agg(t.c) from (
-      select c from memory.conversations c
+  for v_row in
+    execute format($sql$
+      select c.* from memory.conversations c
       where c.user_id = $1 and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
         and ($4 is null or (c.archived_at is not null) = ($4 = 'archived'))
         and ($5 is null or c.updated_at >= $5) and ($6 is null or c.updated_at < $6)
         and ($7 is null or (c.updated_at, c.id) %1$s ($7, $8))
-      order by c.updated_at %2$s, c.id %2$s limit $9) t $sql$,
-    case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end)
-  into v_found
-  using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
-        /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1;
+      order by c.updated_at %2$s, c.id %2$s limit $9 $sql$,
+      case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end)
+    using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
+          /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1
+  loop
+    v_found := v_found || v_row;
+  end loop;
   v_more := cardinality(v_found) > v_limit;
   v_found := v_found[:v_limit];
   if p_before is not null then

@@ -9,6 +9,8 @@ create or replace function memory_private.expire_manifests(
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
+declare
+  v_now constant timestamptz := clock_timestamp();
 begin
   delete from memory.context_manifests x
    using (
@@ -17,7 +19,7 @@ begin
      order by k.sequence, k.id
      limit p_most offset 0) r
    where x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
-     and x.expires_at < clock_timestamp();
+     and x.expires_at < v_now;
 end
 $function$;
 
@@ -31,10 +33,12 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
   v_now timestamptz := clock_timestamp();
-  v_age float8; -- in seconds; 0: as long as its messages
+  v_age float8 := 2592000; -- in seconds: what is said of none; 0: as long as its messages
 begin
   if memory_private.is_recorded(p_pack, null, p_first, p_last, v_now, null) then
-    v_age := least(coalesce(greatest((p_pack #>> '{0,7}')::float8, 0), 2592000), 3153600000);
+    if (p_pack #>> '{0,7}')::float8 >= 0 then
+      v_age := least((p_pack #>> '{0,7}')::float8, 3153600000);
+    end if;
     insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, made_at, expires_at, pack)
     values (p_user_id, p_conversation_id, p_last, p_first, v_now, v_now + nullif(v_age, 0) * interval '1 second', p_pack);
   end if;
@@ -61,17 +65,48 @@ begin
 end
 $function$;
 
--- The messages whose words a manifest names: those that stood there verbatim, and those of recalled passages.
+-- The messages whose words a manifest names: those that stood there verbatim or were pointed at, and those of recalled
+-- passages.
 create or replace function memory_private.named(p_pack json) returns int8multirange
 language sql immutable security invoker set search_path = ''
 as $function$
   select coalesce(range_agg(int8range(t.first, least(t.last, t.first + 9999), '[]')), '{}')
   from (
-    select case when e ->> 0 = '3' then (e ->> 1)::bigint when e ->> 1 in ('2', '6') then (e ->> 6)::bigint end as first,
-           case when e ->> 0 = '3' then (e ->> 2)::bigint when e ->> 1 in ('2', '6') then (e ->> 7)::bigint end as last
+    select case when e ->> 0 = '3' then (e ->> 1)::bigint when e ->> 1 in ('2', '5', '6') then (e ->> 6)::bigint end as first,
+           case when e ->> 0 = '3' then (e ->> 2)::bigint when e ->> 1 in ('2', '5', '6') then (e ->> 7)::bigint end as last
     from json_array_elements(p_pack) e
     where e ->> 0 in ('1', '3')) t
   where t.first >= 0 and t.last >= t.first
+$function$;
+
+-- The items of the board that a manifest names, by the beginnings of their ids.
+create or replace function memory_private.named_items(p_pack json) returns bigint[]
+language sql immutable security invoker set search_path = ''
+as $function$
+  select array(
+    select i.id::bigint
+    from json_array_elements(p_pack) e cross join lateral json_array_elements_text(e) with ordinality i (id, place)
+    where e ->> 0 = '2' and i.place > 1
+    order by i.place)
+$function$;
+
+-- Of items of a board, by the beginnings of their ids, when each that is still there was last edited; -infinity: never.
+create or replace function memory_private.edited_items(p_user_id text, p_conversation_id uuid, p_items bigint[])
+returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  return (
+    select coalesce(jsonb_object_agg(b.id, i.edited_at), '{}')
+    from (select distinct n as id, lpad(to_hex(n), 8, '0') as digits from unnest(p_items) n) b
+    cross join lateral (
+      select coalesce(k.edited_at, '-infinity') as edited_at from memory.conversation_board_items k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+        and k.id >= (b.digits || '-0000-0000-0000-000000000000')::uuid
+        and k.id <= (b.digits || '-ffff-ffff-ffff-ffffffffffff')::uuid and k.deleted_at is null
+      order by k.id limit 1) i);
+end
 $function$;
 
 create function public.memory_manifests(
@@ -94,10 +129,12 @@ declare
   v_gone   record; -- what has expired
   v_at     bigint := 9223372036854775807;
   v_id     uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  v_found  memory.context_manifests[];
+  v_row    memory.context_manifests;
+  v_found  memory.context_manifests[] := '{}';
   v_more   boolean;
   v_named  int8multirange;
   v_stored record;
+  v_items  jsonb;
 begin
   if p_after is not null then
     begin
@@ -111,14 +148,17 @@ begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   v_gone := memory_private.expired(v_c, p_retention);
-  v_found := array(
-    select x from memory.context_manifests x
+  for v_row in
+    select x.* from memory.context_manifests x
     where x.user_id = v_user and x.conversation_id = v_c.id and x.pack is not null
       and x.sequence >= coalesce(p_from, 0) and x.sequence <= coalesce(p_to, 9223372036854775807)
       and (x.sequence, x.id) < (v_at, v_id)
       and coalesce(x.expires_at > clock_timestamp(), true) and not x.sequence <@ v_gone.messages
     order by x.sequence desc, x.id desc
-    limit v_limit + 1);
+    limit v_limit + 1
+  loop
+    v_found := v_found || v_row;
+  end loop;
   v_more := cardinality(v_found) > v_limit;
   v_found := v_found[:v_limit];
 
@@ -136,6 +176,8 @@ begin
         and not k.sequence <@ v_gone.messages
       order by k.sequence
       offset 0) m;
+  v_items := memory_private.edited_items(
+    v_user, v_c.id, array(select i from unnest(v_found) x cross join lateral unnest(memory_private.named_items(x.pack)) i));
   return json_build_object(
     'manifests', coalesce((
       select json_agg(json_build_object(
@@ -150,6 +192,9 @@ begin
                  select range_agg(int8range(e.sequence, e.sequence, '[]'))
                  from unnest(v_stored.edited, v_stored.edited_at) e (sequence, at)
                  where e.at > x.made_at and e.sequence <@ memory_private.named(x.pack)), '{}')),
+               'changed_items', to_json(array(
+                 select i from unnest(memory_private.named_items(x.pack)) i
+                 where coalesce((v_items ->> i::text)::timestamptz > x.made_at, true))),
                'resummarized', exists (
                  select from json_array_elements(x.pack) e
                  where e ->> 0 = '1' and e ->> 1 = '0' and e ->> 8 is not null and not exists (
@@ -182,14 +227,22 @@ Returns: object.
 - manifests[].to_sequence: integer. The last one, mostly the answer.
 - manifests[].made_at: timestamp. When it was stored.
 - manifests[].expires_at: timestamp or null. When it goes by itself; null: with its messages.
-- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, door, unit, budget, used, sequence of the
-  question, flags, age in seconds, board items left out, messages, characters and tokens of the whole history]. Then
-  [1, part, reason, messages, characters, tokens, first, last, number] for each part; [2, items of the board, by the first
-  eight digits of their ids]; [3, first, last, part, hundredths of the score''s parts] for each passage of this
-  conversation, [4, first eight digits of its id, hundredths] for one of another; [5, first, last, reason] for what was
-  left out; [6, tokens of the model: in, out, together, read from a cache]. operations/manifests.py has the codes.
+- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, door, unit, budget, used, sequence of
+  the question, flags, age in seconds, board items left out, messages, characters and tokens of the whole history]; of
+  an age 0 is as long as the messages, -1 is 30 days. Then [1, part, reason, messages, characters, tokens, first, last,
+  number] for each part; [2, items of the board, by the first eight digits of their ids]; [3, first, last, part,
+  hundredths of the score''s parts] for each passage of this conversation, [4, first eight digits of its id,
+  hundredths] for one of another; [5, first, last, reason] for what was left out; [6, tokens of the model: in, out,
+  together, read from a cache]. What has a name is its place, from 0, in one of these: doors (api, middleware, node,
+  history, tool); units (characters, tokens); parts (summary, note, recent, board, recalled, reference, current);
+  reasons (older, omitted, opening, all, newest, messages, holds, meaning, words, reranked, pointed_at, asked, budget,
+  cut, no_room, branch, unreadable, orphan, quotes, other); a score''s parts (words, meaning, around, speaker, date,
+  kind, question, beside, importance, recency, rerank). Flags are the sum of 1 (the summary failed), 2 (recall failed),
+  4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.
 - manifests[].changed: json. The same of those that were edited since.
+- manifests[].changed_items: integer[]. The items of the board that it names, by the first eight digits of their ids as
+  it has them, that were edited or deleted since, or are gone.
 - manifests[].resummarized: boolean. Whether the summary that it names was written anew since, or is gone.
 - after: text or null. Where the next page begins; null: there is none.
 Errors:

@@ -222,6 +222,7 @@ begin
 
   -- Each chunk once: what was found by itself stands there, what comes with several stands with the best of them. Of a
   -- pool it is not known yet which will be the best.
+  -- Citus: found_chunks
   select json_agg(json_build_object(
            'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
            'score_parts', json_strip_nulls(json_build_object(
@@ -249,6 +250,7 @@ begin
         case when k.conversation_id = (v_ask.before ->> 'conversation')::uuid then v_expired end) n
       where v_joins and (
         v_pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank)) u on true;
+  -- Citus: end
   return json_build_object(
     'chunks', coalesce(v_found, '[]'),
     'searched', v_chunks,
@@ -689,12 +691,16 @@ $do$;
 create or replace function memory_private.scope(
   p_user_id text, p_agent_id text, p_conversation_id uuid, p_scope text
 ) returns uuid[]
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $function$
-  select case when coalesce(p_scope, 'conversation') = 'conversation' then array_remove(array[p_conversation_id], null)
-  else array(
+begin
+  if coalesce(p_scope, 'conversation') = 'conversation' then
+    return array_remove(array[p_conversation_id], null);
+  end if;
+  return array(
     select c.id from memory.conversations c
-    where c.user_id = p_user_id and c.chunk_count > 0 and (p_scope = 'user' or c.agent_id = p_agent_id)) end
+    where c.user_id = p_user_id and c.chunk_count > 0 and (p_scope = 'user' or c.agent_id = p_agent_id));
+end
 $function$;
 
 create function public.memory_recall(
@@ -706,12 +712,14 @@ create function public.memory_recall(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.owner(p_user_id);
+  v_scope uuid[];
 begin
-  return memory_private.recall(v_user, array(
+  v_scope := array(
     select c.id from memory.conversations c
     where c.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
-      and (p_thread_id is null or c.thread_id = p_thread_id) and c.chunk_count > 0), p_ask);
+      and (p_thread_id is null or c.thread_id = p_thread_id) and c.chunk_count > 0);
+  return memory_private.recall(v_user, v_scope, p_ask);
 end
 $function$;
 comment on function public.memory_recall is

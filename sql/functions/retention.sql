@@ -210,6 +210,7 @@ declare
   v_gone       record;
   v_messages   bigint := 0;
   v_last       bigint;
+  v_noted      timestamptz;
   v_sequences  bigint[] := '{}'; -- of what lay between others
   v_characters integer[] := '{}';
   v_tokens     integer[] := '{}';
@@ -275,9 +276,10 @@ begin
   end if;
   perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, 1, v_c.next_sequence);
   -- Nobody retries for so long; what was forgotten stays noted.
+  v_noted := clock_timestamp() - interval '30 days';
   delete from memory.gone_messages g
    where g.user_id = p_user_id and g.conversation_id = p_conversation_id
-     and not g.forgotten and g.gone_at < clock_timestamp() - interval '30 days'
+     and not g.forgotten and g.gone_at < v_noted
      -- A board may still tell of them.
      and not exists (
        select from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id);

@@ -249,8 +249,11 @@ create function public.memory_comparison_report(
   p_agent_id text        default null, -- null: all agents
   p_since    timestamptz default null
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan
 as $function$
+begin
+  return (
   select coalesce(jsonb_agg(to_jsonb(r)), '[]')
   from (
     select k.stage, count(*) as comparisons, count(k.error) as failures,
@@ -272,7 +275,8 @@ as $function$
       and (p_agent_id is null or exists (
         select from memory.conversations c
         where c.user_id = x.user_id and c.id = x.conversation_id and c.agent_id = p_agent_id))
-    group by k.stage) r
+    group by k.stage) r);
+end
 $function$;
 comment on function public.memory_comparison_report is
   'langchain-supabase-memory: Sum up the comparisons of the old and the new context, by stage.

@@ -127,9 +127,12 @@ create or replace function memory_private.store_refresh(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
+  if current_setting('transaction_read_only') = 'on' then -- a replica: what is read there lives no longer for it
+    return;
+  end if;
   update memory.store_items i
-     set expires_at = p_now + i.ttl_minutes * interval '1 minute'
-    from (select l.path, l.key from memory.store_items l
+     set expires_at = t.expires_at
+    from (select l.path, l.key, p_now + l.ttl_minutes * interval '1 minute' as expires_at from memory.store_items l
           join unnest(p_paths, p_keys) as r (path, key) on l.path = r.path collate "C" and l.key = r.key collate "C"
           where l.user_id = p_user_id
           for no key update of l skip locked) t
@@ -321,6 +324,8 @@ declare
   v_path      text := memory_private.store_path(v_namespace);
   v_key       text := p_op ->> 'key';
   v_ttl       double precision := (p_op ->> 'ttl')::double precision;
+  v_fields    text[] := case when json_typeof(p_op -> 'index') = 'array' then array(
+    select json_array_elements_text(p_op -> 'index')) end;
 begin
   if p_op ->> 'op' = 'delete' then
     delete from memory.store_items i where i.user_id = p_user_id and i.path = v_path and i.key = v_key;
@@ -329,15 +334,16 @@ begin
   insert into memory.store_items as i (
     user_id, namespace, key, value, words, index_fields, ttl_minutes, expires_at, created_at, updated_at)
   values (
-    p_user_id, v_namespace, v_key, p_op -> 'value', memory_private.store_words((p_op -> 'value')::jsonb),
-    case when json_typeof(p_op -> 'index') = 'array' then array(select json_array_elements_text(p_op -> 'index')) end,
+    p_user_id, v_namespace, v_key, p_op -> 'value', memory_private.store_words((p_op -> 'value')::jsonb), v_fields,
     v_ttl, p_now + v_ttl * interval '1 minute', p_now, p_now)
   on conflict (user_id, path, key) do update
     set value = excluded.value, words = excluded.words, index_fields = excluded.index_fields,
         ttl_minutes = excluded.ttl_minutes, expires_at = excluded.expires_at,
         created_at = case when i.expires_at <= p_now then excluded.created_at else i.created_at end,
         -- Never the same twice: by it a vector that was computed from an older value is known.
+        -- Citus: store_changed
         updated_at = greatest(excluded.updated_at, i.updated_at + interval '1 microsecond');
+        -- Citus: end
   delete from memory.store_vectors v where v.user_id = p_user_id and v.path = v_path and v.key = v_key;
   if json_typeof(p_op -> 'vectors') = 'array' then
     perform memory_private.store_embed(p_user_id, v_path, v_key, p_op ->> 'model', p_op -> 'vectors');
@@ -420,7 +426,8 @@ p_ops: what to do, a list of objects. Which keys count depends on op.
 - ttl: number or null. For put: the minutes it lives; null: for ever.
 - model: text or null. For put with vectors and search with a vector: the name of the embedding model.
 - vectors: object[] or null. For put: what it is found by, {"field": text, "vector": number[]}, of length one.
-- refresh: boolean or null. For get and search: whether what is read lives on for its full time.
+- refresh: boolean or null. For get and search: whether what is read lives on for its full time; not where nothing can
+  be written, as on a replica.
 - prefix: text[]. For search: the labels that the namespace begins with; empty: all.
 - query: text or null. For search: the question; null: the newest first.
 - vector: number[] or null. For search: its vector, of length one.
@@ -536,7 +543,8 @@ begin
            i.index_fields is distinct from '{}' and (i.expires_at is null or i.expires_at > clock_timestamp())
            and not exists (
              select from memory.store_vectors v
-             where v.user_id = i.user_id and v.path = i.path and v.key = i.key and v.model = p_model
+             where (p_user_id is null or v.user_id = p_user_id) and v.user_id = i.user_id and v.path = i.path
+               and v.key = i.key and v.model = p_model
                and v.dimensions = p_dimensions) as lacks
     from (select i.* from memory.store_items i
           where (p_user_id is null or i.user_id = p_user_id)
@@ -553,7 +561,8 @@ begin
           from page p
           cross join lateral (
             select i.* from memory.store_items i
-            where i.user_id = p.user_id and i.path = p.path and i.key = p.key limit 1) i) as items,
+            where (p_user_id is null or i.user_id = p_user_id) and i.user_id = p.user_id and i.path = p.path
+              and i.key = p.key limit 1) i) as items,
          (select json_build_object('user_id', s.user_id, 'path', s.path, 'key', s.key) from seen s
           where s.place = case when (select count(*) from page) = v_limit
                                  or (select count(*) from page) < (select count(*) from seen where lacks)

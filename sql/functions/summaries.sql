@@ -385,14 +385,18 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user  text := memory_private.owner(p_user_id);
+  v_c     memory.conversations;
   v_retry timestamptz;
 begin
-  update memory.conversations c
-     set summary_failures = c.summary_failures + 1,
-         summary_error = left(p_error, 200),
-         summary_retry_at = memory_private.retry_at(c.summary_failures)
+  select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-  returning c.summary_retry_at into v_retry;
+     for no key update;
+  if found then
+    v_retry := memory_private.retry_at(v_c.summary_failures);
+    update memory.conversations c
+       set summary_failures = c.summary_failures + 1, summary_error = left(p_error, 200), summary_retry_at = v_retry
+     where c.user_id = v_user and c.id = v_c.id;
+  end if;
   return jsonb_build_object('retry_at', v_retry);
 end
 $function$;
@@ -774,8 +778,13 @@ $function$;
 
 -- The summary that says most of a conversation: the complete one where it reaches as far as the newest segment.
 drop view if exists memory.current_summaries;
+-- Citus: current_summaries
 create view memory.current_summaries with (security_invoker = true) as
-select c.agent_id, c.thread_id, c.indexed_through, s.*
+-- The owner and the conversation are those of its row: what is asked for of one is then a range of that table's key.
+select c.agent_id, c.thread_id, c.indexed_through, c.user_id, c.id as conversation_id, s.level, s.number, s.id,
+       s.from_sequence, s.to_sequence, s.message_ids, s.built_on, s.parts, s.content, s.characters, s.tokens,
+       s.covered_characters, s.covered_tokens, s.model, s.clipped, s.quality, s.topics, s.key_facts, s.language, s.lexemes,
+       s.edited_by, s.edited_at, s.created_at
 from memory.conversations c
 cross join lateral (
   select t.* from (
@@ -788,6 +797,7 @@ cross join lateral (
      order by r.level desc limit 1)) t
   -- What a person wrote comes before what a model did.
   order by t.to_sequence desc, (t.edited_at is not null) desc, t.level desc limit 1) s;
+-- Citus: end
 
 create function public.memory_recall_summaries(
   p_query          text,
@@ -812,6 +822,7 @@ declare
   v_stored integer;
   v_found  json;
   v_is_large boolean;
+  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
 begin
   perform memory_private.admit(p_vector);
   -- Vectors of two widths say nothing about one another. Those of another model are no error: until the summaries are
@@ -871,11 +882,12 @@ begin
   select json_agg(json_build_object(
            'thread_id', s.thread_id, 'agent_id', s.agent_id, 'number', s.number, 'from_sequence', s.from_sequence,
            'to_sequence', s.to_sequence, 'content', s.content, 'created_at', s.created_at, 'score', s.score,
-           'similarity', s.similarity) order by s.score desc, s.created_at desc, s.id)
+           'similarity', s.similarity, 'score_parts', json_strip_nulls(json_build_object(
+             'words', nullif(0.5 * s.words_1, 0), 'meaning', nullif(0.5 * s.meaning_1, 0)))) order by s.score desc, s.created_at desc, s.id)
            filter (where not t.is_large), bool_or(t.is_large)
     into v_found, v_is_large
     from scored s
-    cross join (select sum(octet_length(o.content)) > 2 * (memory_private.allowed()).answer_bytes as is_large
+    cross join (select sum(octet_length(o.content)) > 2 * v_bytes as is_large
                 from scored o) t;
   if v_is_large then
     raise exception 'the summaries that were found are too large together' using errcode = 'PT413',
@@ -909,6 +921,7 @@ Returns: object[].
 - [].created_at: timestamp. When it was stored.
 - [].score: number. How well it fits, 0 to 1 among those that were found.
 - [].similarity: number or null. The cosine; null without a vector.
+- [].score_parts: object. What each part adds to the score: words, meaning; those that add nothing are left out.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT409: the stored vectors of this model have another number of dimensions.
@@ -1048,6 +1061,10 @@ declare
   v_keep   integer; -- the last segment that stays
   v_gone   bigint;
   v_from   bigint;
+  v_topics text[];
+  v_new    uuid; -- id
+  v_now    timestamptz;
+  v_words  text[];
 begin
   if octet_length(p_text) > 65536 then
     raise exception 'a summary has more than 65536 bytes' using errcode = 'PT413', hint = 'write it shorter';
@@ -1068,7 +1085,8 @@ begin
   end if;
   case p_action
   when 'edit' then
-    if memory_private.mentions(p_text, memory_private.topics(v_user, v_c.id), v_c.language) then
+    v_topics := memory_private.topics(v_user, v_c.id);
+    if memory_private.mentions(p_text, v_topics, v_c.language) then
       raise exception 'it mentions a topic that is not to be remembered'
         using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
     end if;
@@ -1077,10 +1095,12 @@ begin
     -- Its vector was of other words; one that is on its way is refused by the id.
     delete from memory.summary_embeddings e
      where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.number = p_number;
+    v_new := gen_random_uuid();
+    v_now := clock_timestamp();
+    v_words := memory_private.summary_words(v_s.language, p_text);
     update memory.conversation_summaries s
        set content = p_text, characters = length(p_text), tokens = p_tokens, clipped = false, quality = null,
-           id = gen_random_uuid(), lexemes = memory_private.summary_words(s.language, p_text), edited_by = p_by,
-           edited_at = clock_timestamp()
+           id = v_new, lexemes = v_words, edited_by = p_by, edited_at = v_now
      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = p_number;
   when 'delete' then
     v_keep := p_number - 1;
@@ -1111,7 +1131,7 @@ begin
   perform memory_private.reposition(v_user, v_c.id);
   insert into memory.control_changes (user_id, conversation_id, action, subject, before, to_sequence, changed_by)
   values (v_user, v_c.id, p_action || '_summary', p_number::text,
-          case p_action when 'edit' then v_s.content end, v_s.to_sequence, p_by);
+          case when p_action = 'edit' then v_s.content end, v_s.to_sequence, p_by);
   return jsonb_build_object('taken_back', v_gone);
 end
 $function$;

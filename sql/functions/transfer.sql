@@ -20,19 +20,22 @@ $function$;
 create function public.memory_edits(
   p_thread_id text,
   p_user_id   text default null,
-  p_agent_id  text default 'default'
+  p_agent_id  text default 'default',
+  p_retention json default null -- what is kept, see memory_private.expired
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
   v_c    memory.conversations;
+  v_gone record;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
   end if;
+  v_gone := memory_private.expired(v_c, p_retention);
   return json_build_object(
     'title', v_c.title,
     'metadata', v_c.metadata,
@@ -45,7 +48,7 @@ begin
     'summary', (
       select json_build_object('text', b.edited_summary, 'by', b.edited_by, 'at', b.edited_at)
       from memory.conversation_summary_boards b
-      where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is not null),
+      where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is not null and not v_gone.board),
     'items', coalesce((
       select json_agg(json_build_object(
                'kind', i.kind, 'type', i.type, 'text', i.text, 'state', i.state, 'importance', i.importance,
@@ -54,7 +57,7 @@ begin
              order by i.first_seen_at, i.id)
       from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null and i.superseded_at is null
-        and (i.edited_at is not null or i.pinned)), '[]'),
+        and (i.edited_at is not null or i.pinned) and not v_gone.board), '[]'),
     'deleted', coalesce((
       select json_agg(json_build_object(
                'kind', i.kind, 'digest', i.digest, 'state', i.state, 'message_ids', i.message_ids,
@@ -63,7 +66,10 @@ begin
              order by i.deleted_at, i.id)
       from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is not null
-        and i.superseded_at is null), '[]'),
+        and i.superseded_at is null and not v_gone.board
+        -- What is not said any more has not to be kept from coming back.
+        and (v_gone.messages = '{}' or i.sequences[1] is null
+             or i.sequences[1] > (v_gone.conversation).expired_through)), '[]'),
     'ratings', coalesce((
       select json_agg(json_build_object(
                'from', f.message_id, 'to', t.message_id, 'part', r.part, 'importance', r.importance, 'by', r.rated_by,
@@ -74,17 +80,22 @@ begin
         on f.user_id = v_user and f.conversation_id = v_c.id and f.sequence = r.from_sequence
       join memory.conversation_messages t
         on t.user_id = v_user and t.conversation_id = v_c.id and t.sequence = r.to_sequence
-      where r.user_id = v_user and r.conversation_id = v_c.id), '[]'),
+      where r.user_id = v_user and r.conversation_id = v_c.id
+        and not f.sequence <@ v_gone.messages and not t.sequence <@ v_gone.messages), '[]'),
     -- One that a person wrote goes on from those before it; without such a one all are made anew.
     'summaries', coalesce((
       select json_agg(json_build_object(
                'to', s.message_ids[cardinality(s.message_ids)], 'content', s.content, 'tokens', s.tokens, 'model', s.model,
                'by', s.edited_by, 'at', s.edited_at) order by s.number)
       from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and not v_gone.summaries
         and s.number <= (
           select max(e.number) from memory.conversation_summaries e
-          where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.edited_at is not null)), '[]'));
+          where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.edited_at is not null)), '[]'),
+    'superseded', case when v_c.has_superseded then (
+      select count(*) from memory.superseded_messages s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.sequence >= v_gone.cut
+        and (v_gone.age is null or s.created_at >= v_gone.age)) else 0 end);
 end
 $function$;
 comment on function public.memory_edits is
@@ -94,6 +105,7 @@ comment on function public.memory_edits is
 p_thread_id: the thread of the conversation.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 Returns: object or null. Null: there is no such conversation.
 - title: text or null. What a person calls it.
 - metadata: object or null. What the application keeps beside it.
@@ -144,6 +156,7 @@ Returns: object or null. Null: there is no such conversation.
 - summaries[].model: text or null. What wrote it first.
 - summaries[].by: text or null. Who wrote it instead; null: nobody.
 - summaries[].at: timestamp or null. When.
+- superseded: integer. How many messages it has that are on no branch now; no read gives them, and they are not put back.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
@@ -170,7 +183,13 @@ declare
   v_restored integer := 0;
   v_refused  integer := 0;
   v_version  bigint;
+  v_most     integer := (memory_private.allowed()).board_items;
+  v_now      timestamptz;
+  v_beside   jsonb; -- the metadata
+  v_began    timestamptz;
+  v_changed  timestamptz;
   v_words    text;
+  v_read     json; -- the ids of messages
   v_result   jsonb;
 begin
   perform memory_private.admit(p_edits);
@@ -195,37 +214,50 @@ begin
   if p_thread_id is null then
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
-  select c.* into v_c from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-     for no key update;
-  if not found then
-    raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store its messages first';
+  -- One that has lost its messages, or never had any, is begun by what people set of it.
+  for v_try in 1..2 loop
+    select c.* into v_c from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       for no key update;
+    exit when found;
+    insert into memory.conversations (user_id, agent_id, thread_id)
+    values (v_user, p_agent_id, p_thread_id)
+    on conflict (user_id, agent_id, thread_id) do nothing;
+  end loop;
+  if v_c.id is null then
+    raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
   end if;
   v_topics := memory_private.topics(v_user, v_c.id);
 
   -- What was set here stays.
-  v_words := left(memory_private.one_line(v_edits ->> 'title'), 200);
-  if v_c.title is null and v_words <> '' then
-    if memory_private.mentions(v_words, v_topics, v_c.language) then
-      v_refused := v_refused + 1;
-    else
-      update memory.conversations c set title = v_words where c.user_id = v_user and c.id = v_c.id;
-      v_restored := v_restored + 1;
-    end if;
+  v_words := nullif(left(memory_private.one_line(v_edits ->> 'title'), 200), '');
+  if v_c.title is not null then
+    v_words := null;
+  elsif memory_private.mentions(v_words, v_topics, v_c.language) then
+    v_words := null;
+    v_refused := v_refused + 1;
   end if;
-  if v_c.metadata is null and jsonb_typeof(v_edits -> 'metadata') = 'object' and v_edits -> 'metadata' <> '{}' then
-    update memory.conversations c set metadata = v_edits -> 'metadata' where c.user_id = v_user and c.id = v_c.id;
-    v_restored := v_restored + 1;
+  if v_c.metadata is null and jsonb_typeof(v_edits -> 'metadata') = 'object' then
+    v_beside := nullif(v_edits -> 'metadata', '{}');
   end if;
+  v_restored := v_restored + num_nonnulls(v_words, v_beside);
   -- A list shows it where it was, unless it has gone on since.
   if v_edits ->> 'updated_at' is not null then
+    v_began := memory_private.named_time(v_edits ->> 'created_at');
+    select greatest(memory_private.named_time(v_edits ->> 'updated_at'), max(t.created_at)) into v_changed
+      from (select m.created_at from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_c.id
+            order by m.user_id desc, m.conversation_id desc, m.created_at desc limit 1) t;
+  end if;
+  -- One statement: each looks at what is due.
+  if num_nonnulls(v_words, v_beside, v_changed) > 0 then
     update memory.conversations c
-       set created_at = least(c.created_at, memory_private.named_time(v_edits ->> 'created_at')),
-           updated_at = least(c.updated_at, greatest(memory_private.named_time(v_edits ->> 'updated_at'), (
-             select m.created_at from memory.conversation_messages m
-             where m.user_id = v_user and m.conversation_id = v_c.id
-             order by m.user_id desc, m.conversation_id desc, m.created_at desc limit 1)))
+       set title = coalesce(v_words, c.title), metadata = coalesce(v_beside, c.metadata),
+           created_at = least(c.created_at, v_began), updated_at = least(c.updated_at, v_changed)
      where c.user_id = v_user and c.id = v_c.id;
+  end if;
+  if not v_edits ?| '{summary,items,deleted,ratings,summaries}' then
+    return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
   if v_c.opted_out_at is not null then
     v_refused := v_refused + jsonb_array_length(coalesce(v_edits -> 'items', '[]'))
@@ -315,13 +347,14 @@ begin
   end loop;
   if v_version is not null and (
     select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_c.id)
-    > (memory_private.allowed()).board_items
+    > v_most
   then
     raise exception 'the board is full' using errcode = 'PT413',
       hint = 'restore fewer items, or raise board_items in memory_private.limits';
   end if;
   if v_restored > v_count and v_version is not null then
-    update memory.conversation_summary_boards b set version = v_version, updated_at = clock_timestamp()
+    v_now := clock_timestamp();
+    update memory.conversation_summary_boards b set version = v_version, updated_at = v_now
      where b.user_id = v_user and b.conversation_id = v_c.id;
   end if;
 
@@ -353,10 +386,10 @@ begin
       v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
       exit;
     end if;
+    select json_agg(m.message_id order by m.sequence) into v_read from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_from and m.sequence <= v_to;
     v_result := public.memory_commit_summary(
-      p_thread_id, v_c.id, v_from, v_c.revision, v_to, (
-        select json_agg(m.message_id order by m.sequence) from memory.conversation_messages m
-        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_from and m.sequence <= v_to),
+      p_thread_id, v_c.id, v_from, v_c.revision, v_to, v_read,
       v_each ->> 'content', greatest(1, (v_each ->> 'tokens')::integer), v_each ->> 'model', false, v_user, p_agent_id);
     if not (v_result ->> 'committed')::boolean then
       v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
@@ -375,7 +408,8 @@ end
 $function$;
 comment on function public.memory_restore is
   'langchain-supabase-memory: Put back what people have set of a conversation, as memory_edits gave it, possibly
-  elsewhere. What was set here stays, so a repeat changes nothing. Opt-outs come first and hold for the rest.
+  elsewhere. What was set here stays, so a repeat changes nothing. Opt-outs come first and hold for the rest. It begins
+  the conversation where there is none.
 
 p_edits: what to put back; what is left out, or null, is left as it is.
 - title: text or null. What a person calls the conversation.
@@ -398,6 +432,133 @@ Returns: object.
 Errors:
 - PT400: p_edits is no such document, a time or a number in it cannot be read, or a state is none of its kind; or no
   p_user_id is given, and the caller''s token names nobody.
-- PT404: there is no such conversation.
+- 40001: the conversation was forgotten at the same time. Call again.
 - PT413: it is more than one call may bring, the board is full, or the user has as many opt-outs as are allowed.
 - 23514: a text is too long; the name of the constraint says which.';
+
+create function public.memory_export(
+  p_conversations json,
+  p_user_id       text default null,
+  p_columns       json default '["payload"]',
+  p_retention     json default null
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user  text := memory_private.owner(p_user_id);
+  v_most  integer := (memory_private.allowed()).answer_bytes / 2;
+  v_each  json;
+  v_edits json;
+  v_bytes bigint := 0;
+  v_done  json[] := '{}';
+begin
+  perform memory_private.admit(p_conversations);
+  for v_each in select e from json_array_elements(p_conversations) e loop
+    exit when v_bytes > v_most;
+    v_edits := public.memory_edits(v_each ->> 'thread_id', v_user, coalesce(v_each ->> 'agent_id', 'default'), p_retention);
+    v_each := json_build_object('edits', v_edits, 'page', case when v_edits is not null then public.memory_read(
+      v_each ->> 'thread_id', v_user, coalesce(v_each ->> 'agent_id', 'default'), p_from => 0, p_columns => p_columns,
+      p_retention => p_retention) end);
+    v_bytes := v_bytes + octet_length(v_each::text);
+    v_done := v_done || v_each;
+  end loop;
+  return array_to_json(v_done);
+exception when invalid_parameter_value then
+  raise exception 'conversations are a list' using errcode = 'PT400', hint = 'pass [{"thread_id": "t"}]';
+end
+$function$;
+comment on function public.memory_export is
+  'langchain-supabase-memory: Read several conversations in one call, to take them along: what people have set of each,
+  and the first page of its messages. Nothing is written.
+
+p_conversations: which, a list of objects.
+- thread_id: text. The thread of the conversation.
+- agent_id: text or null. Its agent; null: default.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_columns: what is read of each message, as in memory_read.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: object[]. The conversations in the order in which they were named. Where they are large, only the first of
+  them: ask for the others again.
+- [].edits: object as memory_edits or null. What people have set of it; null: there is no such conversation.
+- [].page: object as memory_read or null. Its messages; where there are more, memory_read gives the rest. Null: there is
+  no such conversation.
+Errors:
+- PT400: p_conversations is no list; or no p_user_id is given, and the caller''s token names nobody.
+- PT413: p_conversations is more than one call may bring.';
+
+create function public.memory_import(
+  p_conversations json,
+  p_user_id       text default null,
+  p_retention     json default null -- what is kept, see memory_private.retain
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   text := memory_private.owner(p_user_id);
+  v_each   json;
+  v_thread text;
+  v_agent  text;
+  v_before jsonb;
+  v_stored jsonb;
+  v_after  jsonb;
+  v_done   jsonb[] := '{}';
+begin
+  perform memory_private.admit(p_conversations);
+  for v_each in select e from json_array_elements(p_conversations) e loop
+    v_thread := v_each ->> 'thread_id';
+    v_agent := coalesce(v_each ->> 'agent_id', 'default');
+    v_before := null;
+    v_stored := null;
+    v_after := null;
+    begin
+      if v_thread is null then
+        raise exception 'a conversation has no thread' using errcode = 'PT400';
+      end if;
+      if json_typeof(v_each -> 'before') = 'object' then
+        v_before := public.memory_restore(v_each -> 'before', v_thread, v_user, v_agent);
+      end if;
+      if json_typeof(v_each -> 'messages') = 'array' then
+        v_stored := public.memory_append(v_thread, v_each -> 'messages', v_user, v_agent, false, p_retention);
+      end if;
+      if json_typeof(v_each -> 'edits') = 'object' then
+        v_after := public.memory_restore(v_each -> 'edits', v_thread, v_user, v_agent);
+      end if;
+      v_done := v_done || jsonb_build_object(
+        'appended', coalesce((v_stored ->> 'appended')::integer, 0),
+        'different', coalesce(v_stored -> 'different', '[]'),
+        'restored', coalesce((v_before ->> 'restored')::integer, 0) + coalesce((v_after ->> 'restored')::integer, 0),
+        'refused', coalesce((v_before ->> 'refused')::integer, 0) + coalesce((v_after ->> 'refused')::integer, 0));
+    exception
+    when sqlstate 'PT400' or sqlstate 'PT413' or data_exception or integrity_constraint_violation then
+      v_done := v_done || jsonb_build_object('failed', sqlstate);
+    end;
+  end loop;
+  return to_jsonb(v_done);
+exception when invalid_parameter_value then
+  raise exception 'conversations are a list' using errcode = 'PT400', hint = 'pass [{"thread_id": "t", "messages": []}]';
+end
+$function$;
+comment on function public.memory_import is
+  'langchain-supabase-memory: Store several conversations from elsewhere in one call, each wholly or not at all. What is
+  there already is never replaced, so a repeat changes nothing. One that is refused keeps none of the others.
+
+p_conversations: a list of objects; up to 50 of them are of no burden to others.
+- thread_id: text. The thread of the conversation.
+- agent_id: text or null. Its agent; null: default.
+- before: object or null. What memory_restore puts back before the messages are stored: opt-outs.
+- messages: object[] or null. The messages, as memory_append takes them.
+- edits: object or null. What memory_restore puts back after they are stored.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_retention: what is kept, as in memory_append. What is beyond it is removed. Null: nothing is removed.
+Returns: object[]. What became of each, in the order in which they were passed.
+- [].appended: integer. How many messages are new. Not with failed.
+- [].different: text[]. The ids of those that are there with another payload, which stays. Not with failed.
+- [].restored: integer. How much of what people set was put back. Not with failed.
+- [].refused: integer. How much was not, as memory_restore says. Not with failed.
+- [].failed: text. Only of one that was refused, of which nothing is stored: the SQLSTATE. memory_append and
+  memory_restore say more.
+Errors:
+- PT400: p_conversations is no list; or no p_user_id is given, and the caller''s token names nobody.
+- PT413: p_conversations is more than one call may bring.
+- 23514: only as failed: a check refuses something of the conversation.
+- 40001: a conversation was forgotten at the same time. Call again.';

@@ -49,6 +49,7 @@ declare
   v_is_stale boolean := new.has_stale and not old.has_stale;
   v_lease    uuid;
   v_sleeps   boolean; -- though not all of it failed
+  v_now      timestamptz;
 begin
   if new.requested_at is distinct from old.requested_at then
     -- Somebody waits: before all else of its owner that has the same priority, even if it was given up.
@@ -76,10 +77,11 @@ begin
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is not null;
   elsif v_sleeps then
     -- Some of it waits after a failure, or was given up; the rest is due.
+    v_now := clock_timestamp();
     update memory_private.work w
-       set run_after = clock_timestamp(), since = case when w.run_after = 'infinity' then clock_timestamp() else w.since end
+       set run_after = v_now, since = case when w.run_after = 'infinity' then v_now else w.since end
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is null
-       and w.run_after > clock_timestamp() and memory_private.is_alive(w.paused);
+       and w.run_after > v_now and memory_private.is_alive(w.paused);
     if found then
       perform pg_notify('memory_work', '');
     end if;
@@ -178,10 +180,11 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
+  v_now  timestamptz := clock_timestamp();
   v_at   timestamptz;
 begin
   update memory.conversations c
-     set requested_at = clock_timestamp(),
+     set requested_at = v_now,
          priority = coalesce(p_priority::smallint, c.priority)
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
   returning c.requested_at into v_at;
@@ -212,6 +215,8 @@ declare
   v_priority integer := 32768;
   v_levels   integer := 0;
   v_id       uuid;
+  v_lease    uuid := gen_random_uuid();
+  v_leased   timestamptz;
 begin
   -- From each priority only what is ready: what is leased, waits or is dead is not looked at, however much it is.
   loop
@@ -233,10 +238,11 @@ begin
        for update skip locked;
     exit when found;
   end loop;
+  v_leased := clock_timestamp() + p_lease_seconds * interval '1 second';
   update memory_private.work w
-     set lease_token = gen_random_uuid(),
-         lease_until = clock_timestamp() + p_lease_seconds * interval '1 second',
-         run_after = clock_timestamp() + p_lease_seconds * interval '1 second',
+     set lease_token = v_lease,
+         lease_until = v_leased,
+         run_after = v_leased,
          worker = p_worker,
          is_moved = false,
          attempts = w.attempts + 1
@@ -274,11 +280,13 @@ declare
   v_user   text;
   v_id     uuid;
   v_due    timestamptz;
+  v_turn   timestamptz;
   v_rows   jsonb;
 begin
   while cardinality(v_users) < v_limit loop
     if v_step = 'turns' then
       -- The first round: one piece each, in the order of their turns.
+      -- Citus: claim_turns
       with found as materialized (
         select o.user_id, o.turn_at from memory_private.owners o
         where o.turn_at between v_last and v_by and o.due_at <= v_until and o.user_id <> all (v_locked)
@@ -286,6 +294,7 @@ begin
         order by o.turn_at limit v_limit - cardinality(v_users)
           for update skip locked)
       select coalesce(array_agg(f.user_id), '{}'), max(f.turn_at) into v_round, v_last from found f;
+      -- Citus: end
       v_locked := v_locked || v_round;
       if cardinality(v_round) = 0 then
         v_step := 'others';
@@ -315,10 +324,12 @@ begin
       v_round := v_full || array(
         select h.key from json_each(p_held) h
         where h.key <> all (v_users || v_full) and (p_user_id is null or h.key = p_user_id));
+      -- Citus: claim_rest
       v_locked := v_locked || array(
         select o.user_id from memory_private.owners o
         where o.user_id = any (v_round) and o.user_id <> all (v_locked)
           for update skip locked);
+      -- Citus: end
     end if;
     v_given := '{}';
     foreach v_user in array v_round loop
@@ -342,12 +353,13 @@ begin
     if not found or v_due = 'infinity' then
       delete from memory_private.owners o where o.user_id = v_user;
     else
+      v_turn := v_by + array_position(v_users, v_user) * interval '1 microsecond';
       update memory_private.owners o
-         set due_at = v_due,
-             turn_at = greatest(v_due, coalesce(v_by + array_position(v_users, v_user) * interval '1 microsecond', o.turn_at))
+         set due_at = v_due, turn_at = greatest(v_due, coalesce(v_turn, o.turn_at))
        where o.user_id = v_user;
     end if;
   end loop;
+  -- Citus: claim_answer
   select jsonb_agg(jsonb_build_object(
            'user_id', w.user_id, 'conversation_id', w.conversation_id, 'thread_id', c.thread_id,
            'agent_id', c.agent_id, 'token', w.lease_token, 'since', w.since,
@@ -366,6 +378,7 @@ begin
     cross join lateral (select memory_private.waits(w.paused) as waits) p
     cross join lateral (
       select c.* from memory.conversations c where c.user_id = t.user_id and c.id = t.id limit 1) c;
+  -- Citus: end
   return coalesce(v_rows, '[]');
 end
 $function$;
@@ -404,14 +417,15 @@ as $function$
 declare
   v_lease record;
   v_held  jsonb := '[]';
+  v_until timestamptz;
 begin
   -- One after the other in one order, here and wherever leases are given back: so two workers never wait for each other.
   for v_lease in
     select i.* from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid) order by 1, 2
   loop
+    v_until := clock_timestamp() + p_lease_seconds * interval '1 second';
     update memory_private.work w
-       set lease_until = clock_timestamp() + p_lease_seconds * interval '1 second',
-           run_after = clock_timestamp() + p_lease_seconds * interval '1 second'
+       set lease_until = v_until, run_after = v_until
      where w.user_id = v_lease.user_id and w.conversation_id = v_lease.conversation_id and w.lease_token = v_lease.token;
     if found then
       v_held := v_held || to_jsonb(v_lease.token);
@@ -454,6 +468,7 @@ declare
                            else coalesce(nullif(p_failed::jsonb, 'null'), jsonb_build_object('all', p_error)) end;
   v_paused   jsonb;
   v_until    timestamptz;
+  v_now      timestamptz;
   v_is_moved boolean;
 begin
   -- The conversation first, as every append does: what is stored from here on is marked anew.
@@ -483,10 +498,11 @@ begin
   end if;
   if v_c.requested_at is distinct from v_wish or (v_failed = '{}' and cardinality(v_left_out) = 0) then
     -- It has moved on; who asked anew is not kept waiting by a failure of before.
+    v_now := clock_timestamp();
     update memory_private.work w
        set lease_token = null, lease_until = null, worker = null, error = left(p_error, 200), attempts = 0,
-           since = clock_timestamp(), paused = '{}', dead_at = null,
-           run_after = case when v_c.requested_at is distinct from v_wish then '-infinity' else clock_timestamp() end
+           since = v_now, paused = '{}', dead_at = null,
+           run_after = case when v_c.requested_at is distinct from v_wish then '-infinity' else v_now end
      where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
     perform pg_notify('memory_work', '');
     return '{"outcome": "again"}';
@@ -507,15 +523,16 @@ begin
              'failures', f.count, 'error', left(f.value, 200), 'until', t.until))
            from failures f join waits t on t.count = f.count), '{}')
     into v_paused;
-  v_until := coalesce(memory_private.resumes_at(v_paused), clock_timestamp()); -- null: it was revived meanwhile
+  v_now := clock_timestamp();
+  v_until := coalesce(memory_private.resumes_at(v_paused), v_now); -- null: it was revived meanwhile
   if v_is_moved and not v_paused ? 'all' then
-    v_until := clock_timestamp();
+    v_until := v_now;
     perform pg_notify('memory_work', '');
   end if;
   update memory_private.work w
      set lease_token = null, lease_until = null, worker = null, error = coalesce(left(p_error, 200), w.error), attempts = 0,
          paused = v_paused, run_after = v_until,
-         dead_at = case when v_paused @? '$.* ? (@.until == "infinity")' then coalesce(w.dead_at, clock_timestamp()) end
+         dead_at = case when v_paused @? '$.* ? (@.until == "infinity")' then coalesce(w.dead_at, v_now) end
    where w.user_id = p_user_id and w.conversation_id = p_conversation_id;
   return jsonb_build_object('outcome', case
     when exists (select from jsonb_each(v_paused) d where v_failed ? d.key and d.value ->> 'until' = 'infinity') then 'dead'
@@ -593,13 +610,15 @@ as $function$
 declare
   v_lease    record;
   v_released bigint := 0;
+  v_now      timestamptz;
 begin
   for v_lease in
     select i.* from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid) order by 1, 2
   loop
+    v_now := clock_timestamp();
     update memory_private.work w
        set lease_token = null, lease_until = null, worker = null, attempts = greatest(w.attempts - 1, 0),
-           run_after = clock_timestamp()
+           run_after = v_now
      where w.user_id = v_lease.user_id and w.conversation_id = v_lease.conversation_id and w.lease_token = v_lease.token;
     v_released := v_released + found::integer;
   end loop;
@@ -630,6 +649,7 @@ as $function$
 declare
   v_w       record;
   v_revived bigint := 0;
+  v_now     timestamptz := clock_timestamp();
 begin
   for v_w in
     select w.user_id, w.conversation_id from memory_private.work w
@@ -641,8 +661,8 @@ begin
     order by 1, 2
   loop
     update memory_private.work w
-       set dead_at = null, attempts = 0, paused = '{}', since = clock_timestamp(),
-           run_after = case when w.lease_token is null then clock_timestamp() else w.run_after end
+       set dead_at = null, attempts = 0, paused = '{}', since = v_now,
+           run_after = case when w.lease_token is null then v_now else w.run_after end
      where w.user_id = v_w.user_id and w.conversation_id = v_w.conversation_id and w.dead_at is not null;
     v_revived := v_revived + found::integer;
   end loop;
@@ -694,15 +714,17 @@ create function public.memory_worker_rederive(
   p_vectors    boolean default false, -- due when a chunk lacks its vector
   p_limit      integer default 1000,
   p_after_user text    default null,
-  p_after      uuid    default null
+  p_after      uuid    default null,
+  p_user_id    text    default null -- only this owner's; null: everybody's
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off -- as in memory_due
 as $function$
 declare
   v_page  record;
   v_w     record;
   v_again bigint := 0;
+  v_now   timestamptz := clock_timestamp();
 begin
   -- First, on a page of its own, what was given up: it is tried once more in an hour in which something was said.
   if p_after_user is null then
@@ -711,12 +733,13 @@ begin
       cross join lateral (
         select c.updated_at from memory.conversations c where c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
       where d.dead_at < clock_timestamp() - interval '1 hour' and d.lease_token is null and c.updated_at > d.dead_at
+        and (p_user_id is null or d.user_id = p_user_id)
       order by 1, 2 limit 1000
     loop
       update memory_private.work w
-         set dead_at = null, since = clock_timestamp(), run_after = clock_timestamp(),
+         set dead_at = null, since = v_now, run_after = v_now,
              paused = (select jsonb_object_agg(d.key, case when d.value ->> 'until' = 'infinity' then d.value || jsonb_build_object(
-                         'failures', greatest((d.value ->> 'failures')::integer - 1, 0), 'until', clock_timestamp())
+                         'failures', greatest((d.value ->> 'failures')::integer - 1, 0), 'until', v_now)
                        else d.value end) from jsonb_each(w.paused) d)
        where w.user_id = v_w.user_id and w.conversation_id = v_w.conversation_id and w.dead_at is not null
          and w.lease_token is null;
@@ -730,6 +753,7 @@ begin
   end if;
   -- Conversations that moved on and are not marked, and owners without a turn: by hand, from a dump, under a trigger that was off. What is being
   -- forgotten is passed by, so that nobody waits for anybody here.
+  -- Citus: rederive_page
   with page as materialized (
     select c.user_id, c.id,
            c.opted_out_at is null and (
@@ -744,7 +768,7 @@ begin
     left join lateral (
       select b.through_sequence from memory.conversation_summary_boards b
       where b.user_id = c.user_id and b.conversation_id = c.id limit 1) b on true
-    where (c.user_id, c.id) > (p_after_user, p_after)
+    where (c.user_id, c.id) > (p_after_user, p_after) and (p_user_id is null or c.user_id = p_user_id)
     order by c.user_id, c.id limit least(p_limit, 1000)),
   behind as materialized (
     select c.user_id, c.id, c.priority
@@ -775,6 +799,7 @@ begin
          (array_agg(p.user_id order by p.user_id desc, p.id desc))[1] as last_user,
          (array_agg(p.id order by p.user_id desc, p.id desc))[1] as last
     into v_page from page p;
+  -- Citus: end
   if v_page.marked > 0 then
     perform pg_notify('memory_work', '');
   end if;
@@ -795,6 +820,7 @@ p_vectors: behind when a chunk lacks its vector.
 p_limit: the most conversations of one page, at most 1000.
 p_after_user: user of after from the last page; null: the first page.
 p_after: id of after from the last page.
+p_user_id: only this owner''s; null: everybody''s.
 Returns: object.
 - marked: integer. How many are due now that were not.
 - after: object or null. Where the next page goes on; null: there is none.
@@ -806,7 +832,8 @@ create function public.memory_worker_idle(
   p_seconds float8,          -- without a message for so long
   p_limit   integer default 100,
   p_after_user text default null,
-  p_after      uuid default null
+  p_after      uuid default null,
+  p_user_id    text default null -- only this owner's; null: everybody's
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- as in memory_due
@@ -816,7 +843,7 @@ begin
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
       select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c
-      where c.archived_at is null and c.next_sequence > 0
+      where (p_user_id is null or c.user_id = p_user_id) and c.archived_at is null and c.next_sequence > 0
         and c.updated_at < clock_timestamp() - p_seconds * interval '1 second'
         and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
       order by c.user_id, c.id
@@ -830,6 +857,7 @@ p_seconds: how long, in seconds.
 p_limit: the most of one answer, at most 1000.
 p_after_user: the user_id at which the last page ended; null: from the beginning.
 p_after: the id at which the last page ended; null: from the beginning.
+p_user_id: only this owner''s; null: everybody''s.
 Returns: object[].
 - [].user_id: text. The owner.
 - [].id: uuid. The conversation.
@@ -847,9 +875,10 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user text := memory_private.owner(p_user_id);
+  v_now  timestamptz := clock_timestamp();
 begin
   update memory.conversations c
-     set archived_at = clock_timestamp()
+     set archived_at = v_now
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      and c.next_sequence = p_next_sequence;
   return jsonb_build_object('archived', found);
@@ -903,11 +932,14 @@ begin
         select case when w.user_id is null then 'idle' else memory_private.state(w.run_after, w.lease_until) end as state
       ) s
       left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
+      -- Citus: newest_segment
       left join lateral (
         select g.tokens, g.quality from memory.conversation_summaries g
         where g.user_id = c.user_id and g.conversation_id = c.id and g.level = 0
         order by g.number desc limit 1) g on true
+      -- Citus: end
       where (p_state is null or s.state = p_state) and (p_state is null or p_state = 'idle' or w.user_id is not null)
+        and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_thread_id is null or c.thread_id = p_thread_id)
         and (v_ids is null or c.id = any (v_ids))
@@ -958,20 +990,27 @@ Returns: object[].
 Errors:
 - PT413: p_ids are more than one call may pass.';
 
-create function public.memory_worker_queue() returns jsonb
-language sql stable security invoker set search_path = ''
+create function public.memory_worker_queue(
+  p_user_id text default null -- only this owner's; null: everybody's
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan set jit = off -- as in memory_due
 as $function$
-  select jsonb_build_object(
+begin
+  return (select jsonb_build_object(
     'depth', count(*) filter (where w.run_after < 'infinity'),
     'due', count(*) filter (where w.run_after <= clock_timestamp()),
     'leases', count(*) filter (where w.lease_until > clock_timestamp()),
     'waiting', count(*) filter (where w.lease_token is null and w.run_after > clock_timestamp() and w.run_after < 'infinity'),
     'dead', count(*) filter (where w.dead_at is not null),
     'unreadable', count(*) filter (where w.error = 'unreadable'),
-    'unreadable_messages', (select count(*) from memory.conversation_messages m where m.unreadable is not null),
+    'unreadable_messages', (
+      select count(*) from memory.conversation_messages m
+      where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id)),
     'paused', coalesce((
       select jsonb_object_agg(d.duty, d.count) from (
         select k.duty, count(*) from memory_private.work p cross join lateral jsonb_object_keys(p.paused) k (duty)
+        where p_user_id is null or p.user_id = p_user_id
         group by k.duty) d), '{}'),
     'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.run_after < 'infinity')), 0),
     'next_seconds', case when count(*) filter (where w.run_after < 'infinity') > 0 then greatest(0, extract(epoch from
@@ -984,10 +1023,13 @@ as $function$
         where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
       from memory_private.stored('memory.chunk_embeddings') t (oid)))
   from memory_private.work w
+  where p_user_id is null or w.user_id = p_user_id);
+end
 $function$;
 comment on function public.memory_worker_queue is
   'langchain-supabase-memory: Say how much is due, how long it has waited, and how many leases and dead there are.
 
+p_user_id: only this owner''s; null: everybody''s.
 Returns: object.
 - depth: integer. How many conversations a worker has to look at.
 - due: integer. How many of them now.
@@ -999,7 +1041,7 @@ Returns: object.
 - paused: object. How many conversations a duty waits in, by the name of the duty.
 - lag_seconds: number. How long the oldest has been due, in seconds.
 - next_seconds: number or null. In how many seconds the next is due; null: nothing is.
-- vector_bytes: integer. The bytes of the vectors of chunks and of their index.
+- vector_bytes: integer. The bytes of the vectors of chunks and of their index, of all owners.
 Errors: none.';
 
 -- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.

@@ -160,6 +160,9 @@ create table memory.conversations (
     and greatest(summary_failures, index_failures) <= 1000000000)
 ) with (fillfactor = 70); -- the counter is updated in place (HOT) at every append
 
+-- What may become idle, beside all that is archived: nothing that an append changes is in it, so its update stays in place.
+create index conversations_open_idx on memory.conversations (user_id, id) where archived_at is null;
+
 comment on table memory.conversations is
   'One ordered exchange between a user and an agent, named by (user_id, agent_id, thread_id).';
 comment on column memory.conversations.revision is

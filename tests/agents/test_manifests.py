@@ -12,6 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
+    ContextBudget,
+    ConversationKey,
     ManifestPolicy,
     Rollout,
     SaveTurnNode,
@@ -20,6 +22,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.memory.packs import Packs
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
@@ -70,6 +73,34 @@ async def test_each_call_of_the_model_in_a_turn_has_its_own(door: Door, user_id:
     found = await listed(door, user_id)
     assert [(each.turn, each.from_sequence, each.to_sequence) for each in found] == [(0, 1, 1), (0, 3, 3)]
     assert [part.messages for each in found for part in each.parts] == [1, 3]
+
+
+async def test_a_turn_that_was_pointed_at_is_named_and_watched(door: Door, user_id: str) -> None:
+    told = door.service.conversation("t", user_id=user_id)
+    for number, food in enumerate(("adobo", "sinigang", "kare-kare")):
+        said = [
+            HumanMessage(f"How do I cook {food}?", id=f"q{number}"),
+            AIMessage(f"Recipe of {food}", id=f"a{number}"),
+        ]
+        await door(told.append, said)
+    await asked(door, agent(door, says("Here you are")), "What about the second one?", user_id)
+    (kept,) = await listed(door, user_id)
+    pointed = next(part for part in kept.parts if part.name == "reference")
+    assert (pointed.reason, pointed.first, pointed.last, pointed.number) == ("pointed_at", 2, 3, 2)
+    # The budget of another prompt leaves that turn out but for the reference, so only the reference names it.
+    memory = SupabaseMemory(
+        door.service.transport, recall=None, model=None, budget=ContextBudget(characters=400, max_messages=1)
+    )
+    graph: Any = create_agent(says("Again"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
+    await asked(door, graph, "the second one", user_id)
+    *_, kept = await listed(door, user_id)
+    assert [(part.name, part.first, part.last) for part in kept.parts if (part.first or 9) < 4] == [("reference", 2, 3)]
+    await door(told.append, [AIMessage("Another recipe", id="a1")])
+    *_, kept = await listed(door, user_id)
+    assert kept.changed == ((3, 3),)
+    await door(told.forget_message, "a1")
+    *_, kept = await listed(door, user_id)
+    assert kept.gone == ((3, 3),)
 
 
 @pytest.mark.parametrize("saver", [True, False])
@@ -136,6 +167,47 @@ def test_with_a_share_of_none_nothing_is_kept(conn_string: str, user_id: str) ->
         graph.invoke({"messages": [HumanMessage("Hi")]}, {"configurable": {"thread_id": "t"}})
         assert memory.conversation("t").count() == 2
         assert memory.conversation("t").manifests().manifests == []
+
+
+async def test_a_manifest_that_cannot_be_made_costs_no_answer(
+    door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_: object) -> int:
+        raise ZeroDivisionError("the canary of a question")
+
+    monkeypatch.setattr("langchain_supabase_memory.context.manifest._turn", fails)
+    answer = await asked(door, agent(door, says("Hello")), "One", user_id)
+    assert answer["messages"][-1].text == "Hello"
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("load", SupabaseSummarizationNode(door.service, output_messages_key="messages"))
+    builder.add_node("model", lambda _: {"messages": [AIMessage("Hello again")]})
+    builder.add_node("save", SaveTurnNode(door.service))
+    for start, end in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
+        builder.add_edge(start, end)
+    answer = await asked(door, builder.compile(), "Two", user_id)
+    assert answer["messages"][-1].text == "Hello again"
+
+    history = SupabaseChatMessageHistory("t", door.service, user_id=user_id)
+    said = [HumanMessage("Three"), AIMessage("Hello")]
+    if door.color == "sync":
+        assert history.messages
+        history.add_messages(said)
+    else:
+        assert await history.aget_messages()
+        await history.aadd_messages(said)
+    assert await door(door.service.conversation("t", user_id=user_id).count) == 6
+    assert await listed(door, user_id) == []
+    assert caplog.text.count("(ZeroDivisionError)") == 3
+    assert "canary" not in caplog.text
+
+
+def test_a_prompt_that_cannot_be_noted_leaves_no_older_one_in_its_place(user_id: str) -> None:
+    key, said = ConversationKey("t", user_id), [HumanMessage("One", id="q"), AIMessage("Yes", id="a")]
+    packs = Packs()
+    packs.keep(key, said[:1], [[0]])
+    packs.keep(key, said[:1], None)
+    assert packs.answered(key, said, said) is None
 
 
 def test_an_answer_that_had_to_wait_is_stored_without(data_api: DataApi, user_id: str) -> None:

@@ -282,7 +282,8 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     agent = make(model, Rollout(stage), budget=ContextBudget(characters=50_000))
     conversation = memory.conversation("t")
     conversation.append(
-        [each for n in range(20) for each in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))], metadata={"via": "elsewhere"}
+        [each for n in range(20) for each in (HumanMessage(f"question {n} of then"), AIMessage(f"answer {n} to it"))],
+        metadata={"via": "elsewhere"},
     )
     for number in range(3):
         await agent(asks(f"question {number}"))
@@ -307,7 +308,7 @@ def test_what_max_messages_leaves_out_is_summarized_whatever_the_policy_says(
     memory: SupabaseMemory, keep: dict[str, int]
 ) -> None:
     budget = ContextBudget(characters=40_000, max_messages=5)
-    memory.conversation("t").append([HumanMessage(f"q{n}") for n in range(30)])
+    memory.conversation("t").append([HumanMessage(f"question {n} of the thirty that there are") for n in range(30)])
     pack = memory.conversation("t").context(budget=budget, policy=SummaryPolicy(**keep))  # type: ignore[arg-type]
     assert pack.omitted == []
     assert pack.summary is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import Any
 
 import pytest
@@ -175,8 +176,36 @@ def test_the_beginning_stays_the_same_from_turn_to_turn(conn_string: str, user_i
             moved += prompt[: len(before)] != before
             before = prompt
             memory.conversation("t").append([asked, answered])
-        assert 2 <= moved <= (8 if recall is None else 24)
+        assert 2 <= moved <= (8 if recall is None else 18)
         assert (recalled > 40) is (recall is not None)
+
+
+@pytest.mark.parametrize(
+    ("most", "calls"), [*((most, False) for most in (3, 5, 6, 10, 20, 25)), (6, True), (10, True), (25, True)]
+)
+def test_a_segment_leaves_two_thirds_of_max_messages_verbatim(
+    conn_string: str, user_id: str, most: int, calls: bool
+) -> None:
+    turn = [HumanMessage("What is in the kiln now?"), AIMessage("A bowl, and it is glazed in a green of old.")]
+    if calls:
+        asks = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "kiln"}, "id": "c"}])
+        turn[1:1] = [asks, ToolMessage("a bowl", tool_call_id="c", name="look")]
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=lambda _: "A kiln.", policy=SummaryPolicy(min_quality=None), recall=None
+    ) as memory:
+        conversation, budget = memory.conversation("t"), ContextBudget(max_messages=most)
+        summaries, left = 0, list[int]()
+        for number in range(20 + most):
+            pack = conversation.context(budget=budget)
+            made = len(conversation.summaries())
+            covered = -1 if pack.summary is None else pack.summary.to_sequence
+            if made > summaries:
+                left.append(conversation.count() - 1 - covered)
+            assert len(pack.fitted.recent) <= most
+            summaries = made
+            conversation.append([each.model_copy(update={"id": f"{number}-{n}"}) for n, each in enumerate(turn)])
+    assert len(left) >= 2
+    assert min(left) >= math.ceil(most * 2 / 3)
 
 
 def test_the_text_forms(conn_string: str, user_id: str) -> None:

@@ -17,7 +17,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.load import EVENT, SUMMARIZING
-from langchain_supabase_memory.context.board import MESSAGE_ID, line
+from langchain_supabase_memory.context.board import MESSAGE_ID, BoardPart, line
 from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.errors import ConfigurationError
@@ -45,11 +45,12 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 
 def talk(turns: int = 60, start: int = 0) -> list[BaseMessage]:
-    """A long talk about nothing, of about 160 characters a turn."""
+    """A long talk about nothing, of about 260 characters a turn."""
     said: list[BaseMessage] = []
     for number in range(start, start + turns):
-        said.append(HumanMessage(f"We spoke of weather and of small things in turn {number}, yes.", id=f"h{number}"))
-        said.append(AIMessage(f"So we did, at length, in turn {number} of our long and idle talk.", id=f"a{number}"))
+        small = "of weather and of small things, and then of the weather of the days before, "
+        said.append(HumanMessage(f"We spoke {small}in turn {number}, yes.", id=f"h{number}"))
+        said.append(AIMessage(f"So we did, at length, {small}in turn {number} of our talk.", id=f"a{number}"))
     return said
 
 
@@ -179,6 +180,7 @@ def test_without_a_board_or_a_share_a_pack_is_what_it_was(memory: SupabaseMemory
     assert conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND).board.left_out == 0
     conversation.append(talk(1, start=60))
     write(memory, [new("fact", "Ana is allergic to cashews", 120)])
+    conversation.append(talk(start=61))
     for share in (0, None):
         off = ContextBudget(characters=8_000, board=share)
         pack = conversation.context("And now?", budget=off, policy=BACKGROUND)
@@ -221,6 +223,7 @@ def test_what_does_not_hold_any_more_is_not_there(memory: SupabaseMemory) -> Non
     conversation.delete_board_item(items["It rains in May"], by="maya")
     conversation.edit_board_item(items["Book the boat to Siquijor"], state="done", by="maya")
     conversation.forget_message("h3")  # message 6
+    conversation.append(talk(start=61))
     said = shown(conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND).prompt)
     assert "- fact: Ana can eat cashews [message 120]" in said
     for gone in ("allergic", "rains", "Siquijor", "When does"):
@@ -298,10 +301,10 @@ def test_a_share_that_is_none_is_refused(wrong: Any) -> None:
 def test_both_shares_may_be_large(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(talk())
     write(memory, [new("fact", f"Fact {n} of the weather in turn {n}", n) for n in range(60)])
-    budget = ContextBudget(characters=4_000, recalled=0.9, board=0.9)
+    budget = ContextBudget(characters=6_000, recalled=0.9, board=0.9)
     pack = memory.conversation("t").context("And now?", budget=budget, query="weather in turn 7", policy=BACKGROUND)
     assert pack.board
-    assert pack.report().used <= 4_000
+    assert pack.report().used <= 6_000
     assert verbatim(pack)
 
 
@@ -390,7 +393,7 @@ def test_no_message_is_left_out_because_of_it(memory: SupabaseMemory) -> None:
         assert verbatim(pack) == list(range(80))
         assert (pack.omitted, pack.clipped) == ([], [])
         assert pack.report().used <= whole + spare
-        assert bool(pack.board) == (spare >= 450)
+        assert bool(pack.board) == (spare > 0)
         assert len(pack.board.items) + pack.board.left_out == 9
     # Where something is left out anyway, it has its share.
     pack = conversation.context("And?", budget=ContextBudget(characters=whole - 200), policy=BACKGROUND)
@@ -413,7 +416,7 @@ def test_nothing_stands_between_a_call_and_its_result(memory: SupabaseMemory) ->
 def test_with_a_summary_nothing_falls_between(memory: SupabaseMemory) -> None:
     for n in range(12):
         memory.conversation("t").append(talk(10, start=n * 10))
-        write(memory, [new("fact", f"Fact {n}-{each} is this", n * 20 + each) for each in range(6)])
+        write(memory, [new("fact", f"Fact {n}-{each} is this", n * 20 + each) for each in range(3)])
         budget = ContextBudget(characters=5_000)
         pack = memory.conversation("t").context("And?", budget=budget, model=says("They spoke of the weather."))
         assert pack.omitted == []
@@ -425,12 +428,12 @@ def test_with_a_summary_nothing_falls_between(memory: SupabaseMemory) -> None:
 def test_the_beginning_stays_the_same_while_the_board_changes(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(100))
-    budget = ContextBudget(characters=12_000)
+    budget = ContextBudget(characters=16_000)
     model = says("They spoke of the weather at some length, and of turns, many of them.")
     conversation.summarize(policy=SummaryPolicy(keep_characters=1_500), model=model)
     before: list[BaseMessage] = []
     for n in range(8):
-        write(memory, [new("fact", f"Fact {n}, of the weather", 200 + 2 * (n - 1) if n else 3)])
+        conversation.add_board_item("fact", f"Fact {n}, of the weather", by="maya")
         prompt = conversation.context("And?", budget=budget, policy=BACKGROUND, query="turn 7").prompt
         changing = next(place for place, each in enumerate(prompt) if each.id in (MESSAGE_ID, RECALLED))
         assert prompt[: len(before)] == before
@@ -455,7 +458,8 @@ async def test_what_was_read_from_another_branch_of_a_graph_is_not_shown(memory:
         state = await ask(HumanMessage(f"question {n} " + "and " * 20, id=f"q{n}"))
     write(memory, [new("fact", "Of the trunk", 0), new("fact", "Of a branch", 10)])
     assert shown(memory.conversation("t").context(budget=MIDDLE).prompt) == ""
-    await ask(HumanMessage("more", id="more"))
+    for n in range(4):
+        await ask(HumanMessage(f"more {n} " + "and " * 20, id=f"more{n}"))
     assert "Of a branch" in shown(model.shown[-1])
     kept = [each for each in state["messages"] if each.id != "q5"][:-1]
     await ask(RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept, HumanMessage("another way", id="fork"))
@@ -580,3 +584,83 @@ def test_pinned_items_are_read_first_and_then_the_newest(filled: psycopg.Connect
     rest = [each["last_seen_at"] for each in facts if not each["pinned"]]
     assert rest == sorted(rest, reverse=True)
     assert all(each["superseded_at"] is None for each in facts)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_what_can_be_read_in_the_pack_takes_no_place_on_its_board(memory: SupabaseMemory, tokens: bool) -> None:
+    conversation = memory.conversation("t")
+    said = talk(40)
+    said[6] = HumanMessage("Ana is allergic to cashews", id="h3")
+    said[10] = HumanMessage("Cashews are sold in Antipolo", id="h5")
+    said[-1] = AIMessage("The boat to Siquijor leaves at 5:40", id="a39")
+    conversation.append(said)
+    conversation.index()
+    facts = [
+        new("fact", "Ana must not eat cashews", 6, quote="Ana is allergic to cashews"),
+        new("fact", "Antipolo has cashews", 10, quote="Cashews are sold in Antipolo"),
+        new("fact", "The boat leaves at 5:40", 79, quote="The boat to Siquijor leaves at 5:40"),
+        new("fact", "They spoke of turn 1", 2),
+    ]
+    write(memory, facts)
+    budget = ContextBudget(tokens=800) if tokens else ContextBudget(characters=3_000)
+    asked: dict[str, Any] = {"budget": budget, "policy": BACKGROUND, "recall": "conversation"}
+    plain = conversation.context("And?", **{**asked, "recall": None})
+    assert 79 in verbatim(plain)
+    assert not plain.recalled
+    texts = {each.text for each in plain.board.items}
+    assert texts == {"Ana must not eat cashews", "Antipolo has cashews", "They spoke of turn 1"}
+    pack = conversation.context("And?", query="cashews", **asked)
+    assert {6, 10} <= {each.from_sequence for each in pack.recalled}
+    recalled = {each.from_sequence for each in pack.recalled}
+    # Neither what stands verbatim nor what is recalled is said again, and nothing else is left out for it.
+    assert [each.text for each in pack.board.items] == ([] if 2 in recalled else ["They spoke of turn 1"])
+    assert pack.board.left_out == 0
+    # A person's item stays, wherever else it can be read.
+    items = {each.text: each for each in conversation.board().items}
+    conversation.pin_board_item(items["Antipolo has cashews"], by="maya")
+    held = conversation.context("And?", query="cashews", **asked)
+    assert "Antipolo has cashews" in [each.text for each in held.board.items]
+    assert "Ana must not eat cashews" not in [each.text for each in held.board.items]
+
+
+def test_an_item_of_which_another_part_is_recalled_stays(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(talk(4))
+    write(memory, [new("fact", "It rains", 0, quote="small things")])
+    part = BoardPart(items=conversation.board().items)
+    assert part.beyond([0]).items == []
+    assert part.beyond([], {0: "We spoke of weather and of small things"}).items == []
+    assert part.beyond([], {0: "We spoke of weather"}).items == part.items
+    assert part.beyond([], {1: "small things"}).items == part.items
+
+
+def test_items_that_make_room_let_others_in_and_more_is_recalled(memory: SupabaseMemory) -> None:
+    """The room of what is read elsewhere goes to further items, and what these leave to what is recalled."""
+    conversation = memory.conversation("t")
+    said = talk(40)
+    for n in range(8):
+        said[2 * n] = HumanMessage(f"Cashews of kind {n} come from the town {n}", id=f"h{n}")
+    conversation.append(said)
+    conversation.index()
+    important = [
+        new(
+            "fact",
+            f"Kind {n}, of which there is much, is from town {n}",
+            2 * n,
+            importance=0.9,
+            quote=f"Cashews of kind {n}",
+        )
+        for n in range(8)
+    ]
+    write(memory, [*important, new("fact", "Something else was said, at length, in the second answer", 3)])
+    budget = ContextBudget(characters=2_400, board=0.25)
+    plain = conversation.context("And?", budget=budget, policy=BACKGROUND)
+    assert "Something else" not in shown(plain.prompt)
+    assert plain.board.left_out > 0
+    pack = conversation.context("And?", budget=budget, policy=BACKGROUND, recall="conversation", query="cashews")
+    recalled = {each.from_sequence for each in pack.recalled}
+    assert recalled >= set(range(0, 16, 2))
+    assert 3 in recalled or "Something else" in shown(pack.prompt)
+    assert "Kind" not in shown(pack.prompt)
+    assert 2_400 - 200 < sum(len(each.text) for each in pack.prompt) <= 2_400
+    assert pack.report().used <= 2_400

@@ -131,10 +131,10 @@ async def test_it_is_one_round_trip_once_everything_is_indexed(door: Door, user_
 
 
 def test_nothing_is_shown_twice(memory: SupabaseMemory) -> None:
-    memory.conversation("t").append(talk(40, {38: "My locker code is 7391", 3: "My old locker code was 1212"}))
+    memory.conversation("t").append(talk(40, {39: "My locker code is 7391", 3: "My old locker code was 1212"}))
     pack = memory.conversation("t").context("code?", budget=SMALL, query="locker code", model=None)
     shown = {number for entry in pack.fitted.recent for number in entry.sequences} - set(pack.clipped)
-    assert 76 in shown
+    assert 78 in shown
     assert not shown & {each.from_sequence for each in pack.recalled}
     assert "1212" in recalled(pack.prompt)
     assert pack.text().count("7391") == 1
@@ -405,7 +405,7 @@ def test_quotes_that_nobody_asked_for_leave_their_place_to_those_that_are_recall
     conversation = memory.conversation("t")
     conversation.append(talk(facts=FACTS))
     conversation.index()
-    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    conversation.summarize(policy=SummaryPolicy(keep_messages=2))
     (segment,) = conversation.summaries()
     small = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
     assert small.recalled
@@ -455,3 +455,42 @@ def test_a_small_pack_is_full(memory: SupabaseMemory, characters: int) -> None:
     # No line is longer than a hundred characters; who speaks counts too.
     assert characters - 200 < sent <= characters
     assert len(pack.block()) <= characters
+
+
+def test_the_question_does_not_move_the_beginning(memory: SupabaseMemory) -> None:
+    """What one question leaves of its room goes to more that is recalled, and not to the history."""
+    conversation = memory.conversation("t")
+    said = talk(facts=FACTS)
+    for n in range(20, 40):  # some chunks are long, so that questions fill their room by different measures
+        said[2 * n] = HumanMessage(
+            f"The kiln of turn {n} " + "was hot and then it was cold again " * (n % 7), id=f"h{n}"
+        )
+    conversation.append(said)
+    conversation.index()
+    questions = ["kiln", "the kiln of turn 24", "hot and cold", "our idle conversation", "turn 7 of our long talk"]
+    if memory.embeddings is not None:  # words alone find those in which they are
+        questions += ["locker code", "cashews", "boat to Siquijor"]
+    for budget in (SMALL, ContextBudget(characters=4_000), ContextBudget(tokens=900), ContextBudget(characters=6_000)):
+        packs = [conversation.context("?", budget=budget, query=each, policy=BACKGROUND) for each in questions]
+        assert all(len(each.recalled) > 1 for each in packs)
+        assert len({each.first_sequence for each in packs}) == 1
+        assert len({tuple(each.text for each in pack.messages[:2]) for pack in packs}) == 1
+    # Where everything that is found has room, the history has the rest.
+    few = conversation.context("?", budget=SMALL, query="locker code", policy=BACKGROUND, limit=1)
+    many = conversation.context("?", budget=SMALL, query="locker code", policy=BACKGROUND)
+    assert len(few.recalled) == 1
+    assert few.first_sequence is not None
+    assert many.first_sequence is not None
+    assert few.first_sequence < many.first_sequence
+
+
+def test_of_a_small_budget_recall_has_a_larger_share() -> None:
+    for budget, share in (
+        (ContextBudget(characters=2_000), 0.8),
+        (ContextBudget(characters=4_000), 0.7),
+        (ContextBudget(tokens=999), 0.8),
+        (ContextBudget(), 0.7),
+        (ContextBudget(characters=2_000, recalled=0.5), 0.5),
+    ):
+        assert budget.recalled_share == share
+    assert ContextBudget(characters=2_000).beside_recalled.characters == 399

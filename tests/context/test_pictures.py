@@ -10,8 +10,14 @@ from xml.etree import ElementTree
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.context.growth import PromptGrowth, prompt_growth
+from langchain_supabase_memory import (
+    ContextBudget,
+    ExtractiveSummarizer,
+    PromptGrowth,
+    SummaryPolicy,
+    SupabaseMemory,
+    prompt_growth,
+)
 from langchain_supabase_memory.markup import table
 from langchain_supabase_memory.values import Coverage, CoveredRange
 
@@ -75,6 +81,7 @@ def test_everything_that_a_notebook_shows_is_text(memory: SupabaseMemory) -> Non
         "recalled": (memory.recall("kiln"), "onerror"),
         "board": (conversation.board(), ""),
         "growth": (prompt_growth([pack]), "everything"),
+        "manifest": (pack.manifest, "of 1,500 characters, by api"),
     }
     for name, (value, words) in shown.items():
         if value is not None:
@@ -100,6 +107,37 @@ def test_pages_of_lists_say_that_there_is_more(memory: SupabaseMemory) -> None:
     assert "there are more" in memory.conversations(limit=2)._repr_html_()
     assert "there are more" not in memory.conversations()._repr_html_()
     assert memory.find("kiln", limit=2)._repr_html_().count("<tr>") == 3
+
+
+def test_manifests_are_tables(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("kiln")
+    for number in range(12):
+        asked = HumanMessage(f"And what of glaze {number}?")
+        pack = conversation.context(asked)
+        conversation.append([asked, AIMessage(f"Glaze {number}. {'Fire it. ' * 20}")], pack=pack)
+    page = conversation.manifests(limit=3)
+    shown = safe(page._repr_html_())
+    assert "there are more" in shown.text
+    assert shown.tags.count("tr") == 4
+    for each in page.manifests:
+        assert f"{each.turn}" in shown.text
+        assert f"{each.full_tokens:,}" in shown.text
+    later, _, earlier = page.manifests
+    table_of = safe(later._repr_html_())
+    assert table_of.tags.count("tr") == 1 + len(later.parts) + len(later.omitted)
+    for part in later.parts:
+        assert f"{part.name}{part.reason}{part.messages}" in table_of.text
+    differs = later.since(earlier)
+    text = safe(differs._repr_html_()).text
+    recent = next(part for part in differs.parts if part.name == "recent")
+    assert f"recent{recent.said}{recent.characters:+,}{recent.tokens:+,}" in text
+    assert "first" in recent.said
+    assert "nothing differs" in later.since(later)._repr_html_()
+    small = conversation.context("Now?", budget=ContextBudget(characters=400), model=None).manifest
+    left_out = safe(small._repr_html_()).text
+    assert small.omitted
+    assert all(f"left out{why}" in left_out for _, _, why in small.omitted)
+    assert "omitted" in safe(small.since(later)._repr_html_()).text
 
 
 def lines(picture: PromptGrowth) -> list[list[tuple[float, float]]]:

@@ -107,17 +107,30 @@ def served(memory: SupabaseMemory, browser: Browser, **settings: Any) -> Iterato
         assert not thread.is_alive()
 
 
-def contrast(page: Page, selector: str) -> float:
-    """How much the first such element's ink stands out from its ground, as WCAG has it."""
-    colors: list[str] = page.eval_on_selector(
-        selector,
-        """element => {
-          let ground = element;
+def faint(page: Page) -> list[tuple[str, float]]:
+    """Words whose ink does not stand out from their ground as WCAG has it, by element: 4.5, or 3 if they are large."""
+    found: list[tuple[str, str, str, bool]] = page.evaluate(
+        """() => {
           const clear = (each) => /rgba\\(0, 0, 0, 0\\)|transparent/.test(getComputedStyle(each).backgroundColor);
-          while (ground.parentElement && clear(ground)) ground = ground.parentElement;
-          return [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor];
-        }""",
+          const ground = (each) => { while (each.parentElement && clear(each)) each = each.parentElement; return each; };
+          const hasWords = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+          const seen = new Map();
+          for (const each of document.body.querySelectorAll("*")) {
+            if (!hasWords(each) || each.closest("svg, .hidden, .skip, :disabled, option") || !each.checkVisibility()) continue;
+            const style = getComputedStyle(each);
+            const size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.6 && style.fontWeight >= 700);
+            const key = [`${each.tagName}.${each.className}`, style.color, getComputedStyle(ground(each)).backgroundColor, isLarge];
+            seen.set(key.join("|"), key);
+          }
+          return [...seen.values()];
+        }"""
     )
+    assert found, "there are words"
+    measured = [(name, _contrast(ink, ground), 3 if is_large else 4.5) for name, ink, ground, is_large in found]
+    return [(name, round(value, 2)) for name, value, least in measured if value < least]
+
+
+def _contrast(*colors: str) -> float:
     lighter, darker = sorted((_luminance(color) for color in colors), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

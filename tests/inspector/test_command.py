@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.cli.running import PROGRAM, refused, run, surroundings
+from langchain_supabase_memory.cli.commands import inspect
+from langchain_supabase_memory.inspector import serving
+from tests.cli.running import PROGRAM, Terminal, refused, run, surroundings
 from tests.inspector.visiting import Reader, memory_of
 
 SECONDS = 60
@@ -93,6 +98,76 @@ def test_as_a_user_and_with_a_name(memory: SupabaseMemory, conn_string: str) -> 
     assert item.author == memory.user_id
 
 
+def test_who_listens_beyond_this_machine_is_warned(memory: SupabaseMemory, conn_string: str) -> None:
+    for host, warned in (("0.0.0.0", True), ("127.0.0.1", False)):
+        with inspecting("--database-url", conn_string, "--port", "0", "--host", host) as (address, process):
+            assert httpx.URL(address).host == "127.0.0.1"
+            assert httpx.get(address).status_code == 303
+            process.terminate()
+            assert process.stdout is not None
+            said = process.stdout.read()
+        assert "lets one browser in" in said
+        assert ("over plain HTTP" in said) == warned
+    assert [serving.is_beyond(each) for each in ("127.0.0.2", "::1", "localhost", "::", "", "a.example")] == [
+        False, False, False, True, True, True,
+    ]  # fmt: skip
+
+
+def test_a_user_without_a_name_may_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: int) -> None:
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert inspect._who_is_here() == "inspector"
+    monkeypatch.setenv("USER", "maya")
+    assert inspect._who_is_here() == "maya"
+
+
+def test_the_users_token_comes_from_a_variable_of_this_package(memory: SupabaseMemory, conn_string: str) -> None:
+    """SUPABASE_ACCESS_TOKEN is that of the platform's own command, and manages projects."""
+    over_http = ("inspect", "--url", "https://abc.supabase.co", "--key", "sb_publishable_x")
+    assert "publishable" in refused(*over_http, environment={"SUPABASE_ACCESS_TOKEN": "sbp_of_the_platform"})
+    assert "token" in refused(*over_http, environment={"SUPABASE_MEMORY_TOKEN": "no token"})
+
+
+# The demo
+
+
+def test_the_demo_opens_the_page_in_a_browser(tmp_path: Path) -> None:
+    said = tmp_path / "said.jsonl"
+    lines = [{"role": "user", "content": "My cat is called Miso."}, {"role": "assistant", "content": "Noted."}]
+    said.write_text("\n".join(json.dumps(line) for line in lines))
+    opened = tmp_path / "opened"
+    browser = tmp_path / "bin" / "xdg-open"
+    browser.parent.mkdir()
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    arguments = ("--transcript", str(said), "--ask", "What is my cat called?", "--path", str(tmp_path / "postgres"))
+    path = {"PATH": f"{browser.parent}:{os.environ['PATH']}"}
+    with Terminal("demo", *arguments, "--inspect", columns=200, environment=path) as terminal:
+        address = terminal.until(r"The inspector is on (http://\S+)")[1]
+        terminal.until("Ctrl-C ends it")
+        page = httpx.get(address, follow_redirects=True)
+        assert "My cat is called Miso." in page.text
+        terminal.type("\x03")
+        assert terminal.end() == 130
+    assert opened.read_text() == address
+
+
+def test_a_demo_that_cannot_open_the_page_says_so_before_it_begins(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from langchain_supabase_memory.cli import main\n"
+        f"sys.argv = ['supabase-memory', 'demo', '--inspect', '--path', {str(tmp_path / 'postgres')!r}]\nmain()"
+    )
+    made = subprocess.run([PROGRAM[0], "-c", program], capture_output=True, text=True, check=False)
+    assert made.returncode == 1
+    assert "pip install 'langchain-supabase-memory[inspector]'" in made.stderr
+    assert not (tmp_path / "postgres").exists()
+
+
 def test_what_cannot_be_served_says_what_to_do(conn_string: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -106,6 +181,27 @@ def test_what_cannot_be_served_says_what_to_do(conn_string: str) -> None:
     code, output = run("inspect", "--help")
     assert code == 0
     assert "--write" in output
+
+
+# The browser of the tests
+
+
+@pytest.mark.parametrize(
+    ("user", "apt", "named"), [(0, 0, ""), (0, 100, ""), (1000, 0, ""), (0, 0, "no-such-chromium")]
+)
+def test_what_installs_a_browser_says_what_it_cannot_do(tmp_path: Path, user: int, apt: int, named: str) -> None:
+    """With programs of the same names before those of this machine: nothing is installed."""
+    for name, does in (("id", f"echo {user}"), ("apt-get", f"echo apt-get $1; exit {apt}")):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{does}\n")
+        program.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CHROMIUM": named}
+    script = Path(__file__).parents[2] / "tools/chromium.sh"
+    made = subprocess.run(["sh", str(script)], env=env, capture_output=True, text=True, check=False)
+    is_installed = (user, apt, named) == (0, 0, "")
+    assert (made.returncode, "apt-get install" in made.stdout) == (int(not is_installed), is_installed)
+    assert ("apt-get install chromium" in made.stderr) == (not is_installed and not named)
+    assert (f"CHROMIUM names {named}" in made.stderr) == bool(named)
 
 
 def test_an_extra_that_is_missing_is_named(conn_string: str) -> None:

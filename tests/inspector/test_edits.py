@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 from langchain_core.messages import HumanMessage
@@ -52,18 +53,22 @@ async def test_an_entity_has_a_type(memory: SupabaseMemory) -> None:
 async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseMemory) -> None:
     await memory.conversation("t").aadd_turn("hello", "hi")
     async with Person(memory, write=True) as person:
-        for path, form, status in (
-            ("/conversation/board/add", {"kind": "wish", "text": "x"}, 400),
-            ("/conversation/board/add", {"kind": "fact", "text": " "}, 400),
-            ("/conversation/board/add", {"kind": "fact", "text": "x" * 501}, 400),
-            ("/conversation/board/pin", {"pin": "no such"}, 404),
-            ("/conversation/board/edit", {"item": "no such", "delete": "1"}, 404),
-            ("/conversation/segment", {"number": "x", "text": "y"}, 400),
-            ("/conversation/segment", {"number": "7", "text": "y"}, 404),
+        for path, form, status, said in (
+            ("/conversation/board/add", {"kind": "wish", "text": "x"}, 400, "Choose one of the list."),
+            ("/conversation/board/add", {"kind": "fact", "text": " "}, 400, "text"),
+            ("/conversation/board/add", {"kind": "fact", "text": "x" * 501}, 400, "500"),
+            ("/conversation/board/pin", {"pin": "no such"}, 404, "no such item on this board"),
+            ("/conversation/board/pin", {"unpin": str(uuid4())}, 404, "item"),
+            ("/conversation/board/edit", {"item": "no such", "delete": "1"}, 404, "no such item on this board"),
+            ("/conversation/board/edit", {"item": str(uuid4()), "text": "x"}, 404, "item"),
+            ("/conversation/board/edit", {"item": "-" * 36, "text": "x"}, 400, "ids"),
+            ("/conversation/segment", {"number": "x", "text": "y"}, 400, "Use the forms of the page."),
+            ("/conversation/segment", {"number": "7", "text": "y"}, 404, "There is no such summary"),
         ):
             answer = await person.post(path, form, **ASKED)
-            assert answer.status_code in (status, 400, 404), (path, form)
-            assert len(Reader(answer.text).text) > 40
+            _, _, shown = Reader(answer.text).text.partition("To the content")
+            assert (answer.status_code, said in shown) == (status, True), (path, form, shown)
+    assert (await memory.conversation("t").aboard()).is_empty
 
 
 async def test_the_boards_summary_is_written_and_taken_back(memory: SupabaseMemory) -> None:

@@ -13,7 +13,12 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
+from langchain_supabase_memory.inspector.screens.prompt import MOST, MOST_LINES
+from langchain_supabase_memory.inspector.screens.prompts import STATES, WHY
+from langchain_supabase_memory.inspector.screens.queue import MOST as QUEUED
+from langchain_supabase_memory.inspector.screens.said import MOST as IN_PLACE
 from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
+from langchain_supabase_memory.operations.manifests import codes
 from langchain_supabase_memory.operations.work import WorkState
 from langchain_supabase_memory.worker import Worker
 from tests.embedders import WordEmbedder
@@ -110,6 +115,20 @@ async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_i
         )
 
 
+async def test_everybodys_list_marks_what_is_not_remembered(server: SupabaseMemory, user_id: str) -> None:
+    for thread in ("kept", "out"):
+        await server.conversation(thread, user_id=user_id, agent_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
+    await server.conversation("out", user_id=user_id, agent_id=user_id).aopt_out(by="maya")
+    await server.aopt_out("a topic", by="maya", user_id=user_id)
+    async with Person(server) as person:
+        rows = (await person.answer("/", agent=user_id)).text.split("<tr")[2:]
+        assert [("opted out" in row) for row in rows] == ["thread=out" in row for row in rows]
+        assert len(rows) == 2
+        for state in ("opted-out", "archived"):
+            assert "Choose a user as well" in (await person.page("/", 400, state=state)).text
+            await person.page("/", state=state, user=user_id)
+
+
 # The time line
 
 
@@ -131,6 +150,17 @@ async def test_ten_thousand_messages_are_read_page_by_page(memory: SupabaseMemor
         assert "Sentence 5000 about" in middle.text
         for wrong in ("99999999999999999999", "-1", "x", "٣"):
             assert (await person.page("/conversation", thread="long", at=wrong)).all("ol", class_="lines")
+        # Prompts have bounds as well, however much somebody wants to try.
+        prompt = await person.answer("/conversation/prompt", thread="long", budget=10**9)
+        page = Reader(prompt.text)
+        assert f"The budget of {MOST:,} characters" in page.text
+        assert len(page.all("span", class_="n")) == MOST_LINES
+        assert "Sentence 9999 about" in page.text
+        more = (await said.acontext(budget=ContextBudget(characters=MOST), model=None)).report()
+        (recent,) = [section for section in more.sections if section.name == "recent"]
+        assert recent.messages > 2 * MOST_LINES
+        assert f"{recent.messages - MOST_LINES:,} more are on the time line" in page.text
+        assert len(prompt.content) < 2 * LIGHT
 
 
 async def test_each_message_is_in_the_state_that_coverage_says(memory: SupabaseMemory) -> None:
@@ -256,14 +286,38 @@ async def test_a_wish_that_is_none_is_left_out(memory: SupabaseMemory, asked: di
         assert "The budget of 50 characters" in (await person.page("/conversation/prompt", thread="t", budget=0)).text
 
 
+async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
+    said = memory.conversation("t")
+    await said.aappend(talk(60))
+    await said.aforget_message("m3")
+    async with Person(memory) as person:
+        part = await person.page("/conversation/said", part=True, thread="t", first=2, last=50)
+        assert [each for each in range(60) if f"Sentence {each} about" in part.text] == [
+            place for place in range(2, 2 + IN_PLACE) if place != 3
+        ]
+        assert "1 message of these is not there any more" in part.text
+        assert f"{49 - IN_PLACE} more messages, on the time line" in part.text
+        whole = await person.answer("/conversation/said", thread="t", first=2, last=5)
+        assert (whole.status_code, whole.headers["location"].endswith("thread=t&at=2#said")) == (303, True)
+        for wrong in ({"first": 5, "last": 2}, {"first": "x", "last": 2}, {"first": 1}, {}):
+            await person.page("/conversation/said", 404, part=True, thread="t", **wrong)
+        await person.page("/conversation/said", 404, part=True, thread="nowhere", first=0, last=1)
+
+
 # The prompts of earlier answers
 
 
+def test_every_part_has_a_color_and_every_reason_a_sentence() -> None:
+    assert {*STATES} == {*codes.PARTS}
+    assert {*WHY} == {*codes.REASONS}
+
+
 async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:
-    async with memory_of(conn_string, user_id, budget=ContextBudget(characters=1_500)) as memory:
+    async with memory_of(conn_string, user_id, budget=ContextBudget(characters=4_000)) as memory:
         said = memory.conversation("t")
         await said.aappend(talk(60))
         await Worker(memory).drain()
+        await said.aadd_board_item("fact", "Maya wants a blue glaze.", by="maya")
         for number in range(2):
             question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")
             pack = await said.acontext(question)
@@ -283,6 +337,21 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
             assert copied["tokens"] == newest.tokens
             assert "kiln" not in json.dumps(copied)
             assert "There is none before it" in Reader((await person.http.get(links[1])).text).text
+            # From the question, and from the answer, to what was known.
+            for place in (newest.from_sequence, newest.to_sequence):
+                opened = await person.page("/conversation/message", part=True, thread="t", number=place)
+                assert links[0] in [each["href"] for each in opened.all("a")]
+            never = await person.page("/conversation/message", part=True, thread="t", number=5)
+            assert not [each for each in never.all("a") if "/prompts/turn" in str(each["href"])]
+            # The items of the board by what they say, and each part's messages a click away.
+            assert [each["hx-get"] for each in shown.all("a") if "first=" in str(each.get("hx-get"))]
+            known = [item for item in (await said.aboard()).items if item.id[:8] in newest.items]
+            assert known
+            assert all(item.text in shown.text for item in known)
+            await said.adelete_board_item(known[0].id, by="maya")
+            left = Reader((await person.http.get(links[0])).text).text
+            assert "1 item is not on the board any more" in left
+            assert known[0].text not in left.partition("Of the board")[2].partition("Not sent")[0]
             await person.page("/conversation/prompts/turn", 404, thread="t", answer=3)
             await person.page("/conversation/prompts/turn", 404, thread="t", answer="x")
             await said.aforget_message("m59")
@@ -367,6 +436,33 @@ async def test_the_queue_says_who_is_at_what(server: SupabaseMemory, user_id: st
     assert "summary: AuthenticationError, 8 failures, given up" in one.text
 
 
+async def test_every_worker_is_named_and_every_conversation_counted(
+    server: SupabaseMemory, user_id: str, conn_string: str
+) -> None:
+    many = QUEUED + 3
+    for number in range(many):
+        await server.conversation(f"t{number}", user_id=user_id).aadd_turn("a", "b", idempotency_key=str(number))
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "with numbered as (select user_id, conversation_id, row_number() over (order by conversation_id) as n"
+            "  from memory_private.work where user_id = %s) "
+            "update memory_private.work w set lease_token = gen_random_uuid(), run_after = now(),"
+            " lease_until = now() + interval '1 hour', worker = %s || case when n.n > 20 then '-last' else '-first' end"
+            " from numbered n where w.user_id = n.user_id and w.conversation_id = n.conversation_id",
+            [user_id, user_id],
+        )
+    async with Person(server) as person:
+        one = (await person.page("/queue", user=user_id)).text
+        everybody = await person.page("/queue")
+    assert f"{user_id}-first at 20" in one
+    assert f"{user_id}-last at 3" in one
+    assert f"Workers 2At {many} conversations." in one
+    assert f"Running more than {QUEUED}" in one
+    assert f"The first {QUEUED}. All of them" in one
+    assert f"{user_id}-last at 3" in everybody.text
+    assert len([each for each in everybody.all("a") if str(each.get("id")).startswith("running-")]) == QUEUED
+
+
 async def test_the_states_of_work_have_each_a_mark(memory: SupabaseMemory) -> None:
     from typing import get_args
 
@@ -414,11 +510,51 @@ async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:
             await person.page(f"/conversation{path}", thread="empty")
 
 
+SCREENS = (
+    "/", "/?state=opted-out", "/recall?thread=t&q=kiln", "/queue", "/doctor", "/conversation?thread=t",
+    "/conversation/message?thread=t&number=0", "/conversation/said?thread=t&first=0&last=1",
+    "/conversation/prompt?thread=t&question=kiln", "/conversation/prompts?thread=t",
+    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/board?thread=t",
+    "/conversation/board/history?thread=t", "/conversation/summaries?thread=t", "/conversation/savings?thread=t",
+)  # fmt: skip
+FUNCTIONS = {
+    "/": "memory_conversations", "/?state=opted-out": "memory_opt_outs", "/recall?thread=t&q=kiln": "memory_recall",
+    "/queue": "memory_status", "/conversation?thread=t": "memory_coverage",
+    "/conversation/message?thread=t&number=0": "memory_manifests",
+    "/conversation/prompt?thread=t&question=kiln": "memory_context", "/conversation/prompts?thread=t": "memory_manifests",
+    "/conversation/prompts/turn?thread=t&answer=1": "memory_manifests", "/conversation/board?thread=t": "memory_board",
+    "/conversation/board/history?thread=t": "memory_control_changes",
+    "/conversation/summaries?thread=t": "memory_summaries", "/conversation/savings?thread=t": "memory_comparisons",
+}  # fmt: skip
+"""A function that each screen needs and that another release may lack."""
+
+
 async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -> None:
+    address = cluster.conn_string(cluster.migrated_database())
+    async with memory_of(address, "maya") as memory, Person(memory) as person:
+        said = memory.conversation("t")
+        asked = [HumanMessage("Which kiln?", id="q"), AIMessage("The blue one.", id="a")]
+        await said.aappend(asked, pack=await said.acontext("Which kiln?"))
+        for path in SCREENS:
+            assert (await person.http.get(path)).status_code in (200, 303), path
+        with psycopg.connect(address, autocommit=True) as connection:
+            for path, name in FUNCTIONS.items():
+                renamed = f"alter function public.{name} rename to {name}_of_another_release"
+                connection.execute(renamed.encode())
+                answer = await person.http.get(path)
+                assert answer.status_code == 503, path
+                assert "supabase-memory migrate" in Reader(answer.text).text, path
+                if name == "memory_conversations":
+                    assert "supabase-memory migrate" in (await person.page("/doctor")).text
+                connection.execute(f"alter function public.{name}_of_another_release rename to {name}".encode())
+                assert (await person.http.get(path)).status_code == 200, path
+
+
+async def test_a_database_without_a_schema_says_what_to_do(cluster: Cluster) -> None:
     async with memory_of(cluster.conn_string(cluster.create_database()), "maya") as memory, Person(memory) as person:
-        for path in ("/", "/conversation?thread=t", "/queue"):
+        for path in {*SCREENS} - {"/doctor", "/conversation/said?thread=t&first=0&last=1"}:
             page = Reader((await person.http.get(path)).text)
-            assert "supabase-memory migrate" in page.text
+            assert "supabase-memory migrate" in page.text, path
         assert "supabase-memory migrate" in (await person.page("/doctor")).text
 
 

@@ -7,15 +7,16 @@ import logging
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.inspector import application
+from langchain_supabase_memory.inspector import application, live
 from langchain_supabase_memory.inspector.edits import LARGEST, ROUTES
 from langchain_supabase_memory.inspector.looks import FILES
 from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
@@ -25,6 +26,7 @@ PAGES = [
     "/", "/queue", "/doctor", "/recall?q=kiln", "/conversation?thread=t", "/conversation/message?thread=t&number=0",
     "/conversation/prompt?thread=t&question=kiln", "/conversation/board?thread=t", "/conversation/board/history?thread=t",
     "/conversation/summaries?thread=t", "/conversation/prompts?thread=t", "/conversation/savings?thread=t", "/recall?thread=t&q=kiln",
+    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/said?thread=t&first=0&last=1",
     "/conversation?thread=nowhere", "/nowhere",
 ]  # fmt: skip
 TAGS = {
@@ -67,6 +69,24 @@ async def test_the_cookie_is_for_this_page_alone(memory: SupabaseMemory) -> None
         assert (await http.get("/")).status_code == 401
     async with client(app, headers={"cookie": "=;\x01; broken"}) as http:
         assert (await http.get("/")).status_code == 401
+
+
+async def test_the_cookies_of_other_applications_of_this_machine_are_no_hindrance(memory: SupabaseMemory) -> None:
+    app = application(memory, token=TOKEN)
+    async with client(app) as http:
+        await http.get("/", params={"token": TOKEN})
+        ours = f"{app.state.inspected.gate.cookie}={http.cookies[app.state.inspected.gate.cookie]}"
+    for others in ('g_state={"i_l":0}', "a b=c", "=", "x=ä", 'y="'):
+        async with client(app, headers={"cookie": f"{others}; {ours}".encode()}) as http:
+            assert (await http.get("/")).status_code == 200, others
+
+
+@pytest.mark.parametrize("token", ["", "short", "x" * 15])
+def test_a_token_that_can_be_guessed_is_refused(conn_string: str, token: str) -> None:
+    memory = memory_of(conn_string, "maya")
+    with pytest.raises(ConfigurationError, match="at least 16 characters"):
+        application(memory, token=token)
+    memory.close()
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/events?about=list", *WRITES])
@@ -126,15 +146,24 @@ async def test_nothing_is_changed_without_write(memory: SupabaseMemory, path: st
 
 
 @pytest.mark.parametrize("path", WRITES)
-@pytest.mark.parametrize("mark", ["", "guessed", "of another"])
-async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory, path: str, mark: str) -> None:
+@pytest.mark.parametrize("whose", ["nobody's", "guessed", "of another session"])
+async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory, path: str, whose: str) -> None:
     await memory.conversation("t").aadd_turn("hello", "hi")
-    async with Person(memory, write=True) as person, Person(memory, write=True) as other:
-        sent = other.mark if mark == "of another" else mark
-        answer = await person.post(path, {"mark": sent, "do": "opt_out", "text": "x", "kind": "fact"}, thread="t")
-    assert answer.status_code == 403
-    assert await memory.conversation("t").aopt_outs() == []
-    assert (await memory.conversation("t").aboard()).is_empty
+    app = application(memory, write=True)  # without a token each browser has a session of its own
+    headers = {"origin": ADDRESS}
+    async with client(app, headers=headers) as one, client(app, headers=headers) as another:
+        board = "/conversation/board?thread=t"
+        own, theirs = [Reader((await each.get(board)).text).mark for each in (one, another)]
+        assert own != theirs
+        mark = {"nobody's": "", "guessed": "guessed", "of another session": theirs}[whose]
+        form = {"do": "opt_out", "text": "x", "kind": "fact"}
+        answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": mark})
+        assert answer.status_code == 403
+        assert "not of your session" in Reader(answer.text).text
+        assert await memory.conversation("t").aopt_outs() == []
+        assert (await memory.conversation("t").aboard()).is_empty
+        answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": own})
+        assert answer.status_code != 403, "with its own it would have been done"
 
 
 @pytest.mark.parametrize("path", WRITES)
@@ -160,6 +189,32 @@ async def test_every_answer_says_what_a_browser_may_do(memory: SupabaseMemory, p
     await memory.conversation("t").aadd_turn("hello", "hi")
     async with Person(memory) as person:
         answer = await person.http.get(path)
+    bounded(answer)
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/events?about=list"])
+async def test_an_answer_that_refuses_says_so_too(
+    memory: SupabaseMemory, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    app = application(memory, token=TOKEN)
+    async with client(app) as stranger:
+        answers = {401: await stranger.get(path)}
+    async with client(app) as http:
+        answers[303] = await http.get("/", params={"token": TOKEN})
+        answers[403] = await http.get(path, headers={"origin": "https://evil.example"})
+        answers[421] = await http.get(path, headers={"host": "evil.example"})
+        monkeypatch.setattr("langchain_supabase_memory.memory.conversation.Conversation.ainfo", failing)
+        answers[500] = await http.get("/conversation?thread=t")
+    for status, answer in answers.items():
+        assert answer.status_code == status
+        bounded(answer)
+
+
+def bounded(answer: httpx.Response) -> None:
+    """What a browser may do with an answer: nothing but show it and load its own style and scripts."""
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
     assert policy == {
         "default-src": "'none'",
@@ -174,6 +229,9 @@ async def test_every_answer_says_what_a_browser_may_do(memory: SupabaseMemory, p
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_htmx_is_the_file_that_was_published() -> None:
@@ -185,8 +243,11 @@ def test_htmx_is_the_file_that_was_published() -> None:
 HOSTILE = '<img src=x onerror="alert(1)">\'"`{{7*7}}</script><script>alert(2)</script>'
 
 
-async def test_what_was_said_is_never_more_than_words(conn_string: str, user_id: str) -> None:
+async def test_what_was_said_is_never_more_than_words(
+    conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything that anybody can write is hostile: ids, titles, messages, metadata, boards, summaries, errors."""
+    monkeypatch.setattr(live, "STREAM_SECONDS", 0.1)
     owner = f"{user_id}{HOSTILE}"
     async with memory_of(conn_string) as memory:
         said = memory.conversation(HOSTILE, user_id=owner, agent_id=HOSTILE)
@@ -205,6 +266,12 @@ async def test_what_was_said_is_never_more_than_words(conn_string: str, user_id:
         await said.aedit_board_item(items[0], by=HOSTILE, text=HOSTILE + " edited")
         await said.aedit_board_summary(HOSTILE, by=HOSTILE)
         await memory.aopt_out("kangaroo" + HOSTILE, by=HOSTILE, user_id=owner)
+        pack = await said.acontext(HOSTILE)
+        await said.aappend([HumanMessage(HOSTILE, id="asked"), AIMessage(HOSTILE, id="told")], pack=pack)
+        await said.asummarize(policy=SummaryPolicy(messages=2, keep_messages=1))
+        (segment, *_) = await said.asummaries()
+        await said.aedit_summary(segment.number, f"{HOSTILE} in short", by=HOSTILE)
+        await _with_hostile_names(conn_string, owner)
         asked: dict[str, Any] = {"user": owner, "agent": HOSTILE, "thread": HOSTILE}
         async with Person(memory, write=True, by=HOSTILE) as person:
             pages = [
@@ -212,17 +279,28 @@ async def test_what_was_said_is_never_more_than_words(conn_string: str, user_id:
                 for whose in (True, False)
                 for state in ("", "due", "idle", HOSTILE)
             ]
-            for path in ("", "/prompt", "/board", "/board/history", "/summaries", "/savings"):
+            for path in ("", "/prompt", "/prompts", "/board", "/board/history", "/summaries", "/savings"):
                 pages.append(await person.answer(f"/conversation{path}", **asked, question=HOSTILE, budget=HOSTILE))
+            summaries, turn = pages[-2], await person.answer("/conversation/prompts/turn", **asked, answer=4)
+            assert turn.status_code == 200
+            pages.append(turn)
+            pages.append(await person.answer("/conversation/prompts/turn", **asked, answer=HOSTILE))
+            pages.append(await person.answer("/conversation/said", part=True, **asked, first=0, last=9))
+            events = await person.answer("/events", **asked, about=HOSTILE, seen=HOSTILE, state=HOSTILE)
+            assert HOSTILE not in events.text
+            assert "<" not in events.text
             for number in range(3):
                 pages.append(await person.answer("/conversation/message", **asked, number=number))
                 pages.append(await person.answer("/conversation/message", part=True, **asked, number=number))
             pages.append(await person.answer("/conversation/board/item", **asked, item=items[0]))
             pages.append(await person.answer("/conversation/board/item", part=True, **asked, item=items[0]))
             pages.append(await person.answer("/conversation/board/item", part=True, **asked, item=HOSTILE))
-            pages.append(await person.answer("/recall", **asked, q=HOSTILE, scope="user"))
-            pages.append(await person.answer("/queue", user=owner))
+            found = await person.answer("/recall", **asked, q=HOSTILE, scope="user")
+            queue = await person.answer("/queue", user=owner)
+            pages += [found, queue]
             pages.append(await person.answer("/" + HOSTILE))
+    for page, names in ((summaries, 3), (found, 2), (queue, 3)):
+        assert Reader(page.text).text.count(HOSTILE) >= names, "editor and model, speaker, error and worker are there"
     named = 0
     for page in pages:
         read = Reader(page.text)
@@ -233,28 +311,55 @@ async def test_what_was_said_is_never_more_than_words(conn_string: str, user_id:
         assert "\u202e" not in page.text
         assert "\u0007" not in page.text
         named += HOSTILE in read.text
-    assert named >= 15, "it was there"
+    assert named >= 20, "it was there"
+
+
+async def _with_hostile_names(conn_string: str, owner: str) -> None:
+    """What only a program names: a segment's model, a chunk's speaker, a worker, the error of its last try."""
+    async with await psycopg.AsyncConnection.connect(conn_string, autocommit=True) as connection:
+        for change in (
+            "update memory.conversation_summaries set model = %s where user_id = %s",
+            "update memory.working_memory_chunks set speaker = %s where user_id = %s",
+            "update memory_private.work set worker = %s, lease_token = gen_random_uuid(), run_after = now(),"
+            " lease_until = now() + interval '1 hour' where user_id = %s",
+            "update memory_private.work set error = %s where user_id = %s",
+        ):
+            changed = await connection.execute(change.encode(), [HOSTILE, owner])
+            assert changed.rowcount, change
 
 
 # Whose data
 
 
-async def test_as_a_user_nobody_elses_rows_are_there(conn_string: str, user_id: str) -> None:
+async def test_as_a_user_nobody_elses_rows_are_there(
+    conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with memory_of(conn_string) as server:
         await server.conversation("mine", user_id=user_id).aadd_turn("my words", "yes")
         theirs = server.conversation("theirs", user_id=f"{user_id}-other")
         await theirs.aadd_turn("a secret of another", "yes")
         item = await theirs.aadd_board_item("fact", "a secret fact", by="them")
+        kept = [HumanMessage("a secret question", id="q"), AIMessage("a secret answer", id="a")]
+        await theirs.aappend(kept, pack=await theirs.acontext("a secret question"))
         mine = server.as_user({"sub": user_id, "role": "authenticated"})
         async with Person(mine, write=True) as person:
             listed = await person.page("/", user=f"{user_id}-other")
             assert "my words" in listed.text
             assert "secret" not in listed.text
             assert "own rows" in listed.text
-            for path in ("", "/prompt", "/board", "/summaries", "/savings", "/board/history"):
+            for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
                 for whose in ("", f"{user_id}-other"):
                     await person.page(f"/conversation{path}", 404, thread="theirs", user=whose)
             await person.page("/conversation/message", 404, thread="theirs", number=0)
+            await person.page("/conversation/said", 404, part=True, thread="theirs", first=0, last=1)
+            await person.page("/conversation/prompts/turn", 404, thread="theirs", answer=3)
+            monkeypatch.setattr(live, "STREAM_SECONDS", 0.1)
+            told = await person.answer(
+                "/events", about="conversation", thread="theirs", user=f"{user_id}-other", seen="x"
+            )
+            assert told.text == "retry: 2000\n\nevent: changed\ndata:\n\nevent: again\ndata:\n\n"
+            gone = await person.answer("/events", about="conversation", thread="nowhere", seen="x")
+            assert gone.text == told.text, "as of one that does not exist"
             await person.page("/conversation/board/item", 404, thread="theirs", item=item)
             found = await person.page("/recall", q="secret", user=f"{user_id}-other")
             assert "a secret of another" not in found.text
@@ -265,6 +370,43 @@ async def test_as_a_user_nobody_elses_rows_are_there(conn_string: str, user_id: 
                 assert status == 404, path
             assert (await person.post("/queue/retry", {})).status_code == 403, "which needs a server's rights"
         assert [each.pinned for each in (await theirs.aboard()).items] == [False]
+
+
+async def test_what_needs_a_servers_rights_is_not_there_as_a_user(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string) as server:
+        await server.conversation("t", user_id=user_id).aadd_turn("a", "b")
+        async with await psycopg.AsyncConnection.connect(conn_string, autocommit=True) as connection:
+            dead = b"update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s"
+            await connection.execute(dead, [user_id])
+        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        for memory, status in ((mine, 404), (server, 200)):
+            async with Person(memory, write=True) as person:
+                doctor = await person.answer("/doctor")
+                assert doctor.status_code == status
+                if memory is mine:
+                    assert not {"port", "host", "embedder"} & {*Reader(doctor.text).text.split()}
+                for path in ("/", "/queue"):
+                    page = await person.page(path)
+                    assert bool(page.all("a", href="/doctor")) == (memory is server)
+                queue = await person.page("/queue", user=user_id)
+                retries = [each for each in queue.all("form") if "/queue/retry" in str(each["action"])]
+                assert len(retries) == (2 if memory is server else 0)
+                assert "supabase-memory worker" not in queue.text or memory is server
+
+
+async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string) as server:
+        said = server.conversation("t", user_id=user_id)
+        await said.aadd_turn("a", "b")
+        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        async with Person(mine, write=True, by="somebody else") as person:
+            await person.post("/conversation/board/add", {"kind": "fact", "text": "A fact."}, thread="t")
+            await person.post("/conversation/board/summary", {"text": "In short."}, thread="t")
+            board = await said.aboard()
+            assert [item.author for item in board.items] == [user_id]
+            assert board.edited_by == user_id
+            await person.post("/conversation/remember", {"do": "opt_out"}, thread="t")
+        assert [out.by for out in await said.aopt_outs()] == [user_id]
 
 
 async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_page_says_so(

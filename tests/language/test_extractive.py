@@ -17,6 +17,7 @@ from langchain_supabase_memory.flow import Line, Material
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.coverage import Piece, choose
 from langchain_supabase_memory.language.extractive.entities import TYPES
+from langchain_supabase_memory.language.extractive.facts import importance
 from langchain_supabase_memory.language.extractive.pieces import pieces
 from langchain_supabase_memory.language.extractive.quotes import HEADER, Quote, label, parse
 from langchain_supabase_memory.language.extractive.terms import figures, readings, stem, stems
@@ -425,13 +426,70 @@ NO_FACTS = [
     "What is my budget of 4,200 euros?", "ok", "lol", "thanks Maya!", "if I had 3 dogs I would move", "maybe I live in 2 worlds",
     "that's nice", "", "\U0001f600", "...", "how many is it",
     "I love it", "I hate this", "Drying clay is such a problem", "16k today or should I rest", "kiln at 180, can I peek",
-    "3 wheels, one squeaks", "I counted to 9",
+    "3 wheels, one squeaks", "I counted to 9", "fish spa 1, cats 0", "I love that you plan for storms", "I love your turtles",
+    "omg our vegan cheesecake", "someone asked for the password 40 times today", "Me encanta esto", "Ich liebe das",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NO_FACTS)
 def test_what_is_no_fact(text: str) -> None:
     assert revise(said(text))["facts"] == []
+
+
+LASTING = ["My name is Ana Reyes", "I'm allergic to nuts", "I work as a nurse", "I prefer window seats"]
+PASSING = ["I hate airports", "I saw 40 gulls at the pier", "she sent 9 hearts"]
+
+
+def test_what_holds_for_long_matters_more_than_what_happened() -> None:
+    assert min(map(importance, LASTING)) > max(map(importance, PASSING))
+    assert (
+        importance("me llamo Lucía")
+        == importance("ich heiße Jürgen")
+        == importance("Ako si Jun")
+        == importance(LASTING[0])
+    )
+    for allergic in ("Soy alérgica a las nueces", "Ich bin allergisch gegen Nüsse"):
+        assert importance(allergic) >= importance(LASTING[1])
+    assert importance("Our inspection is on 24 November") > importance("the inspection took 3 hours")
+
+
+def test_of_many_facts_those_are_kept_that_hold_for_long() -> None:
+    found = [
+        each["quote"] for each in revise(said(*(f"I saw {n} gulls at pier {n}" for n in range(12)), *LASTING))["facts"]
+    ]
+    assert set(LASTING) <= set(found)
+    assert len(found) < 10
+
+
+def test_a_correction_that_names_the_old_value_takes_its_place() -> None:
+    due, moved = "our hotel order is 64 bowls on the 20th", "the hotel lady changed it: the 18th, not the 20th"
+    assert [each["quote"] for each in revise(said(due, moved))["facts"]] == [moved]
+    other = "the baker changed the flour, and charges 18 now, not 20"
+    assert due in [each["quote"] for each in revise(said(due, other))["facts"]]
+
+
+def test_an_aside_is_not_what_a_statement_is_about() -> None:
+    old, new = "my main glaze, the blue one, is called Tidepool", "my main glaze is called Bigas"
+    assert [each["quote"] for each in revise(said(old, new))["facts"]] == [new]
+
+
+def test_the_board_of_the_demo_has_no_jokes() -> None:
+    talk = [Line(at, each.role, None, each.text, said.created_at.isoformat() if said.created_at else None)
+            for at, (each, said) in enumerate(zip(demo(), transcript.load(), strict=True))]  # fmt: skip
+    first = revise(talk[:346])
+    known = [{**each, "id": f"t{at}", "kind": "topic"} for at, each in enumerate(first["topics"])]
+    halves = [first, revise(talk[346:], known)]
+    assert [[each["text"] for each in half["topics"]] for half in halves] == [
+        ["bowls", "glaze", "plates", "elements", "kiln", "test"], ["workshop"],
+    ]  # fmt: skip
+    facts = " ".join(each["quote"] for half in halves for each in half["facts"])
+    assert not [each for each in ("fish spa", "I love that you plan", "I counted", "I hate airports") if each in facts]
+    assert [each["quote"] for each in halves[1]["action_items"] if each["state"] == "open"] == [
+        "now I need to make 8 more mugs for mrs. abella", "remind me to pack the bowls on tuesday.",
+    ]  # fmt: skip
+    assert [each["quote"] for each in halves[1]["pending_questions"]] == [
+        "At what time does the hotel want its bowls on Wednesday?"
+    ]
 
 
 @pytest.mark.parametrize("role", ["tool", "system"])
@@ -451,7 +509,7 @@ TASKS = [
     ("assistant", "Ich werde dir morgen die Liste schicken."), ("assistant", "Ipapadala ko ang listahan bukas."),
     ("user", "I'll send it on Friday"), ("user", "ok, I'm gonna ask the doctor about the diet plan"),
     ("user", "I'll bring some of my recipes"), ("user", "and remind me to check the mail"), ("user", "voy a revisar el contrato"),
-    ("user", "Actually, I'll call the florist tomorrow at 5"), ("user", "Please, book the hall for the 12th of May"),
+    ("user", "I need to email every client the monthly report"), ("user", "Actually, I'll call the florist tomorrow at 5"), ("user", "Please, book the hall for the 12th of May"),
 ]  # fmt: skip
 NO_TASKS = [
     ("user", "please tell me a joke about cats"),
@@ -479,6 +537,13 @@ NO_TASKS = [
     ("user", "singing and painting let me show my true self"),
     ("user", "I'm going to a conference about books this month"),
     ("user", "Ich werde immer in Berlin bleiben"),
+    ("user", "the shop only delivers on Mondays and I have to call them the day before"),
+    ("user", "we should plan to go together someday"),
+    ("user", "I should order new curtains"),
+    ("user", "let me know when you have time and I'll send you the video"),
+    ("user", "cada semana tengo que llamar al banco"),
+    ("user", "Jeden Montag muss ich die Bank anrufen, ich muss die Miete überweisen"),
+    ("user", "tuwing Lunes kailangan kong tawagan ang bangko"),
 ]
 ACKNOWLEDGEMENTS = [
     "I'll use the new date from here on.",
@@ -537,6 +602,23 @@ def test_a_chatty_conversation_leaves_only_what_waits() -> None:
     ]
 
 
+def test_what_nobody_has_spoken_of_for_weeks_does_not_wait_but_a_reminder_does() -> None:
+    turns = [
+        "I have to send her the sheets",
+        "remind me to pay the rent",
+        "I have to renew the visa by 20 January 2027",
+    ]
+    lines = [Line(at, "user", None, text, "2026-10-01T09:00:00+00:00") for at, text in enumerate(turns, 1)]
+
+    def open_on(day: str) -> list[int]:
+        made = revise([*lines, Line(9, "user", None, "the sea is calm", f"{day}T09:00:00+00:00")])
+        return [each["source"] for each in made["action_items"]]
+
+    assert open_on("2026-10-15") == [1, 2, 3]
+    assert open_on("2026-10-16") == open_on("2027-01-20") == [2, 3]
+    assert open_on("2027-01-21") == [2]
+
+
 def test_a_task_that_is_called_off_is_cancelled() -> None:
     item = {"id": "a", "kind": "action", "text": "User: I need to call the plumber", "state": "open", "quote": None}
     made = revise(said("never mind the plumber, no need to call", "I finished my book"), [item])
@@ -589,7 +671,7 @@ def test_german_nouns_are_no_names() -> None:
     assert made["entities"] == []
 
 
-def test_topics_are_said_in_two_lines() -> None:
+def test_topics_are_said_in_two_lines_of_a_short_talk() -> None:
     made = revise(
         said(
             "the glaze firing went wrong", ("assistant", "What happened?"), "another glaze firing tomorrow",
@@ -599,6 +681,72 @@ def test_topics_are_said_in_two_lines() -> None:
     found = [each["text"] for each in made["topics"]]
     assert "glaze firing" in found
     assert not {"espresso", "knee"} & set(found)
+
+
+def days(*turns: str | tuple[str, str]) -> list[Line]:
+    """The same lines on days of their own."""
+    lines = said(*turns)
+    return [Line(each.number, each.role, None, each.text, f"2026-11-{each.number:02}T09:00:00+00:00") for each in lines]
+
+
+def topics_of(lines: Sequence[Line], *known: str) -> list[str]:
+    items = [{"id": "t", "kind": "topic", "text": each, "state": "current", "quote": each} for each in known]
+    return [each["text"] for each in revise(lines, items)["topics"]]
+
+
+SMALL_TALK = [f"the {each} came" for each in ("rain", "bus", "tea", "snow", "train", "song", "kite", "frog", "letter")]
+GARDEN = ["the garden is dry", "I water the garden at six", "our garden has roses"]
+
+
+def test_a_topic_of_a_long_talk_is_said_three_times_on_two_days_and_by_the_user() -> None:
+    assert topics_of(days(*SMALL_TALK, *GARDEN)) == ["garden"]
+    assert topics_of(days(*SMALL_TALK, *GARDEN[:2])) == []
+    assert topics_of(days(*SMALL_TALK, *GARDEN[:2], ("assistant", "How is the garden?"))) == []
+    *before, one, two, three = days(*SMALL_TALK, *GARDEN)
+    same_day = [Line(each.number, each.role, None, each.text, one.said_at) for each in (two, three)]
+    assert topics_of([*before, one, *same_day]) == []
+    assert topics_of(said(*SMALL_TALK, *GARDEN)) == ["garden"], "where all is said on one day, that is enough"
+
+
+def test_one_and_several_are_one_topic_and_a_known_one_is_no_news() -> None:
+    lines = days(*SMALL_TALK, "the bowl cracked", "I glazed the bowls", "a bowl is missing")
+    assert topics_of(lines) == ["bowl"]
+    assert topics_of(lines, "Bowls") == []
+    assert topics_of(lines, "sugar bowls") == [], "a part of what is known"
+
+
+def test_a_longer_phrase_takes_the_place_of_its_part_only_where_it_is_said_as_often() -> None:
+    often = ["the ferry ticket is lost", "a ferry ticket costs 9", "my ferry ticket"]
+    assert topics_of(days(*SMALL_TALK, *often)) == ["ferry ticket"]
+    more = ["the ferry is late", "the ferry sank", "a ferry came", "our ferry left", "this is the ferry"]
+    assert topics_of(days(*SMALL_TALK, *often, *more)) == ["ferry"]
+
+
+NO_TOPICS = [
+    ["I met Priya", "ask Priya", "Priya knows the loom", "is Priya here"],  # somebody's name
+    ["my sister is here", "my sister sings", "I miss my sister"],  # somebody
+    ["the loudest clock won", "they are the loudest clock", "every loudest clock here"],  # a joke that is said again
+    ["it is tough", "so tough today", "that was tough", "a tough day"],  # never used as a thing
+    ["thanks to you", "you appreciate it", "appreciate this", "appreciate all"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("turns", NO_TOPICS, ids=["name", "sister", "superlative", "adjective", "verb"])
+def test_what_is_no_topic(turns: list[str]) -> None:
+    assert not [each for each in topics_of(days(*SMALL_TALK, *turns)) if each != "clock"]
+
+
+TOPICS = {
+    "es": (["el jardín está seco", "riego el jardín", "mi jardín tiene rosas"], "jardín"),
+    "de": (["der Garten ist trocken", "ich gieße den Garten", "mein Garten hat Rosen"], "Garten"),
+    "tl": (["ang halaman ko ay tuyo", "diniligan ko ang halaman", "maganda ang halaman"], "halaman"),
+}
+
+
+@pytest.mark.parametrize("language", TOPICS)
+def test_topics_are_found_in_the_languages_that_have_a_file(language: str) -> None:
+    turns, topic = TOPICS[language]
+    assert topics_of(days(*turns)) == [topic]
 
 
 NASTY = [

@@ -17,8 +17,8 @@ from tests.services.data_api import DataApi
 from tests.services.postgres import Cluster
 from tests.services.project import Project
 
-MODES = ("auto", "legacy")
-"""Today's protocol, and those before it."""
+MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+"""How a client begins, and the protocol that both then speak: today's, and the newest of those before it."""
 
 READING: dict[str, dict[str, Any]] = {
     "search_conversation_history": {"query": "kiln"},
@@ -35,6 +35,17 @@ WRITING: dict[str, dict[str, Any]] = {
 }
 FORGETTING: dict[str, dict[str, Any]] = {"forget": {"conversation_id": "studio"}}
 EVERY = {**READING, **WRITING, **FORGETTING}
+
+FOUND = {
+    "search_conversation_history": "My kiln shows E-47",
+    "get_context": "Assistant: That is the thermocouple.",
+    "list_conversations": '<conversation id="studio" messages="2"',
+    "get_conversation_summary": "There is no summary yet. There are 2 messages",
+    "recall_context": "My kiln shows E-47",
+    "read_messages": '<message number="1" by="assistant"',
+    "get_turn": "User: My kiln shows E-47",
+}
+"""What each reading tool gives of `studio`."""
 
 FENCE = "<conversation_memory>"
 
@@ -104,6 +115,7 @@ async def client(memory: SupabaseMemory, mode: str = "auto", **settings: Any) ->
     """A client of a server in this process; what is no option of the server is one of the client."""
     options = {name: settings.pop(name) for name in list(settings) if name in Options.__annotations__}
     async with Client(MemoryServer(OneOwner(memory), Options(**options)), mode=mode, **settings) as made:
+        assert made.protocol_version == MODES[mode]
         yield made
 
 

@@ -8,8 +8,8 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import httpx
@@ -20,14 +20,15 @@ import uvicorn
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.mcp.http import Site, app
+from langchain_supabase_memory.mcp.http import Site, app, own_address
 from langchain_supabase_memory.mcp.served import Options
-from langchain_supabase_memory.mcp.tokens import Keys
+from langchain_supabase_memory.mcp.tokens import ALGORITHMS, Keys
 from tests.cli.running import PROGRAM, refused, surroundings
-from tests.mcp.conftest import EVERY, MODES, READING, YES, Person, failed, told
+from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, told
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Key, Project
@@ -35,12 +36,24 @@ from tests.services.project import PUBLISHABLE, Key, Project
 Ask = dict[str, str]
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @asynccontextmanager
-async def serving(project: Project, *, pause: float = 0.0, **options: Any) -> AsyncIterator[str]:
+async def serving(
+    project: Project, *, pause: float = 0.0, clock: Callable[[], float] = time.monotonic, **options: Any
+) -> AsyncIterator[str]:
     """A server for the project's users, on a port of this machine: its address."""
     port = free_port()
     site = Site(issuer=project.issuer, address=f"http://127.0.0.1:{port}/mcp")
-    keys = Keys(site.keys, pause_seconds=pause)
+    keys = Keys(site.keys, pause_seconds=pause, clock=clock)
     await keys.load()
     async with SupabaseMemory.from_url(project.url, PUBLISHABLE, model=None) as shared:
         made = app(shared, site, Options(**options), keys=keys)
@@ -61,14 +74,17 @@ class Bearer(httpx2.Auth):
 
     Attributes:
         token: It.
+        statuses: What was answered.
     """
 
     def __init__(self, token: str) -> None:
         self.token = token
+        self.statuses: list[int] = []
 
     def auth_flow(self, request: httpx2.Request) -> Any:
         request.headers["Authorization"] = f"Bearer {self.token}"
-        yield request
+        response = yield request
+        self.statuses.append(response.status_code)
 
 
 @asynccontextmanager
@@ -81,6 +97,7 @@ async def signed_in(
         httpx2.AsyncClient(auth=auth, headers=headers, timeout=30) as http,
         Client(streamable_http_client(address, http_client=http), mode=mode, **settings) as client,
     ):
+        assert client.protocol_version == MODES[mode]
         yield client
 
 
@@ -101,8 +118,9 @@ async def test_who_signs_in_sees_their_own(project: Project, studio: SupabaseMem
     person = Person(YES)
     async with serving(project, write=True, destructive=True) as address:
         async with signed_in(address, project.token(user_id), mode, elicitation_callback=person) as client:
+            assert client.protocol_version == MODES[mode]
             for name, arguments in READING.items():
-                assert "studio" in str(await client.call_tool(name, arguments)) or name == "get_conversation_summary"
+                assert FOUND[name] in told(await client.call_tool(name, arguments)), name
             saved = {**EVERY["save_turn"], "conversation_id": "garden"}
             assert "Stored" in told(await client.call_tool("save_turn", saved))
             gone = await client.call_tool("forget", {"conversation_id": "garden", "dry_run": False})
@@ -173,11 +191,30 @@ async def test_a_token_that_expires_in_the_middle_of_a_session(
     async with serving(project) as address, signed_in(address, bearer, mode) as client:
         assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
         bearer.token = project.token(user_id, expires_in=-1)
-        with pytest.raises(Exception, match=r"401|[Uu]nauthorized|error") as caught:
+        bearer.statuses.clear()
+        with pytest.raises(MCPError) as caught:
             await client.call_tool("get_turn", {"n": 1})
+        assert set(bearer.statuses) == {401}
         assert "E-47" not in str(caught.value)
         bearer.token = project.token(user_id)
         assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+async def test_each_way_to_sign(project: Project, studio: SupabaseMemory, user_id: str, algorithm: str) -> None:
+    (place,) = [place for place, key in enumerate(project.keys) if key.key_id == f"only {algorithm}"]
+    project.published = [project.keys[place].public]
+    try:
+        async with serving(project) as address:
+            async with signed_in(address, project.token(user_id, key=place)) as client:
+                assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+            async with httpx.AsyncClient(headers=HEADERS) as http:
+                forged = Key(project.keys[place].key_id, algorithm)
+                signed = jwt.encode(project.claims(user_id), forged.private, algorithm, headers={"kid": forged.key_id})
+                answer = await http.post(address, json=initialize(), headers={"Authorization": f"Bearer {signed}"})
+                assert answer.status_code == 401
+    finally:
+        project.published = [project.keys[0].public]
 
 
 async def test_a_token_that_the_database_refuses_is_a_result(project: Project, user_id: str) -> None:
@@ -185,7 +222,7 @@ async def test_a_token_that_the_database_refuses_is_a_result(project: Project, u
     project.keys.append(unknown)
     project.published = [unknown.public]
     try:
-        async with serving(project) as address, signed_in(address, project.token(user_id, key=2)) as client:
+        async with serving(project) as address, signed_in(address, project.token(user_id, key=-1)) as client:
             for name, arguments in READING.items():
                 assert "Ask the person to sign in again" in failed(await client.call_tool(name, arguments)), name
     finally:
@@ -335,16 +372,101 @@ async def test_keys_are_kept_and_an_unknown_one_is_asked_for_once(project: Proje
         assert project.fetched == fetched
 
 
-async def test_an_issuer_that_is_away_changes_nothing_for_known_keys(project: Project, user_id: str) -> None:
-    async with serving(project) as address, httpx.AsyncClient(headers=HEADERS) as http:
-        project.status = 503
+@contextmanager
+def away(project: Project) -> Iterator[None]:
+    """The issuer answers nothing."""
+    project.status = 503
+    try:
+        yield
+    finally:
+        project.status = 200
+
+
+async def test_while_the_issuer_is_away_its_keys_go_on_for_an_hour_and_are_fetched_after_a_pause_alone(
+    project: Project,
+) -> None:
+    clock = Clock()
+    keys = Keys(Site(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
+    await keys.load()
+    begun = project.fetched
+    with away(project):
+        clock.now += 601
+        for _ in range(6):
+            assert await keys.key("first") is not None
+        assert project.fetched == begun + 1
+        clock.now += 9
+        assert await keys.key("first") is not None
+        assert project.fetched == begun + 1
+        clock.now += 1
+        assert await keys.key("first") is not None
+        assert project.fetched == begun + 2
+        with pytest.raises(UnavailableError):  # whether the issuer has made another key nobody knows
+            await keys.key("another")
+        clock.now += 3_600
+        for key_id in ("first", "another", "first"):
+            with pytest.raises(UnavailableError):
+                await keys.key(key_id)
+        assert project.fetched == begun + 3
+    with pytest.raises(UnavailableError):
+        await keys.key("first")
+    clock.now += 10
+    assert await keys.key("first") is not None
+    assert await keys.key("another") is None
+    assert project.fetched == begun + 4
+
+
+async def test_an_issuer_that_hangs_delays_one_request_and_then_none(project: Project) -> None:
+    clock = Clock()
+    keys = Keys(Site(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
+    await keys.load()
+    begun = project.fetched
+    clock.now += 601
+    with away(project):
+        project.answering.clear()
         try:
-            unknown = {"Authorization": f"Bearer {project.token(user_id, key=1)}"}
-            assert (await http.post(address, json=initialize(), headers=unknown)).status_code == 401
-            good = {"Authorization": f"Bearer {project.token(user_id)}"}
-            assert (await http.post(address, json=initialize(), headers=good)).status_code == 200
+            asking = asyncio.create_task(keys.key("first"))
+            while project.fetched == begun:
+                await asyncio.sleep(0.005)
+            assert await keys.key("first") is not None  # while the other waits
+            assert not asking.done()
+            clock.now += 11
         finally:
-            project.status = 200
+            project.answering.set()
+        assert await asking is not None
+        assert await keys.key("first") is not None
+        assert project.fetched == begun + 1  # the pause begins when a try has ended
+
+
+async def test_while_nobody_can_tell_whether_a_token_is_good_clients_are_told_to_wait(
+    project: Project, studio: SupabaseMemory, user_id: str
+) -> None:
+    clock = Clock()
+    good = {"Authorization": f"Bearer {project.token(user_id)}"}
+    unknown = {"Authorization": f"Bearer {project.token(user_id, key=1)}"}
+    bearer = Bearer(project.token(user_id))
+    async with (
+        serving(project, clock=clock) as address,
+        httpx.AsyncClient(headers=HEADERS) as http,
+        signed_in(address, bearer) as client,
+    ):
+        with away(project):
+            answer = await http.post(address, json=initialize(), headers=unknown)
+            assert answer.status_code == 503
+            assert (await http.post(address, json=initialize(), headers=good)).status_code == 200
+            clock.now += 3_601
+            for headers in (good, unknown):
+                answer = await http.post(address, json=initialize(), headers=headers)
+                assert answer.status_code == 503
+                assert "with the same token" in answer.json()["error_description"]
+                assert int(answer.headers["Retry-After"]) > 0
+                assert "WWW-Authenticate" not in answer.headers  # which would have the person sign in anew
+            bearer.statuses.clear()
+            with pytest.raises(MCPError):
+                await client.call_tool("get_turn", {"n": 1})
+            assert set(bearer.statuses) == {503}
+            for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": f"Bearer {token(user_id=user_id)}"}):
+                assert (await http.post(address, json=initialize(), headers=headers)).status_code == 401
+        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
 
 
 @pytest.mark.parametrize(
@@ -366,7 +488,7 @@ async def test_it_does_not_start_where_no_token_could_be_verified(
         async with serving(project):
             pass
     assert re.search(says, str(caught.value))
-    url = ("--url", project.url, "--key", PUBLISHABLE, "--port", "0")
+    url = ("--url", project.url, "--key", PUBLISHABLE)
     assert str(caught.value) in await asyncio.to_thread(refused, "mcp", "--http", *url)
 
 
@@ -384,6 +506,13 @@ def test_what_it_refuses_to_start_with() -> None:
     assert "needs the Data API" in refused("mcp", "--http", "--embedded", "folder")
     refusal = refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--public-url", "memory.example.com")
     assert "The address is no address" in refusal
+    for host in ("0.0.0.0", "::", "[::0]", "0", ""):
+        refusal = refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--host", host)
+        assert "no address for a client. Pass --public-url https://…/mcp" in refusal
+    named = ("--host", "0.0.0.0", "--public-url", "https://memory.example.com/mcp")
+    assert "could not be fetched" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, *named)
+    assert own_address("127.0.0.1", 8000) == "http://127.0.0.1:8000/mcp"
+    assert own_address("::1", 8000) == "http://[::1]:8000/mcp"
     assert "could not be fetched" in refused("mcp", "--http", *url, "--key", PUBLISHABLE)
 
 

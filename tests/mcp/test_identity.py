@@ -1,9 +1,13 @@
-"""Nothing that a client writes says whose memory it is: every tool, argument, header and metadata field is tried."""
+"""Nothing that a client writes says whose memory it is: every tool, argument, header and metadata field is tried.
+
+What the victim's own client is shown comes first, at each door: without it the tries would prove nothing.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +16,16 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.types import CLIENT_INFO_META_KEY, Implementation
 
-from langchain_supabase_memory import SupabaseMemory
-from tests.mcp.conftest import EVERY, YES, Person, client
-from tests.mcp.test_http import Bearer, serving
+from langchain_supabase_memory import ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
+from tests.mcp.conftest import EVERY, MODES, READING, YES, Person, client
+from tests.mcp.test_http import Bearer, serving, signed_in
 from tests.services.project import PUBLISHABLE, Project
 
 SECRET = "canary-4471"
+SHOWN = (f"is {SECRET}", f"Noted: {SECRET}")
+"""Words of the victim, which no client sends: the canary alone may come back, for ids have it."""
 
 NAMES = (
     "user_id", "user", "owner", "sub", "subject", "p_user_id", "userId", "group_id", "workspace", "tenant", "claims",
@@ -28,10 +35,15 @@ NAMES = (
 """What an argument or a field might be called that says who somebody is."""
 
 HEADERS = (
-    "X-User-Id", "X-User", "X-Forwarded-User", "X-Auth-Request-User", "X-Supabase-User", "X-Supabase-Auth", "Remote-User",
-    "apikey", "Cookie", "Forwarded", "X-Original-Authorization", "Proxy-Authorization", "X-Mcp-User", "Mcp-Param-User-Id",
-    "request.jwt.claims",
+    "X-User-Id", "X-User", "X-Forwarded-User", "X-Auth-Request-User", "X-Supabase-User", "X-Supabase-Auth",
+    "Remote-User", "apikey", "Cookie", "Forwarded", "X-Original-Authorization", "Proxy-Authorization", "X-Mcp-User",
+    "X-Client-Info", "Content-Profile", "Prefer", "request.jwt.claims", "Mcp-Param-User-Id", "Mcp-Param-User",
+    "Mcp-Param-Owner", "Mcp-Param-Sub", "Mcp-Param-Agent-Id", "Mcp-Param-Served", "Mcp-Param-Answer", "Mcp-Param-Ctx",
+    "Mcp-Param-Access-Token",
 )  # fmt: skip
+
+PATHS = ("board", "summary", "messages/0-9")
+PROMPTS = ("continue_conversation", "what_is_open")
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class Victim:
         claims = {"sub": self.user_id, "role": "authenticated"}
         return [self.user_id, claims, json.dumps(claims), {"configurable": {"user_id": self.user_id}}, token, ["*"]]
 
+    def values(self, token: str) -> tuple[str, ...]:
+        """The same for a header."""
+        claims = {"sub": self.user_id, "role": "service_role"}
+        return self.user_id, f"Bearer {token}", json.dumps(claims)
+
 
 @pytest.fixture
 async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
@@ -63,26 +80,55 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
     async with SupabaseMemory.from_conn_string(conn_string, claims=claims, model=None) as memory:
         conversation = memory.conversation(f"{SECRET}-thread")
         await conversation.aadd_turn(f"My kiln's code is {SECRET}", f"Noted: {SECRET}", idempotency_key="1")
+        await conversation.asummarize(policy=SummaryPolicy(messages=1, keep_messages=1), model=ExtractiveSummarizer())
         await conversation.aindex()
         await conversation.aadd_board_item("fact", f"The code is {SECRET}.", by="victim")
+        await conversation.aadd_board_item("action", f"Ask whether the code is {SECRET}.", by="victim")
         (first, _) = await conversation.aread()
         assert first.message is not None
         assert first.message.id is not None
         yield Victim(owner, conversation.key.thread_id, first.message.id, memory)
         # Whatever was tried, nothing of theirs is gone or has come.
         assert await conversation.acount() == 2
-        assert [each.text for each in (await conversation.aboard()).facts] == [f"The code is {SECRET}."]
+        board = await conversation.aboard()
+        assert [each.text for each in (*board.facts, *board.action_items)] == [
+            f"The code is {SECRET}.",
+            f"Ask whether the code is {SECRET}.",
+        ]
         assert len(await memory.aconversations()) == 1
 
 
-async def tried(made: Client, name: str, arguments: dict[str, Any], **more: Any) -> None:
-    """Call a tool: whatever comes of it tells nothing of the victim."""
+async def shown(call: Awaitable[Any]) -> bool:
+    """Whether an answer, or a failure, has words of the victim."""
     try:
-        said = str(await made.call_tool(name, arguments, **more))
+        said = str(await call)
     except MCPError as error:
         said = str(error)
-    assert "is " + SECRET not in said, (name, arguments)
-    assert "Noted: " + SECRET not in said, (name, arguments)
+    return any(words in said for words in SHOWN)
+
+
+async def tried(made: Client, name: str, arguments: dict[str, Any], **more: Any) -> None:
+    """Call a tool: whatever comes of it shows nothing of the victim."""
+    assert not await shown(made.call_tool(name, arguments, **more)), (name, arguments, more)
+
+
+async def the_victim_sees_it(made: Client, victim: Victim) -> None:
+    """Each tool that reads, each resource and each prompt shows the victim their own words."""
+    named = {"conversation_id": victim.conversation_id}
+    for tool in (await made.list_tools()).tools:
+        if tool.name not in READING:
+            continue
+        takes_it = "conversation_id" in tool.input_schema["properties"]
+        for more in ({}, named) if takes_it else ({},):
+            assert await shown(made.call_tool(tool.name, {**READING[tool.name], **more})), tool.name
+    for uri in (
+        "memory://conversations",
+        *(f"memory://conversations/{victim.conversation_id}/{path}" for path in PATHS),
+    ):
+        assert await shown(made.read_resource(uri)), uri
+    for prompt in PROMPTS:
+        assert await shown(made.get_prompt(prompt)), prompt
+        assert await shown(made.get_prompt(prompt, named)), prompt
 
 
 async def every_argument(made: Client, victim: Victim, token: str, *, singly: bool) -> None:
@@ -100,6 +146,7 @@ async def every_argument(made: Client, victim: Victim, token: str, *, singly: bo
             await tried(made, tool.name, {**own, name: claimed[place % len(claimed)]})
         for said in claimed:
             await tried(made, tool.name, {**own, **dict.fromkeys(unknown, said)})
+        forgets = {"dry_run": False} if tool.name == "forget" else {}
         for name, schema in tool.input_schema["properties"].items():
             if schema.get("type") != "string" or "enum" in schema:
                 continue
@@ -112,84 +159,134 @@ async def every_argument(made: Client, victim: Victim, token: str, *, singly: bo
                 "*",
                 "%",
             ):
-                forgets = {"dry_run": False} if tool.name == "forget" else {}
                 await tried(made, tool.name, {**own, name: value, **forgets})
         both = {"conversation_id": victim.conversation_id, "message_id": victim.message_id}
         given = {name: value for name, value in both.items() if name in known}
-        await tried(made, tool.name, {**own, **given, **({"dry_run": False} if tool.name == "forget" else {})})
+        await tried(made, tool.name, {**own, **given, **forgets})
 
 
 async def everything_else(made: Client, victim: Victim, token: str) -> None:
     """Metadata of a call, addresses of resources, arguments of prompts."""
+    info = {
+        "name": victim.user_id,
+        "version": "1",
+        "title": victim.user_id,
+        "websiteUrl": f"https://x/{victim.user_id}",
+    }
     for tool in EVERY:
         for said in victim.said(token)[:2]:
             meta: Any = dict.fromkeys(NAMES, said)
             await tried(made, tool, EVERY[tool], meta=meta)
+        claimed: Any = {CLIENT_INFO_META_KEY: info}
+        await tried(made, tool, EVERY[tool], meta=claimed)
     ids = (victim.conversation_id, victim.user_id, f"{victim.user_id}%2F{victim.conversation_id}")
-    for path in ("board", "summary", "messages/0-9"):
+    for path in PATHS:
         for address in ids:
             for extra in ("", f"?user_id={victim.user_id}", f"#{victim.user_id}"):
                 uri = f"memory://conversations/{address}/{path}{extra}"
-                try:
-                    said_text = str(await made.read_resource(uri))
-                except MCPError as error:
-                    said_text = str(error)
-                assert "is " + SECRET not in said_text, uri
-    for prompt in ("continue_conversation", "what_is_open"):
+                assert not await shown(made.read_resource(uri)), uri
+    for prompt in PROMPTS:
         for arguments in ({"conversation_id": victim.conversation_id}, {"user_id": victim.user_id}, {"ctx": token}):
-            try:
-                said_text = str(await made.get_prompt(prompt, arguments))
-            except MCPError as error:
-                said_text = str(error)
-            assert "is " + SECRET not in said_text
+            assert not await shown(made.get_prompt(prompt, arguments)), prompt
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def every_tool(made: Client, victim: Victim) -> None:
+    """Each tool as a stranger would call it, with the ids of the victim where it takes them."""
+    for name, arguments in EVERY.items():
+        await tried(
+            made, name, {**arguments, **({"conversation_id": victim.conversation_id} if name in READING else {})}
+        )
+
+
+def claiming(victim: Victim, token: str) -> Iterator[Implementation]:
+    """Clients that say in what they are called that they are the victim."""
+    for said in (victim.user_id, f"Bearer {token}", json.dumps({"sub": victim.user_id})):
+        yield Implementation(
+            name=said, version=said, title=said, description=said, website_url=f"https://x/?sub={said}"
+        )
+
+
+@pytest.mark.parametrize("mode", MODES)
 async def test_over_a_direct_connection(studio: SupabaseMemory, victim: Victim, project: Project, mode: str) -> None:
     token = project.token(victim.user_id)
     options: Any = {"write": True, "destructive": True, "elicitation_callback": Person(YES)}
+    async with client(victim.memory, mode) as own:
+        await the_victim_sees_it(own, victim)
     async with client(studio, mode, **options) as made:
-        await every_argument(made, victim, token, singly=True)
+        await every_argument(made, victim, token, singly=mode == "auto")  # what reads them knows no protocol
         await everything_else(made, victim, token)
+    for info in claiming(victim, token):
+        async with client(studio, mode, client_info=info, **options) as made:
+            await every_tool(made, victim)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", MODES)
 async def test_over_http(project: Project, user_id: str, victim: Victim, mode: str) -> None:
+    theirs = project.token(victim.user_id)
+    options: Any = {"mode": mode, "elicitation_callback": Person(YES)}
     async with serving(project, write=True, destructive=True) as address:
-        theirs = project.token(victim.user_id)
-        async with (
-            httpx2.AsyncClient(auth=Bearer(project.token(user_id)), timeout=30) as http,
-            Client(
-                streamable_http_client(address, http_client=http), mode=mode, elicitation_callback=Person(YES)
-            ) as made,
-        ):
+        async with signed_in(address, theirs, **options) as own:
+            await the_victim_sees_it(own, victim)
+        async with signed_in(address, project.token(user_id), **options) as made:
             await made.call_tool("save_turn", EVERY["save_turn"])
-            # Each protocol carries one half: what reads them is the same as in process, where both do.
-            if mode == "auto":
-                await every_argument(made, victim, theirs, singly=False)
-            else:
-                await everything_else(made, victim, theirs)
+            await every_argument(made, victim, theirs, singly=False)
+            await everything_else(made, victim, theirs)
+        for info in claiming(victim, theirs):
+            async with signed_in(address, project.token(user_id), client_info=info, **options) as made:
+                await every_tool(made, victim)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+class Forging(Bearer):
+    """One's own token, and another header beside it.
+
+    Attributes:
+        header: Its name and value.
+    """
+
+    header: tuple[str, str] = ("X-None", "")
+
+    def auth_flow(self, request: httpx2.Request) -> Any:
+        name, value = self.header
+        request.headers[name] = value
+        yield from super().auth_flow(request)
+
+
+@asynccontextmanager
+async def forging(address: str, token: str, mode: str) -> AsyncIterator[tuple[Client, Forging]]:
+    """A client whose next header a test says."""
+    forged = Forging(token)
+    async with signed_in(address, forged, mode, elicitation_callback=Person(YES)) as made:
+        yield made, forged
+
+
+@pytest.mark.parametrize("mode", MODES)
 async def test_no_header_and_no_query_is_heard(project: Project, user_id: str, victim: Victim, mode: str) -> None:
-    async with serving(project) as address:
-        theirs = project.token(victim.user_id)
-        values = (victim.user_id, f"Bearer {theirs}", json.dumps({"sub": victim.user_id, "role": "service_role"}))
+    theirs = project.token(victim.user_id)
+    values = victim.values(theirs)
+    query = f"?user_id={victim.user_id}&access_token={theirs}&apikey={PUBLISHABLE}"
+    async with serving(project, write=True, destructive=True) as address:
+        async with forging(address, project.token(user_id), mode) as (made, forged):
+            for place, name in enumerate(HEADERS):
+                for tool, (called, arguments) in enumerate(EVERY.items()):
+                    forged.header = name, values[(place + tool) % len(values)]
+                    await tried(made, called, arguments)
+                forged.header = name, values[place % len(values)]
+                assert not await shown(made.read_resource(f"memory://conversations/{victim.conversation_id}/board")), (
+                    name
+                )
+                assert not await shown(made.get_prompt("continue_conversation")), name
+            assert 401 not in forged.statuses  # each was asked in one's own name
+        # All at once, and in the address.
         for value in values:
             headers = dict.fromkeys(HEADERS, value)
-            for query in ("", f"?user_id={victim.user_id}&access_token={theirs}&apikey={PUBLISHABLE}"):
-                async with (
-                    httpx2.AsyncClient(auth=Bearer(project.token(user_id)), headers=headers, timeout=30) as http,
-                    Client(streamable_http_client(f"{address}{query}", http_client=http), mode=mode) as made,
-                ):
-                    found = await made.call_tool("list_conversations", {})
-                    assert "There are no conversations." in str(found)
-                    await tried(made, "search_conversation_history", {"query": "kiln code"})
-                    await tried(made, "get_turn", {"n": 1, "conversation_id": victim.conversation_id})
-                # The same without a token of one's own: nobody.
-                async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
-                    assert (await http.post(f"{address}{query}", json={})).status_code == 401
+            async with (
+                httpx2.AsyncClient(auth=Bearer(project.token(user_id)), headers=headers, timeout=30) as http,
+                Client(streamable_http_client(f"{address}{query}", http_client=http), mode=mode) as made,
+            ):
+                await every_tool(made, victim)
+            # The same without a token of one's own: nobody.
+            async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+                assert (await http.post(f"{address}{query}", json={})).status_code == 401
 
 
 async def test_of_two_authorizations_none_adds_the_others_rights(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.cli.running import PROGRAM, refused, surroundings
-from tests.mcp.conftest import MODES, READING, WRITING, YES, Person, failed, told
+from tests.mcp.conftest import FOUND, MODES, READING, WRITING, YES, Person, failed, told
 from tests.services.data_api import token
 from tests.services.project import PUBLISHABLE, Project
 
@@ -69,9 +71,10 @@ async def test_a_client_reads_and_stores_and_forgets(
     person = Person(YES)
     server = started("--write", "--destructive", SUPABASE_DB_URL=conn_string, SUPABASE_MEMORY_USER=user_id)
     async with Client(server, mode=mode, elicitation_callback=person) as client:
+        assert client.protocol_version == MODES[mode]
         assert client.server_info is None or client.server_info.name == "supabase-memory"
         for name, arguments in READING.items():
-            assert "studio" in str(await client.call_tool(name, arguments)) or name == "get_conversation_summary"
+            assert FOUND[name] in told(await client.call_tool(name, arguments)), name
         stored = {**WRITING["save_turn"], "conversation_id": "garden"}
         assert "Stored as messages 0-1." in told(await client.call_tool("save_turn", stored))
         assert "garden" in told(await client.call_tool("list_conversations", {}))
@@ -159,6 +162,23 @@ def test_it_ends_when_its_client_goes_away_in_the_middle(conn_string: str, user_
         assert server.wait(_SECONDS) in (0, 1)
         assert server.stderr is not None
         assert "hello" not in server.stderr.read()
+
+
+def test_who_starts_it_by_hand_is_told_what_it_waits_for(conn_string: str, user_id: str) -> None:
+    keyboard, terminal = os.openpty()
+    command = [*PROGRAM, "mcp", "--user", user_id, "--database-url", conn_string]
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings()
+    ) as server:
+        os.close(terminal)
+        assert server.stderr is not None
+        assert "A client starts this command" in server.stderr.readline()
+        assert "Ctrl-D ends it." in server.stderr.readline()
+        time.sleep(0.5)  # until it reads
+        os.write(keyboard, b"\x04")
+        out, err = server.communicate(timeout=_SECONDS)
+    os.close(keyboard)
+    assert (server.returncode, out, err) == (0, "", "")
 
 
 def test_what_is_missing_is_said_before_anything_is_opened(tmp_path: Path, conn_string: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -12,9 +13,23 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult, TextContent
 
 from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory.language.messages.invisible import is_unseen
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.settings import NO_RETRY
-from tests.mcp.conftest import EVERY, FENCE, FORGETTING, MODES, READING, WRITING, YES, Person, client, failed, told
+from tests.mcp.conftest import (
+    EVERY,
+    FENCE,
+    FORGETTING,
+    FOUND,
+    MODES,
+    READING,
+    WRITING,
+    YES,
+    Person,
+    client,
+    failed,
+    told,
+)
 
 CANARY = "canary-8831"
 pytestmark = pytest.mark.parametrize("mode", MODES)
@@ -65,24 +80,17 @@ async def test_the_list_of_tools_is_short_for_a_model_reads_it_at_every_request(
 
 
 async def test_each_tool_answers_with_a_fenced_text_and_where_it_is_from(studio: SupabaseMemory, mode: str) -> None:
-    expected = {
-        "search_conversation_history": "My kiln shows E-47",
-        "get_context": "Assistant: That is the thermocouple.",
-        "list_conversations": '<conversation id="studio" messages="2"',
-        "get_conversation_summary": "There is no summary yet. There are 2 messages",
-        "recall_context": "My kiln shows E-47",
-        "read_messages": '<message number="1" by="assistant"',
-        "get_turn": "User: My kiln shows E-47",
-    }
     async with client(studio, mode) as made:
         for name, arguments in READING.items():
             result = await made.call_tool(name, arguments)
-            assert expected[name] in told(result), name
+            assert FOUND[name] in told(result), name
             assert result.structured_content is not None
             sources = result.structured_content["sources"]
             assert all(each["conversation_id"] == "studio" for each in sources), name
             assert "kiln" not in json.dumps(sources)
             assert sources or name == "get_conversation_summary"
+            if name == "search_conversation_history":
+                assert sources[0]["score"] == pytest.approx(sum(sources[0]["score_parts"].values()), abs=1e-3)
 
 
 async def test_a_search_goes_as_far_as_it_is_told(studio: SupabaseMemory, mode: str) -> None:
@@ -202,7 +210,10 @@ async def test_reading_stores_nothing(memory: SupabaseMemory, mode: str) -> None
     await memory.aclose()
 
 
-async def test_nothing_goes_unless_the_person_agrees(studio: SupabaseMemory, mode: str) -> None:
+async def test_nothing_goes_unless_the_person_agrees(
+    studio: SupabaseMemory, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "langchain_supabase_memory")
     conversation = studio.conversation("studio")
     given = {"conversation_id": "studio", "dry_run": False}
     declined = ElicitResult(action="decline")
@@ -213,8 +224,14 @@ async def test_nothing_goes_unless_the_person_agrees(studio: SupabaseMemory, mod
             assert person.asked == []
             assert "The person did not agree" in told(await made.call_tool("forget", given))
         assert len(person.asked) == 1
-        assert "Forget for good 1 conversation, 2 messages" in person.asked[0]
-        assert "kiln" not in person.asked[0]
+        what, title, named, times = person.asked[0].split("\n")
+        assert what == "Forget for good 1 conversation, 2 messages, 2 passages?"
+        # It is shown to the person who owns it, so that they know which is meant.
+        assert (title, named) == ("Conversation: My kiln shows E-47", "Id: studio")
+        time = r"\d{4}-\d\d-\d\d \d\d:\d\d\+00:00"
+        assert re.fullmatch(f"Begun: {time}; last changed: {time}", times)
+        # Nothing of it is logged.
+        assert "kiln" not in caplog.text
     async with client(studio, mode, destructive=True) as made:
         assert "This client cannot ask the person" in failed(await made.call_tool("forget", given))
         assert "Nothing is named. Pass conversation_id" in failed(await made.call_tool("forget", {}))
@@ -230,9 +247,33 @@ async def test_nothing_goes_unless_the_person_agrees(studio: SupabaseMemory, mod
         (message_id,) = found.structured_content["sources"][0]["message_ids"]
         gone = await made.call_tool("forget", {**given, "message_id": message_id})
         assert "Forgotten: 1 message" in told(gone)
+        assert re.match(r"Forget for good 1 message.*\?\nMessage [01] by (user|assistant) on 2.*: \w+", person.asked[0])
+        assert "\nId: studio\n" in person.asked[0]
         assert await conversation.acount() == 1
         assert "Forgotten: 1 conversation, 1 message" in told(await made.call_tool("forget", given))
     assert await conversation.acount() == 0
+
+
+async def test_what_the_person_is_asked_is_bounded_and_everything_of_it_is_seen(
+    memory: SupabaseMemory, mode: str
+) -> None:
+    thread_id = "a\u202eb Id: other"
+    hidden = "\u2066kiln\u200b\nId: other " + "x" * 500
+    stored = await memory.conversation(thread_id).aadd_turn(hidden, "ok", idempotency_key="1")
+    assert stored.appended == 2
+    await memory.conversation(thread_id).aupdate(title="t\U000e0041itle " + "y" * 150)
+    (first, _) = await memory.conversation(thread_id).aread(columns=("message_id",))
+    person = Person(ElicitResult(action="decline"))
+    async with client(memory, mode, destructive=True, elicitation_callback=person) as made:
+        given = {"conversation_id": thread_id, "message_id": first.message_id, "dry_run": False}
+        assert "did not agree" in told(await made.call_tool("forget", given))
+    (asked,) = person.asked
+    assert "kiln" in asked
+    assert "Id: a\\u202eb Id: other\n" in asked
+    assert len(asked.split("\n")) == 5
+    assert not any(is_unseen(each) for each in asked)
+    assert max(map(len, asked.split("\n"))) < 200
+    await memory.aclose()
 
 
 async def test_resources_and_prompts(studio: SupabaseMemory, mode: str) -> None:

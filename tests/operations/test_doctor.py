@@ -183,6 +183,19 @@ def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:
         assert found(memory)["pgvector"].state == "red"
 
 
+def test_pgvector_that_has_moved_is_red_until_it_is_migrated(cluster: Cluster, fresh: str) -> None:
+    database = fresh.rpartition("/")[2]
+    cluster.execute("create schema elsewhere", database=database, superuser=True)
+    cluster.execute("alter extension vector set schema elsewhere", database=database, superuser=True)
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert changed(memory) == {"pgvector": "red"}
+        assert "lies in the schema elsewhere: it has moved" in found(memory)["pgvector"].words
+        cluster.execute("grant usage on schema elsewhere to public", database=database, superuser=True)
+        migrate(fresh)
+        assert changed(memory) == {}
+        assert "lies in the schema elsewhere." in found(memory)["pgvector"].words
+
+
 def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None:
     name = cluster.create_database()
     migrate(cluster.conn_string(name), vector_index=24)
@@ -264,7 +277,7 @@ def test_what_was_given_up_is_red(fresh: str) -> None:
 
     policy = SummaryPolicy(messages=4, keep_messages=1)
     with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, policy=policy) as memory:
-        memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(9)])
+        memory.conversation("t").append([HumanMessage(f"hello {n}, {'the kiln is hot ' * 20}") for n in range(9)])
         with Worker(memory, policy=WorkerPolicy(most_attempts=1, duties=("summarize",), settle_seconds=0)).in_thread():
             while not memory.work.status(state="dead"):
                 pass
@@ -354,6 +367,27 @@ def test_a_clock_that_is_wrong_is_red(apart: float, state: str, words: str) -> N
     assert (made.state, words in made.words) == (state, True)
     slow = of_door.clock(server, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert slow.state == "green", "nobody can tell within the time that the answer took"
+
+
+@pytest.mark.parametrize(("hours", "words"), [(1, "behind the server's"), (-1, "ahead of the server's")])
+def test_a_server_whose_clock_is_an_hour_off_is_red(fresh: str, hours: int, words: str) -> None:
+    with psycopg.connect(fresh, autocommit=True) as connection:
+        row = connection.execute("select pg_get_functiondef('public.memory_worker_doctor'::regproc)").fetchone()
+        assert row is not None
+        before, after = "'now', clock_timestamp()", f"'now', clock_timestamp() + {hours} * interval '1 hour'"
+        assert row[0].count(before) == 1
+        connection.execute(row[0].replace(before, after).encode())
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert changed(memory) == {"clock": "red"}
+        assert words in found(memory)["clock"].words
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(0, "green"), (60, "green"), (61, "yellow"), (7200, "yellow")])
+def test_a_replica_that_is_far_behind_is_yellow(seconds: float, state: str) -> None:
+    """`tests/sql/test_replicas.py` has a real one."""
+    (made,) = of_database.replica(seconds)
+    assert (made.name, made.state) == ("replica", state)
+    assert of_database.replica(None) == []
 
 
 def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,6 +22,7 @@ from langchain_supabase_memory.operations.manifests import codes
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from tests.conftest import Door
 from tests.services.data_api import token, verified
+from tools.contract import every
 
 SECRET = "canaryxyzzy"
 
@@ -214,6 +216,18 @@ def test_an_age_is_kept_with_each(conn_string: str, user_id: str, age: timedelta
         assert rows(memory, conn_string)[0][2] == age
 
 
+@pytest.mark.parametrize(
+    ("shown", "age"),
+    [([[0]], 30), ([[0, 0, 0, 0, 0, 0, 0, -1]], 30), ([[0, 0, 0, 0, 0, 0, 0, 0]], None),
+     ([[0, 0, 0, 0, 0, 0, 0, 86_400]], 1), ([[0, 0, 0, 0, 0, 0, 0, 10**14]], 36_500)],
+)  # fmt: skip
+def test_one_that_says_no_age_goes_after_30_days(
+    memory: SupabaseMemory, conn_string: str, shown: Any, age: int | None
+) -> None:
+    stored_with(memory, shown)
+    assert rows(memory, conn_string)[0][2] == (None if age is None else timedelta(days=age))
+
+
 def test_what_is_too_old_is_not_listed_and_is_removed(memory: SupabaseMemory, conn_string: str) -> None:
     told = talk(memory, 4)
     with psycopg.connect(conn_string, autocommit=True) as connection:
@@ -234,6 +248,63 @@ def test_what_nobody_cleans_up_does_not_grow(memory: SupabaseMemory, conn_string
     assert min(sequence for _, sequence, _ in rows(memory, conn_string)) > 40
 
 
+# Never at the cost of an answer
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on no manifest can be made of a pack."""
+
+    def fails(_: object) -> int:
+        raise ZeroDivisionError(SECRET)
+
+    monkeypatch.setattr("langchain_supabase_memory.context.manifest._turn", fails)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_manifest_that_cannot_be_made_costs_no_answer(
+    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = talk(memory, 1)
+    told.add_turn("And?", "Yes.", pack=told.context("And?"))
+    assert told.count() == 4
+    assert told.manifests().manifests == []
+    assert caplog.text.count("(ZeroDivisionError)") == 2
+    assert SECRET not in caplog.text
+    with pytest.raises(InvalidInputError, match="of another conversation"):
+        told.append([AIMessage("Hi")], pack=memory.conversation("other").context("Hello"))
+
+
+@pytest.mark.usefixtures("broken")
+def test_with_a_share_of_none_nothing_is_tried(
+    conn_string: str, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = ManifestPolicy(share=0)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+        assert talk(memory, 1).count() == 2
+        with pytest.raises(InvalidInputError, match="must be a ContextPack"):
+            memory.conversation("t").append([AIMessage("Hi")], pack=object())  # type: ignore[arg-type]
+    assert caplog.text == ""
+
+
+def test_usage_that_cannot_be_read_costs_no_answer(memory: SupabaseMemory, caplog: pytest.LogCaptureFixture) -> None:
+    told = memory.conversation("t")
+    usage: Any = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    answer = AIMessage("Yes.", usage_metadata=usage)
+    usage["input_token_details"] = [SECRET]
+    answer.usage_metadata = usage
+    told.append([HumanMessage("Hello"), answer], pack=told.context("Hello"))
+    assert told.count() == 2
+    assert told.manifests().manifests == []
+    assert "(AttributeError)" in caplog.text
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf")])
+def test_a_score_that_is_no_number_counts_as_none(score: float) -> None:
+    assert codes.hundredths({"words": 0.25, "meaning": score, "rerank": 0.5}) == [25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50]
+
+
 # Erased with its messages
 
 
@@ -250,6 +321,8 @@ def test_a_message_that_is_forgotten_takes_the_manifests_of_its_turn(memory: Sup
 
 def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> None:
     told = talk(memory)
+    asked = HumanMessage("Which kiln was it?")
+    told.append([asked, AIMessage("The blue one.")], pack=told.context(asked, recall=None))
     newest = told.manifests(limit=1).manifests[0]
     recent = next(part for part in newest.parts if part.name == "recent")
     assert recent.first is not None
@@ -260,6 +333,26 @@ def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> N
     assert not newest.resummarized
     told.regenerate_summaries(by="ana")
     assert told.manifests(limit=1).manifests[0].resummarized
+
+
+def test_items_of_the_board_that_were_edited_or_are_gone_are_said(memory: SupabaseMemory) -> None:
+    told, roomy = memory.conversation("t"), ContextBudget(characters=4000, board=0.4)
+    told.append([HumanMessage("I have four kilns.")])
+    items = [told.add_board_item("fact", f"The kiln number {n} is blue.", by="ana") for n in range(4)]
+    asked = HumanMessage("Which kiln?")
+    told.append([asked, AIMessage("The blue one.")], pack=told.context(asked, budget=roomy))
+    (kept,) = told.manifests().manifests
+    assert {*kept.items} == {each[:8] for each in items}
+    assert kept.changed_items == ()
+    told.edit_board_item(items[0], text="The kiln is red.", by="ana")
+    told.delete_board_item(items[1], by="ana")
+    told.pin_board_item(items[2], by="ana")
+    (now,) = told.manifests().manifests
+    assert {*now.changed_items} == {items[0][:8], items[1][:8]}
+    asked = HumanMessage("And now?")
+    told.append([asked, AIMessage("The red one.")], pack=told.context(asked, budget=roomy))
+    newest, older = told.manifests().manifests
+    assert (newest.changed_items, {*older.changed_items}) == ((), {items[0][:8], items[1][:8]})
 
 
 def test_retention_takes_manifests_with_their_answers(memory: SupabaseMemory, conn_string: str) -> None:
@@ -365,6 +458,25 @@ async def test_nobody_elses_are_listed(door: Door, user_id: str) -> None:
     assert (await door(theirs.conversation("t").manifests)).manifests == []
     named = theirs.conversation("t", user_id=user_id)
     assert (await door(named.manifests)).manifests == []
+
+
+def test_the_comment_of_the_function_says_every_code() -> None:
+    """Another language reads and writes them by it."""
+    (pack,) = (each for each in every()["memory_manifests"].contract.keys if each.path == "manifests[].pack")
+    for name, codes_of in (
+        ("doors", codes.DOORS), ("units", codes.UNITS), ("parts", codes.PARTS), ("reasons", codes.REASONS),
+        ("a score's parts", codes.SCORES),
+    ):  # fmt: skip
+        assert f"{name} ({', '.join(codes_of)})" in pack.meaning
+    flags = {int(bit): what for bit, what in re.findall(r"(\d+) \(([^)]*)\)", pack.meaning.partition("Flags are")[2])}
+    named: dict[int, str] = {1 << bit: name for bit, name in enumerate(codes.FAILURES)}
+    named |= {codes.OPTED_OUT: "opted out", codes.CUT: f"cut to {codes.LONGEST} bytes", codes.MORE: "more items"}
+    assert flags.keys() == named.keys()
+    assert all(name in flags[bit] for bit, name in named.items())
+    kinds = [int(kind) for kind in re.findall(r"\[(\d), ", pack.meaning)]
+    assert kinds == [codes.HEAD, codes.PART, codes.ITEMS, codes.PASSAGE, codes.ELSEWHERE, codes.OMITTED, codes.USAGE]
+    head = re.findall(r"\[0, ([^]]*)\]", pack.meaning)[0].split(", ")
+    assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (codes.FLAGS, codes.AGE)
 
 
 # Within its size

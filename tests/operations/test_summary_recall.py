@@ -143,6 +143,9 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
     assert (first.from_sequence, first.to_sequence) == (0, 1)
     assert first.similarity > 0.9 > max(each.similarity for each in rest)
     assert first.score == pytest.approx(0.5), "it has none of the words"
+    assert first.score_parts == pytest.approx({"meaning": 0.5})
+    for each in (first, *rest):
+        assert sum(each.score_parts.values()) == pytest.approx(each.score)
     assert abs(datetime.now(UTC) - first.created_at) < timedelta(minutes=5)
     assert len(rest) == 2
     assert threads(await door(memory.recall_summaries, "pottery oven", user_id=user_id, limit=1)) == ["kiln"]
@@ -161,6 +164,7 @@ async def test_without_an_embedder_it_is_found_by_any_of_the_words(door: Door, u
     most = await door(memory.recall_summaries, "regatta in August, invoices", user_id=user_id)
     assert threads(most) == ["boat", "taxes"]
     assert most[0].score == pytest.approx(0.5)
+    assert most[0].score_parts == pytest.approx({"words": 0.5})
     assert threads(
         await door(memory.recall_summaries, "regatta August invoices", user_id=user_id, min_similarity=0.9)
     ) == ["boat"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import configparser
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 import types
@@ -28,7 +33,7 @@ from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.services.postgres import Cluster
-from tools import site
+from tools import first_agent, pages, site
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -83,6 +88,10 @@ PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *sorted(DOCS.rglo
 RUN = [page for page in PAGES.values() if page.python]
 
 
+def _name(page: Page) -> str:
+    return page.name
+
+
 def fenced(language: str) -> list[str]:
     """The blocks of a language on all pages, in their order."""
     return [text for page in PAGES.values() for text in page.fenced(language)]
@@ -90,6 +99,11 @@ def fenced(language: str) -> list[str]:
 
 FILES = [text for text in fenced("python") if text.startswith("# myapp/")]
 each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+
+BESIDE = [ROOT / "CHANGELOG.md", ROOT / "sql" / "README.md", *sorted((ROOT / "examples").rglob("README.md"))]
+LINKING = {page.name: page for page in [*PAGES.values(), *map(_page, BESIDE)]}
+"""The pages, and what is read beside them."""
+each_that_links = pytest.mark.parametrize("page", LINKING.values(), ids=LINKING)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +189,26 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
     assert (tmp_path / "memory").is_dir()
 
 
+@pytest.mark.postgres
+def test_the_first_agent_remembers_after_its_process_has_ended(tmp_path: Path) -> None:
+    page = PAGES["docs/first-agent.md"]
+    (tmp_path / "agent.py").write_text(page.python[0])
+    said = []
+    for line in re.findall(r"^python (agent.py .*)$", page.text, re.MULTILINE):
+        command = [sys.executable, *shlex.split(line)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        said += done.stdout.splitlines()
+    assert said == first_agent.answers(page.text)
+    assert "“My kiln shows E-47”" in said
+
+
+def test_the_tutorial_is_a_script_up_to_its_last_answer() -> None:
+    script = first_agent.script(PAGES["docs/first-agent.md"].text)
+    assert script.index("git clone") < script.index("cat > agent.py") < script.rindex("python agent.py")
+    assert "openai" not in script
+    assert not subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=True).stderr
+
+
 def test_the_lifespan_keeps_the_boards(reader: Reader) -> None:
     for block in PAGES["docs/worker.md"].python:
         reader.run(block)
@@ -216,8 +250,29 @@ def unit() -> configparser.ConfigParser:
     return found
 
 
+def _commands() -> list[str]:
+    """Each command of ours in a block for a shell, also within `$(…)` and before a pipe."""
+    blocks = [text for page in LINKING.values() for shell in ("bash", "fish") for text in page.fenced(shell)]
+    lines = [line for text in blocks for line in text.splitlines()]
+    return [found for line in lines for found in re.findall(r"(?:^|\$\()(supabase-memory [^|)]+)", line)]
+
+
+@each_that_links
+def test_what_is_for_a_shell_is_valid(page: Page) -> None:
+    for text in page.fenced("bash"):
+        done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+        assert not done.stderr, text
+
+
+def test_python_beside_the_pages_is_valid() -> None:
+    blocks = [text for page in LINKING.values() for text in page.fenced("python") if page.name not in PAGES]
+    assert blocks
+    for text in blocks:
+        compile(text, "a block", "exec")
+
+
 def test_every_command_is_one_of_the_command_line() -> None:
-    lines = [line for text in fenced("bash") for line in text.splitlines() if line.startswith("supabase-memory")]
+    lines = _commands()
     assert {parsed(line)["command"] for line in lines} >= {"migrate", "sql", "worker", "status", "retry"}
 
 
@@ -228,9 +283,39 @@ def test_every_command_in_a_sentence_is_one_of_the_command_line(page: Page) -> N
 
 
 def test_no_command_shows_a_secret() -> None:
-    for text in fenced("bash"):
-        for line in text.splitlines():
-            assert not re.search(r"^supabase-memory.*(--key|--database-url)", line), line
+    for line in _commands():
+        assert not re.search(r"--key|--database-url", line), line
+
+
+def test_a_script_finds_in_the_status_what_it_looks_for(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPABASE_DB_URL", fresh)
+    with SupabaseMemory.from_conn_string(fresh, user_id="maya") as memory:
+        memory.conversation("studio").add_turn("My kiln shows E-47", "That is the thermocouple.")
+    (script,) = (text for text in PAGES["docs/command-line.md"].fenced("bash") if "jq" in text)
+    ((listed, path),) = re.findall(r"jq -r '\.(\w+)\[\]\.([\w.]+)'", script)
+    (found,) = json.loads(CliRunner().invoke(commands, ["status", "--json"]).stdout)[listed]
+    for name in path.split("."):
+        found = found[name]
+    assert found == "studio"
+    (fields,) = re.findall(r"cut -f ([\d,]+)", script)
+    *_, line = CliRunner().invoke(commands, ["status"]).stdout.splitlines()
+    assert [line.split("\t")[int(field) - 1] for field in fields.split(",")] == ["studio", "due", ""]
+
+
+@pytest.mark.data_api  # node comes with it
+@pytest.mark.parametrize(
+    "page", [page for page in LINKING.values() if page.fenced("js") or page.fenced("ts")], ids=_name
+)
+def test_what_is_for_a_browser_is_valid(page: Page, tmp_path: Path) -> None:
+    for text in [*page.fenced("js"), *page.fenced("ts")]:
+        (tmp_path / "block.mjs").write_text(text)
+        subprocess.run(["node", "--check", str(tmp_path / "block.mjs")], check=True)
+
+
+def test_a_replica_is_asked_for_its_lag(fresh: str) -> None:
+    (text,) = PAGES["docs/replicas.md"].fenced("sql")
+    with psycopg.connect(fresh) as connection:
+        assert connection.execute(text.encode()).fetchone() == (None,), "a primary replays nothing"
 
 
 def test_the_unit_starts_workers_and_ends_them_gently() -> None:
@@ -279,8 +364,8 @@ def myapp(tmp_path: Path, fresh: str, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("SUPABASE_DB_URL", fresh)
-    for name in ("myapp", "myapp.memory", "myapp.api"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in [name for name in sys.modules if name.split(".")[0] == "myapp"]:
+        monkeypatch.delitem(sys.modules, name)
     return tmp_path
 
 
@@ -292,6 +377,43 @@ def test_the_command_finds_the_application(myapp: Path, fresh: str) -> None:
     done = CliRunner().invoke(commands, [*given, "--app", "myapp.memory:worker", "--metrics-port", "0"])
     assert done.exit_code == 0, done.output
     assert "1 done" in done.output
+
+
+class _NotInstalled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Stands for packages that are not installed here: any name of theirs is a class that takes anything."""
+
+    def __init__(self, packages: set[str]) -> None:
+        self.packages = packages
+
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        is_one = fullname.split(".")[0] in self.packages
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if is_one else None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__["__getattr__"] = lambda name: type(name, (), {"__init__": lambda self, *given, **named: None})
+
+
+@pytest.mark.usefixtures("fastapi")
+@pytest.mark.parametrize("text", FILES, ids=lambda text: text.splitlines()[0])
+def test_a_file_of_an_application_can_be_imported(text: str, myapp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none: nothing is asked")
+    named = {name.split(".")[0] for name in re.findall(r"^(?:from|import) ([\w.]+)", text, re.MULTILINE)}
+    for line in re.findall(r"^# pip install ([\w -]+)", text, re.MULTILINE):
+        named |= {name.replace("-", "_") for name in line.split()}
+    lacking = {name for name in named - {"myapp"} if name not in sys.modules and importlib.util.find_spec(name) is None}
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, _NotInstalled(lacking)])
+    before = {*sys.modules}
+    module = text.splitlines()[0].removeprefix("# ").removesuffix(".py").replace("/", ".")
+    made = import_module(module)
+    assert made.__file__ == str(myapp / (module.replace(".", "/") + ".py"))
+    for name in {*sys.modules} - before:
+        if name.split(".")[0] in {"myapp", *lacking}:
+            del sys.modules[name]
+    for name in ("memory", "sessions"):
+        if isinstance(found := getattr(made, name, None), SupabaseMemory):
+            found.close()
 
 
 class RefusedError(Exception):
@@ -417,6 +539,14 @@ def _made(page: Page) -> list[str]:
     return [line.split()[1] for text in page.fenced("bash") for line in text.splitlines() if line.startswith("make ")]
 
 
+def test_every_extra_is_explained() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    table = PAGES["docs/getting-started.md"].text.split("| extra |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == sorted(
+        extras, key=lambda extra: (extra == "all", table.find(f"| `{extra}` |"))
+    )
+
+
 def test_every_extra_and_target_that_is_named_exists() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -460,13 +590,13 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@each_page
+@each_that_links
 def test_every_file_that_is_linked_exists(page: Page) -> None:
     for link in page.links:
         assert (page.path.parent / link.split("#")[0]).exists(), link
 
 
-@each_page
+@each_that_links
 def test_every_heading_that_is_linked_exists(page: Page) -> None:
     for path, _, heading in (link.partition("#") for link in page.links):
         if heading:
@@ -478,7 +608,7 @@ def test_every_page_is_listed() -> None:
     of_sql = {name for name in PAGES if name.startswith("docs/sql/")}
     at_the_root = {name for name in PAGES if "/" not in name} - {"README.md"}
     assert at_the_root | {"docs/index.md"} <= set(PAGES["README.md"].links)
-    listed = {f"docs/{link}" for link in PAGES["docs/index.md"].links}
+    listed = {f"docs/{link.split('#')[0]}" for link in PAGES["docs/index.md"].links}
     assert listed == set(PAGES) - {"README.md", "docs/index.md"} - at_the_root - of_sql
     assert of_sql <= {f"docs/{link}" for link in PAGES["docs/sql-functions.md"].links}
 
@@ -493,7 +623,8 @@ def _leaves(nav: list[Any]) -> Iterator[str]:
 
 
 def test_the_site_goes_through_the_pages_in_the_order_of_their_list() -> None:
-    shown = list(_leaves(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]))
+    targets = _leaves(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
+    shown = [target.replace(".html#", ".md#") for target in targets]
     of_sql = [page for page in shown if page.startswith("sql/")]
     assert [page for page in shown if page not in of_sql] == ["index.md", *PAGES["docs/index.md"].links]
     assert sorted(of_sql) == [f"sql/{path.name}" for path in sorted((DOCS / "sql").glob("*.md"))]
@@ -506,13 +637,27 @@ def test_no_page_of_the_site_leads_out_of_it(page: Page) -> None:
             assert (page.path.parent / path).resolve().is_relative_to(DOCS), path
 
 
+def _imported() -> set[str]:
+    """What the pages import from this package; of a module, what they use of it."""
+    found: set[str] = set()
+    for page in PAGES.values():
+        for text in page.fenced("python"):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.ImportFrom) and str(node.module).startswith("langchain_supabase_memory"):
+                    found |= {alias.name for alias in node.names}
+            found |= set(re.findall(r"\bsources\.(\w+)", text))
+    return found - {"sources"}
+
+
 def test_every_public_name_has_one_entry_in_the_reference() -> None:
     marks = [mark for page in PAGES.values() for mark in re.findall(r"^::: (\S+)$", page.text, re.MULTILINE)]
     assert len(marks) == len(set(marks))
     shown = {mark.rpartition(".")[2]: mark for mark in marks}
     assert "`__version__`" in PAGES["docs/api/memory.md"].text
     raised = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
-    assert shown.keys() == {*langchain_supabase_memory.__all__, *raised} - {"__version__"}
+    beyond = {each.rpartition(".")[2] for _, _, names in site.API.values() for each in names.split() if "." in each}
+    assert shown.keys() == {*langchain_supabase_memory.__all__, *raised, *beyond} - {"__version__"}
+    assert shown.keys() >= _imported()
     for name in set(langchain_supabase_memory.__all__) & shown.keys():
         assert getattr(import_module(shown[name].rpartition(".")[0]), name) is getattr(langchain_supabase_memory, name)
 
@@ -520,6 +665,27 @@ def test_every_public_name_has_one_entry_in_the_reference() -> None:
 def test_what_is_written_from_other_files_is_up_to_date() -> None:
     for name, text in {**site.api(), "llms.txt": site.llms(PAGES["docs/index.md"].text)}.items():
         assert (DOCS / name).read_text() == text, f"{name}: run python tools/site.py"
+
+
+def test_the_built_site_has_the_markdown_that_llms_txt_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "llms.txt").write_text((DOCS / "llms.txt").read_text())
+    site.beside(tmp_path)
+    copies = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.md")}
+    assert copies == {page.path.relative_to(DOCS) for page in PAGES.values() if page.path.is_relative_to(DOCS)}
+    assert "| `SupabaseMemory` |" in (tmp_path / "api" / "memory.md").read_text()
+    assert ":::" not in (tmp_path / "api" / "memory.md").read_text()
+    (tmp_path / "llms.txt").write_text("[A page](nowhere.md)")
+    with pytest.raises(SystemExit, match="nowhere.md"):
+        site.beside(tmp_path)
+
+
+def test_what_the_pages_are_is_counted() -> None:
+    counted = pages.counts()
+    assert counted["README.md, lines"] == len(PAGES["README.md"].text.splitlines())
+    assert counted["pages of the site"] == len([name for name in PAGES if name.startswith("docs/")])
+    assert counted["blocks of Python that run"] == sum(len(page.python) for page in RUN)
+    assert counted["links that are broken"] == 0
+    assert {f"{name}: " for name in counted} <= set(re.findall(r"^[^:\n]+: ", pages.told(), re.MULTILINE))
 
 
 @each_page

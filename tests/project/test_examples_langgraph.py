@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from langgraph_sdk import get_client
+from langgraph_sdk import Auth, get_client
 from langgraph_sdk.client import LangGraphClient
 
 from langchain_supabase_memory import SupabaseMemory
@@ -115,6 +116,83 @@ async def test_two_users_talk_at_once_and_each_is_remembered_alone(
     assert await status(clients["noor"].runs.create(threads["maya"], "agent", input={"messages": []})) == 404
 
 
+async def test_no_field_of_a_run_says_whose_it_is(
+    connect: Connect, server: tuple[str, Path], project: Project, conn_string: str, user_id: str
+) -> None:
+    maya, noor = (f"{user_id}-{name}" for name in USERS)
+    other = (await connect(project.token(maya)).threads.create())["thread_id"]
+    await say(connect(project.token(maya)), other, USERS["maya"])
+    thread = (await connect(project.token(noor)).threads.create())["thread_id"]
+    claims = {"identity": maya, "is_authenticated": True, "permissions": []}
+    forged: list[dict[str, Any]] = [
+        {"config": {"configurable": {"user_id": maya}}},
+        {"config": {"configurable": {"langgraph_auth_user": claims}}},
+        {"config": {"configurable": {"langgraph_auth_user_id": maya}}},
+        {"config": {"configurable": {"user_id": maya, "thread_id": other}}},
+        {"config": {"metadata": {"user_id": maya, "langgraph_auth_user": claims}}},
+        {"checkpoint": {"user_id": maya, "langgraph_auth_user": claims, "langgraph_auth_user_id": maya}},
+        {"context": {"user_id": maya, "langgraph_auth_user": claims}},
+        {"metadata": {"owner": maya, "user_id": maya}},
+    ]
+    headers = {"authorization": f"Bearer {project.token(noor)}", "x-user-id": maya, "langgraph-auth-user-id": maya}
+    async with httpx.AsyncClient(base_url=server[0], headers=headers, timeout=60) as http:
+        for more in forged:
+            said = {"messages": [{"role": "user", "content": QUESTIONS["maya"]}]}
+            answer = await http.post(
+                f"/threads/{thread}/runs/wait", json={"assistant_id": "agent", "input": said, **more}
+            )
+            assert "E-47" not in answer.text, more
+            assert answer.status_code == 200, (more, answer.text)
+            assert "__error__" not in answer.json(), more
+    with psycopg.connect(conn_string) as connection:
+        rows = connection.execute(
+            "select user_id, thread_id, message_count from memory.conversations where user_id like %s order by 1",
+            [f"{user_id}-%"],
+        ).fetchall()
+    assert rows == [(maya, other, 2), (noor, thread, 2 * len(forged))]
+
+
+async def test_metadata_that_is_forged_makes_no_thread_anybody_elses(
+    connect: Connect, server: tuple[str, Path], project: Project, user_id: str
+) -> None:
+    maya, noor = (f"{user_id}-{name}" for name in USERS)
+    headers = {"authorization": f"Bearer {project.token(noor)}"}
+    made = []
+    async with httpx.AsyncClient(base_url=server[0], headers=headers, timeout=60) as http:
+        for metadata in ({}, {"owner": maya}, {"owner": {"$contains": maya}}):
+            answer = await http.post("/threads", json={"metadata": metadata})
+            assert answer.status_code == 200, (metadata, answer.text)
+            made.append(answer.json())
+            assert answer.json()["metadata"]["owner"] == noor
+            thread = f"/threads/{answer.json()['thread_id']}"
+            assert (await http.patch(thread, json={"metadata": metadata})).status_code == 200
+            said = {"messages": [{"role": "user", "content": "Hello"}]}
+            run = {"assistant_id": "agent", "input": said, "metadata": metadata}
+            assert (await http.post(f"{thread}/runs/wait", json=run)).status_code == 200
+            found = await http.post("/threads/search", json={"metadata": metadata})
+            assert {each["metadata"]["owner"] for each in found.json()} == {noor}
+            assert (await http.get(thread)).json()["metadata"]["owner"] == noor
+    client = connect(project.token(maya))
+    assert await client.threads.search() == []
+    for each in made:
+        assert await status(client.threads.get(each["thread_id"])) == 404
+
+
+@pytest.mark.parametrize("given", [{"metadata": None}, {}, {"metadata": {"owner": "noor", "color": "blue"}}])
+async def test_a_thread_is_its_makers_whatever_its_metadata_is(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some releases of the server refuse a null before it comes here."""
+    monkeypatch.setenv("SUPABASE_URL", "http://127.0.0.1:1")
+    rules = runpy.run_path(str(EXAMPLES / "langgraph_server" / "auth.py"))
+    user: Any = Auth.types.StudioUser("maya")
+    ctx = Auth.types.AuthContext(user=user, permissions=[], resource="threads", action="create")
+    held = given.get("metadata")
+    assert await rules["own_threads"](ctx, given) == {"owner": "maya"}
+    assert given["metadata"]["owner"] == "maya"
+    assert held is None or held is given["metadata"]
+
+
 async def test_the_store_is_each_users_own(connect: Connect, project: Project, conn_string: str, user_id: str) -> None:
     ids = [f"{user_id}-{name}" for name in USERS]
     maya, noor = (connect(project.token(each)) for each in ids)
@@ -159,6 +237,17 @@ async def test_who_is_not_signed_in_is_refused(connect: Connect, project: Projec
         "other issuer": project.token(user_id, iss="https://elsewhere.example/auth/v1"),
     }
     assert await status(connect(tokens[kind]).threads.create()) == 401
+
+
+async def test_while_the_keys_cannot_be_fetched_nobody_is_sent_to_sign_in_anew(
+    project: Project, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUPABASE_URL", "http://127.0.0.1:1")
+    rules = runpy.run_path(str(EXAMPLES / "langgraph_server" / "auth.py"))
+    for token, code in ((project.token(user_id), 503), ("a.b.c", 401)):
+        with pytest.raises(Auth.exceptions.HTTPException) as refused:
+            await rules["authenticate"](f"Bearer {token}")
+        assert refused.value.status_code == code
 
 
 def test_it_names_what_is_there() -> None:

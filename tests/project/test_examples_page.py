@@ -1,4 +1,7 @@
-"""`examples/web_page`: esbuild builds it, node serves it, and its `chat.ts` talks with the service and the Data API."""
+"""`examples/web_page`: its types hold, esbuild builds it, and its `chat.ts` talks with the service and the Data API.
+
+`test_examples_browser.py` opens the page itself.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +40,23 @@ def address(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("service")
     with service(folder, SUPABASE_URL=project.url, SUPABASE_PUBLISHABLE_KEY=PUBLISHABLE) as url:
         yield url
+
+
+def with_modules(folder: Path) -> Path:
+    """The folder, as it is after `npm install`."""
+    (folder / "node_modules").symlink_to(SERVICES / "node_modules")
+    return folder
+
+
+@contextmanager
+def page(folder: Path, *, port: int | None = None, **settings: str) -> Iterator[tuple[str, Path]]:
+    """The address of the page, as `npm start` serves it, and what that says."""
+    folder, port = with_modules(copied("web_page", folder)), port or free_port()
+    # What npm would start, by itself: npm ends without ending it.
+    command = shlex.split(json.loads((folder / "package.json").read_text())["scripts"]["start"])
+    settings = {"SUPABASE_PUBLISHABLE_KEY": PUBLISHABLE, "PORT": str(port), **settings}
+    with started(command, folder, "/page.js", settings, port=port) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +117,9 @@ def test_the_service_lets_the_page_in_and_no_other(address: str) -> None:
 
 
 def test_npm_start_builds_and_serves_the_page(tmp_path: Path) -> None:
-    folder, port = copied("web_page", tmp_path), free_port()
-    (folder / "node_modules").symlink_to(SERVICES / "node_modules")
-    settings = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_PUBLISHABLE_KEY": PUBLISHABLE, "PORT": str(port)}
-    # What npm would start, by itself: npm ends without ending it.
-    command = shlex.split(json.loads((folder / "package.json").read_text())["scripts"]["start"])
-    with started(command, folder, "/page.js", settings, port=port) as (url, log):
-        page = httpx.get(f"{url}/").text
-        assert '<script type="module" src="page.js">' in page
+    with page(tmp_path, SUPABASE_URL="http://127.0.0.1:1") as (url, log):
+        document = httpx.get(f"{url}/").text
+        assert '<script type="module" src="page.js">' in document
         script = httpx.get(f"{url}/page.js").text
         assert "http://127.0.0.1:1" in script
         assert "http://127.0.0.1:8000" in script
@@ -112,12 +128,30 @@ def test_npm_start_builds_and_serves_the_page(tmp_path: Path) -> None:
     # Each part that the script looks for is on the page.
     asked = {*(EXAMPLES / "web_page" / "page.ts").read_text().split('"')} & {"sign-in", "talk", "messages", "board"}
     assert len(asked) == 4
-    assert all(f'id="{name}"' in page for name in [*asked, "trouble"])
+    assert all(f'id="{name}"' in document for name in [*asked, "trouble"])
+
+
+def test_the_types_hold(tmp_path: Path) -> None:
+    """esbuild only strips them."""
+    folder = with_modules(copied("web_page", tmp_path))
+
+    def checked() -> tuple[int, str]:
+        program, *arguments = shlex.split(json.loads((folder / "package.json").read_text())["scripts"]["check"])
+        run = subprocess.run(
+            [str(binary(f".bin/{program}")), *arguments], cwd=folder, capture_output=True, text=True, check=False
+        )
+        return run.returncode, run.stdout + run.stderr
+
+    assert checked() == (0, "")
+    script = folder / "page.ts"
+    script.write_text(script.read_text().replace("({ role, text })", "({ role, words })"))
+    code, said = checked()
+    assert code != 0
+    assert "page.ts" in said
+    assert "'words' does not exist on type 'Message'" in said
 
 
 def test_the_versions_are_those_that_are_tested() -> None:
-    page, tested = (
-        json.loads((folder / "package.json").read_text())["dependencies"]
-        for folder in (EXAMPLES / "web_page", SERVICES)
-    )
-    assert page.items() <= tested.items()
+    page, tested = (json.loads((folder / "package.json").read_text()) for folder in (EXAMPLES / "web_page", SERVICES))
+    for kind in ("dependencies", "devDependencies"):
+        assert page[kind].items() <= tested[kind].items()

@@ -12,7 +12,14 @@ from nbclient import NotebookClient
 
 pytestmark = pytest.mark.postgres
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+COLUMNS = 96
+"""As wide as a notebook is read without scrolling."""
+WORDS = 1_000
+"""Five minutes, at two hundred words a minute: text, code and output."""
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 
 
 def text(output: Any) -> str:
@@ -30,13 +37,41 @@ def shown(notebook: Any) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+@each_notebook
 def test_the_notebook_runs_and_shows_what_it_shows(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     committed = shown(notebook)
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    assert shown(notebook) == committed
+    assert shown(notebook) == committed, "python tools/notebooks.py keeps what it shows now"
 
 
-def test_there_are_notebooks() -> None:
+@each_notebook
+def test_no_line_runs_out_of_the_page(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    for cell in notebook.cells:
+        printed = [text(output) for output in cell.get("outputs", []) if "text/html" not in output.get("data", {})]
+        for shown in [cell.source] * (cell.cell_type == "code") + printed:
+            for line in shown.splitlines():
+                assert len(line) <= COLUMNS, line
+
+
+@each_notebook
+def test_it_is_read_in_five_minutes(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    outputs = [re.sub("(?s)<title>.*?</title>|<[^>]*>", " ", each) for each in shown(notebook)]  # but for the mouse's
+    assert len(" ".join([*(cell.source for cell in notebook.cells), *outputs]).split()) <= WORDS
+
+
+def test_the_page_leads_through_all_of_them() -> None:
+    page = (ROOT / "docs" / "notebooks.md").read_text()
     assert NOTEBOOKS
+    assert re.findall(r"`notebooks/(\w+\.ipynb)`", page) == [path.name for path in NOTEBOOKS]
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_notebooks() -> None:
+    rows = re.findall(r"^\|[^|]*\| ([^|]*) \| `notebooks/([^`]+)` \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert rows
+    for said, name in rows:
+        shows = " ".join(shown(nbformat.read(ROOT / "notebooks" / name, as_version=4)))  # type: ignore[no-untyped-call]
+        for number in re.findall(r"\d[\d,]*\d", said):
+            assert re.search(rf"\b{number}\b", shows), f"{number} is not in {name}"

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
@@ -88,11 +89,55 @@ def test_modules_below_the_package_have_a_docstring() -> None:
         assert ast.get_docstring(ast.parse(path.read_text())), path
 
 
+@pytest.fixture(scope="module")
+def uv() -> str:
+    return shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, uv: str) -> Path:
+    """A folder with the source distribution, and the wheel that is made from it."""
+    folder = tmp_path_factory.mktemp("built")
+    subprocess.run([uv, "build", "--quiet", "--out-dir", str(folder), str(ROOT)], check=True)
+    return folder
+
+
+def test_the_long_description_names_files_where_links_would_be_dead(built: Path) -> None:
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        headers, _, shown = archive.read(name).decode().partition("\n\n")
+    assert "Description-Content-Type: text/markdown" in headers
+    readme = (ROOT / "README.md").read_text()
+    links = re.findall(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#]+)", readme)
+    assert links
+    assert re.search(r"!\[", readme)
+    for text, path in links:
+        assert f"{text} (`{path}`)" in shown
+    assert not re.search(r"\]\((?!https?:)", shown)
+    assert re.findall(r"^```.*?^```$", shown, re.DOTALL | re.MULTILINE) == re.findall(
+        r"^```.*?^```$", readme, re.DOTALL | re.MULTILINE
+    )
+
+
+def test_the_source_distribution_has_what_the_pages_and_the_commands_need(built: Path, tmp_path: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.iterdir()
+    readme = (root / "README.md").read_text()
+    assert "`benchmarks/RESULTS.md`" in readme
+    sources = set(re.findall(r"`((?:docs|benchmarks|notebooks|tools)/[^`]+)`", readme))
+    for path in {*sources, *re.findall(r"\]\((?!https?:)([^)#]+)", readme)}:
+        assert (root / path).exists(), path
+    subprocess.run([sys.executable, "tools/site.py", "--check"], cwd=root, check=True)
+    # A file that a command needs and that is not there is an error of `make`, even if it only says what it would do.
+    subprocess.run(
+        ["make", "--dry-run", "demo", "docs", "test", "lint", "bench"], cwd=root, check=True, capture_output=True
+    )
+
+
 @pytest.mark.postgres
-def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
-    uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
-    subprocess.run([uv, "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(ROOT)], check=True)
-    wheel = next(tmp_path.glob("*.whl"))
+def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path, uv: str, built: Path) -> None:
+    wheel = next(built.glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "sql").rglob("*.sql")}

@@ -251,4 +251,32 @@ def test_one_table_has_every_data_set() -> None:
     found = [Results(name, 1, 7, rankings=ranked) for name in ("LoCoMo", "BEAM")]
     table = together(found, ["ours", "not measured"])
     assert [row[:4] for row in table.rows] == [["LoCoMo", "ours", "7", "50.0 ±5.0"], ["BEAM", "ours", "7", "50.0 ±5.0"]]
-    assert all("target" not in each.text() for each in found[1].tables("ours"))
+    # Targets are those of one half of one data set.
+    assert all("met " not in each.text() and "MISSED" not in each.text() for each in found[1].tables("ours", "staged"))
+
+
+def test_targets_have_verdicts_and_questions_are_compared_one_by_one() -> None:
+    kept = {budget: {"evidence": share} for budget, share in (("2000", 80.6), ("4000", 87.4), ("12000", 94.0))}
+    for each in kept.values():
+        each.update(grounded=50.0, anywhere=50.0)
+    gains = {
+        "r@10": {"mean": 1.0, "low": 0.1, "high": 2.0},
+        "r@2000c": {"mean": 1.0, "low": -0.1, "high": 2.0},
+        "r@4000c": {"mean": 1.0, "low": 0.1, "high": 2.0},
+    }
+    found = Results("LoCoMo", 5, 757, packs={"ours": kept, "staged": kept}, gains=gains)
+    found.each = {"ours, r@10": [0.0, 1.0, 1.0], "new": [1.0], "other questions": [1.0, 1.0]}
+    found.compare({"ours, r@10": [0.0, 1.0, 0.0], "other questions": [1.0]})
+    notes = "\n".join(each.text() for each in found.tables("ours", "staged"))
+    for said in (
+        "met    ours: evidence in 2,000 characters: 80.60 >= 80.5",
+        "MISSED ours: evidence in 4,000 characters: 87.40 >= 87.5",
+        "MISSED staged: evidence in 2,000 characters: 80.60 >= 82.5",
+        "MISSED r@2000c: the interval's low end: -0.10 >= 0",
+        "met    r@10: the interval's low end: 0.10 >= 0",
+    ):
+        assert said in notes
+    assert list(found.changes) == ["ours, r@10"]
+    change = found.changes["ours, r@10"]
+    assert (change["before"], change["now"], change["mean"]) == (33.33, 66.67, 33.33)
+    assert change["low"] <= change["mean"] <= change["high"]

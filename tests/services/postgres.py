@@ -58,6 +58,9 @@ class Cluster:
     default_partitions: ClassVar[int | None] = None
     """What pytest's option --partitions says; else the tables are plain."""
 
+    options: ClassVar[str] = ""
+    """Further ones of the server's command line."""
+
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
     _template: str | None = None
@@ -114,7 +117,7 @@ class Cluster:
     def restart(self, *, first: bool = False) -> None:
         if not first:
             self._pg_ctl("stop", "-m", "fast")
-        options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c fsync=off -c max_connections=200"
+        options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c fsync=off -c max_connections=200{self.options}"
         self._pg_ctl("start", "-l", str(self.folder / "log"), "-o", options)
 
     def halt(self) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tests.services.data_api import SECRET, DataApi
 from tests.services.postgres import Cluster
@@ -19,19 +20,34 @@ from tests.services.postgres import Cluster
 PUBLISHABLE = "sb_publishable_of-the-tests"
 _AUTH, _REST = "/auth/v1", "/rest/v1"
 _KEYS = f"{_AUTH}/.well-known/jwks.json"
+_SIGN_IN = f"{_AUTH}/token?grant_type=password"
+
+
+_MAKING: dict[str, Callable[[], Any]] = {
+    "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "RS256": lambda: rsa.generate_private_key(65_537, 2_048),
+    "EdDSA": ed25519.Ed25519PrivateKey.generate,
+}
 
 
 class Key:
-    """A pair of keys that signs tokens."""
+    """A pair of keys that signs tokens.
 
-    def __init__(self, key_id: str) -> None:
+    Args:
+        key_id: Its id.
+        algorithm: How it signs.
+    """
+
+    def __init__(self, key_id: str, algorithm: str = "ES256") -> None:
         self.key_id = key_id
-        self.private = ec.generate_private_key(ec.SECP256R1())
+        self.algorithm = algorithm
+        self.private = _MAKING[algorithm]()
 
     @property
     def public(self) -> dict[str, Any]:
-        document: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
-        return {**document, "kid": self.key_id, "alg": "ES256", "use": "sig"}
+        algorithm: Any = jwt.get_algorithm_by_name(self.algorithm)
+        document: dict[str, Any] = algorithm.to_jwk(self.private.public_key(), as_dict=True)
+        return {**document, "kid": self.key_id, "alg": self.algorithm, "use": "sig"}
 
 
 class Project:
@@ -42,13 +58,18 @@ class Project:
         published: What the issuer publishes.
         status: What the issuer answers where it is asked for its keys.
         fetched: How often that was.
+        answering: Whether it answers then; while it is cleared, the issuer hangs.
+        passwords: Who can sign in: the user's id and the password, by the e-mail address.
     """
 
     def __init__(self, cluster: Cluster, database: str) -> None:
-        self.keys = [Key("first"), Key("second")]
+        self.keys = [Key("first"), Key("second"), *(Key(f"only {each}", each) for each in _MAKING)]
         self.published: list[dict[str, Any]] = [self.keys[0].public]
         self.status = 200
         self.fetched = 0
+        self.passwords: dict[str, tuple[str, str]] = {}
+        self.answering = threading.Event()
+        self.answering.set()
         known = [each.public for each in self.keys]
         # Supabase, too, keeps on accepting its older secret; whoever verifies must not.
         known.append(json.loads(_oct(SECRET)))
@@ -79,7 +100,23 @@ class Project:
         """A user's access token."""
         signer = self.keys[key]
         claims = {**self.claims(user_id, expires_in), **more}
-        return jwt.encode(claims, signer.private, "ES256", headers={"kid": signer.key_id})
+        return jwt.encode(claims, signer.private, signer.algorithm, headers={"kid": signer.key_id})
+
+    def session(self, email: str, password: str) -> dict[str, Any] | None:
+        """What Auth gives whoever signs in; `None` where that is wrong."""
+        user_id, known = self.passwords.get(email, ("", None))
+        if password != known:
+            return None
+        user = {"id": user_id, "email": email, "aud": "authenticated", "role": "authenticated"}
+        claims = self.claims(user_id)
+        times = {"expires_in": claims["exp"] - claims["iat"], "expires_at": claims["exp"]}
+        return {
+            "access_token": self.token(user_id),
+            "token_type": "bearer",
+            "refresh_token": "x",
+            "user": user,
+            **times,
+        }
 
     def rotate(self) -> None:
         """From now on only the second key is published."""
@@ -91,6 +128,7 @@ class Project:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.answering.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -100,16 +138,28 @@ class Project:
 class _Handler(BaseHTTPRequestHandler):
     project: Project
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # the head and the body of an answer are two packets; the second waited 40 ms
 
     def do_GET(self) -> None:
         if self.path != _KEYS:
             self._answer(404, b"{}")
             return
         self.project.fetched += 1
+        self.project.answering.wait(30)
         self._answer(self.project.status, json.dumps({"keys": self.project.published}).encode())
+
+    def do_OPTIONS(self) -> None:
+        """A page in a browser asks whether it may call."""
+        self._answer(200, b"")
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == _SIGN_IN:
+            said = json.loads(body)
+            session = self.project.session(said["email"], said["password"])
+            refusal = {"code": 400, "error_code": "invalid_credentials", "msg": "Invalid login credentials"}
+            self._answer(400 if session is None else 200, json.dumps(session or refusal).encode())
+            return
         address = urlsplit(self.project.upstream)
         connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
         kept = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
@@ -122,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Access-Control-Allow-Headers", self.headers.get("Access-Control-Request-Headers", "*"))
         self.end_headers()
         self.wfile.write(body)
 

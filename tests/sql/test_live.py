@@ -80,7 +80,8 @@ def live_through(live: str) -> None:
         raise ZeroDivisionError
 
     with SupabaseMemory.from_conn_string(live, user_id="ben", model=fails, policy=policy) as memory:
-        memory.conversation("broken").append([HumanMessage(f"{secret} {n}") for n in range(12)])
+        said = [HumanMessage(f"{secret} {n}: {'the kiln is hot, ' * 9}") for n in range(12)]
+        memory.conversation("broken").append(said)
         asyncio.run(Worker(memory, name="the-worker", policy=WorkerPolicy(most_attempts=1, settle_seconds=0)).drain())
         memory.conversation("broken").forget()
 
@@ -192,8 +193,58 @@ def test_a_script_and_files_bring_it_too(decoding: Cluster, tmp_path_factory: py
 def test_a_publication_of_all_tables_is_refused(decoding: Cluster) -> None:
     name = decoding.create_database()
     decoding.execute("create publication supabase_realtime for all tables", database=name, superuser=True)
-    with pytest.raises(MigrationConflictError, match="for all tables, the queue and its errors among them"):
-        migrate(decoding.conn_string(name), realtime=True)
+    for realtime in (True, False):
+        with pytest.raises(MigrationConflictError, match="for all tables, the queue and its errors among them"):
+            migrate(decoding.conn_string(name), realtime=realtime)
+
+
+def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Cluster) -> None:
+    name = decoding.create_database()
+    conn_string = decoding.conn_string(name)
+    migrate(conn_string)
+    decoding.execute("create publication supabase_realtime for table memory.conversations", database=name)
+    with SupabaseMemory.from_conn_string(conn_string) as memory, psycopg.connect(conn_string, autocommit=True) as other:
+        line = found(memory)["live"]
+        assert line.state == "red"
+        assert "memory.conversations." in line.words
+        assert "and not just the columns that a page shows" in line.words
+        slot = Slot(other, "whole_" + name.rpartition("_")[2])
+        try:
+            live_through(conn_string)
+            assert "summary_error" in {column for each in slot.changes() for column in each.row}
+            assert run("migrate", "--realtime", "--database-url", conn_string)[0] == 0
+            assert found(memory)["live"].state == "green"
+            live_through(conn_string)
+            assert "summary_error" not in {column for each in slot.changes() for column in each.row}
+        finally:
+            slot.drop()
+        fewer = "memory.conversation_summary_boards (user_id, conversation_id, version)"
+        change = f"alter publication supabase_realtime set table memory.conversations (user_id, id, title), {fewer}"
+        decoding.execute(change, database=name)
+        assert found(memory)["live"].state == "yellow"
+        assert "does not publish memory.conversation_summary_boards.context_notes" in found(memory)["live"].words
+        migrate(conn_string, realtime=True)
+        assert found(memory)["live"].state == "green"
+
+
+@pytest.mark.parametrize("schema", ["memory", "memory_private"])
+def test_a_publication_of_a_whole_schema_is_refused_on_and_off(decoding: Cluster, schema: str) -> None:
+    name = decoding.create_database()
+    conn_string = decoding.conn_string(name)
+    migrate(conn_string)
+    decoding.execute(
+        f"create publication supabase_realtime for tables in schema {schema}", database=name, superuser=True
+    )
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        assert found(memory)["live"].state == "red"
+        for realtime in (True, False):
+            with pytest.raises(MigrationConflictError, match=f"drop tables in schema {schema}; then this again"):
+                migrate(conn_string, realtime=realtime)
+        change = f"alter publication supabase_realtime drop tables in schema {schema}"
+        decoding.execute(change, database=name, superuser=True)
+        decoding.execute("alter publication supabase_realtime owner to postgres", database=name, superuser=True)
+        migrate(conn_string, realtime=True)
+        assert found(memory)["live"].state == "green"
 
 
 def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster) -> None:
@@ -207,7 +258,8 @@ def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster)
         change = "alter publication supabase_realtime {} table memory.{}"
         assert state() == "green"
         assert state(change.format("drop", "conversations")) == "yellow"
-        assert state(change.format("add", "conversations"), change.format("add", "opt_outs")) == "yellow"
+        migrate(live, realtime=True)
+        assert state(change.format("add", "opt_outs")) == "yellow"
         assert state("alter publication supabase_realtime add table memory_private.work") == "red"
         migrate(live, realtime=False)
         assert published(live) == []

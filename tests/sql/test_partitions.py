@@ -5,6 +5,7 @@ The whole suite runs on partitions by `pytest --partitions 4`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,21 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
+from benchmarks.partitions import LockCounting
 from langchain_supabase_memory import BoardPolicy, SummaryPolicy, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.answers import SHAPES
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.values import Scope
 from tests.cli.running import run
 from tests.converse import Caller, converse
 from tests.embedders import WordEmbedder
 from tests.sql.test_catalog import faults
 from tests.sql.test_schema import dump, newer_release, structure
+from tests.verbs import Subject
 
 if TYPE_CHECKING:
     from tests.services.postgres import Cluster
@@ -49,10 +54,34 @@ def name(cluster: Cluster) -> str:
         caller = Caller(connection, "owner-3")
         converse(caller)
         assert set(caller.answers) == set(SHAPES)
+        connection.execute("truncate memory_private.chores")
+        with pytest.raises(FullError):
+            converse(Filling(connection, "owner-3"))
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder()) as memory:
         for owner in OWNERS:
             talk(memory, owner)
+        # What the verbs alone leave empty: a full block of messages, one that is gone, and a summary with its vector.
+        long = memory.conversation("long", user_id="owner-3")
+        long.append([HumanMessage(f"message {number}", id=f"m{number}") for number in range(1030)])
+        long.forget_message("m1029")
+        briefly = SummaryPolicy(messages=4, keep_messages=1)
+        memory.conversation("talk", user_id="owner-3").summarize(policy=briefly, model=ExtractiveSummarizer())
+        flow: Any = summary_recall.index(Scope("owner-3", "default", "talk"), model="of summaries")
+        assert memory.run(flow) == 1
     return name
+
+
+class FullError(Exception):
+    """Nothing of what was called for is forgotten yet."""
+
+
+class Filling(Caller):
+    """Calls until something is to be forgotten."""
+
+    def __call__(self, name: str, /, **arguments: Any) -> Any:
+        if name.startswith("forget"):
+            raise FullError
+        return super().__call__(name, **arguments)
 
 
 def talk(memory: SupabaseMemory, owner: str) -> None:
@@ -107,11 +136,30 @@ def test_all_of_one_owner_lies_in_the_partitions_of_one_number(address: str) -> 
     assert len(set.union(*places.values())) == COUNT
 
 
+def test_a_call_locks_what_the_page_says(address: str) -> None:
+    """How many clients a server carries follows from it; more is a query that has lost its partition."""
+    page = (Path(__file__).parents[2] / "docs" / "partitions.md").read_text()
+    told = dict(
+        re.findall(r"^\| (append a turn|a context pack|edit a message)[^|]* \|[^|]*\| (\d+) \(", page, re.MULTILINE)
+    )
+    said = {"append a turn": Subject.append, "a context pack": Subject.context, "edit a message": Subject.edit}
+    assert told.keys() == said.keys()
+    with psycopg.connect(address, autocommit=True) as connection:
+        transport = LockCounting(connection)
+        memory = SupabaseMemory(transport, user_id="locking", model=None)
+        memory.conversation("t").append([HumanMessage(f"message {place}", id=f"m-{place}") for place in range(40)])
+        memory.conversation("t").index()
+        for what, verb in said.items():
+            for number in range(8):
+                verb(Subject(memory, "t", 20), number)
+            assert 10 < transport.locked <= int(told[what]) + 4, what
+
+
 def test_nobody_reaches_a_partition_and_everybody_their_own_rows(cluster: Cluster, name: str) -> None:
     with psycopg.connect(cluster.conn_string(name)) as connection:
         tables = [each for each in owners_tables(connection) if each[0].startswith("memory.")]
         filled = {table for table, _ in tables if rows(connection, table, "user_id = 'owner-3'")}
-        assert len(filled) > 10
+        assert {table for table, _ in tables} == filled
         for role in ("anon", "authenticated", "service_role"):
             claims = f'{{"sub": "owner-3", "role": "{role}"}}'
             for table, short in tables:
@@ -231,7 +279,28 @@ def test_a_script_and_files_make_them_too(cluster: Cluster, tmp_path: Path) -> N
     for path in files.write(tmp_path, partitions=2):
         cluster.execute(path.read_text(), database=pushed)
     assert files.write(tmp_path, partitions=2) == []
+    # Who leaves the option out keeps what is there; a release that follows, too.
+    assert files.write(tmp_path) == []
+    with newer_release(tmp_path / "sql"):
+        later = files.write(tmp_path)
+        assert {each.name.split("_langchain_supabase_memory_")[1][:6] for each in later} == {
+            "ledger",
+            "0099_p",
+            "functi",
+        }
+        for path in later:
+            cluster.execute(path.read_text(), database=pushed)
+        migrate(cluster.conn_string(migrated))
+        cluster.execute(script.text(partitions=2), database=pasted)
     assert structure(cluster, migrated) == structure(cluster, pasted) == structure(cluster, pushed)
+
+
+def test_files_of_another_number_are_refused(tmp_path: Path) -> None:
+    for folder, given, said in (("parted", 2, "in 2 partitions"), ("plain", None, "plain tables")):
+        before = files.write(tmp_path / folder, partitions=given)
+        with pytest.raises(ConfigurationError, match=f"make .*{said}, and not in 4.* Leave --partitions out"):
+            files.write(tmp_path / folder, partitions=4)
+        assert sorted((tmp_path / folder).iterdir()) == before
 
 
 def test_tables_that_are_there_stay_as_they_are(cluster: Cluster) -> None:

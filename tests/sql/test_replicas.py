@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,8 +17,12 @@ from psycopg import sql
 
 from langchain_supabase_memory import ChunkPolicy, ContextBudget, Retention, SummaryPolicy, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
+from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.long_term.store import SupabaseStore
+from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.values import Receipt
 from tests.embedders import WordEmbedder
 from tests.examining import found
 from tests.inspector.visiting import Person
@@ -31,6 +37,7 @@ WRITES = re.compile(
 
 REQUIRED = {
     "p_ask": '{"query": "kiln"}',
+    "p_conversations": '[{"thread_id": "t"}]',
     "p_min_importance": "0",
     "p_model": "words",
     "p_query": "kiln",
@@ -234,6 +241,88 @@ def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, Supabas
     assert looked_at(written) == before
 
 
+def test_a_replica_reads_the_store(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
+    """Also what would live on when it is read: there it does not."""
+    written, read, replica = memories
+    SupabaseStore(written).put(("kilns",), "old", {"stands in": "Riga"}, ttl=60)
+    replica.follow()
+    there, here = SupabaseStore(written), SupabaseStore(read)
+    if read.transport.door.kind != "postgres":  # PostgREST begins to write wherever a function might
+        with pytest.raises(ConfigurationError, match="takes no writes"):
+            here.get(("kilns",), "old")
+        return
+    got = here.get(("kilns",), "old", refresh_ttl=True)
+    assert got is not None
+    assert got == there.get(("kilns",), "old", refresh_ttl=False)
+    assert [each.key for each in here.search(("kilns",), query="Riga", refresh_ttl=True)] == ["old"]
+    assert here.list_namespaces() == [("kilns",)]
+    with pytest.raises(ConfigurationError, match="takes no writes"):
+        here.put(("kilns",), "new", {"stands in": "Tartu"})
+
+
+def test_what_would_go_is_counted_on_a_replica(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
+    written, read, _ = memories
+    counts: list[Callable[[SupabaseMemory], Receipt]] = [
+        lambda memory: memory.forget_user(dry_run=True),
+        lambda memory: memory.conversation("t").forget(dry_run=True),
+        lambda memory: memory.conversation("t").forget_message("m12", dry_run=True),
+    ]
+    for count in counts:
+        expected = count(written)
+        assert expected.messages > 0
+        if read.transport.door.kind == "postgres":
+            assert count(read) == expected
+        else:  # PostgREST begins to write wherever a function might
+            with pytest.raises(ConfigurationError, match="takes no writes"):
+                count(read)
+    # This is done and taken back, and so needs the primary.
+    with pytest.raises(ConfigurationError, match="takes no writes.*primary's address"):
+        read.forget_expired(dry_run=True)
+
+
+def test_a_user_s_token_holds_on_a_replica(
+    memories: tuple[SupabaseMemory, SupabaseMemory, Replica], user_id: str
+) -> None:
+    written, read, _ = memories
+    for who, expected in ((user_id, looked_at(written)["read"]), ("a stranger", [])):
+        is_direct = read.transport.door.kind == "postgres"
+        identity: Any = {"sub": who, "role": "authenticated"} if is_direct else token(user_id=who)
+        asked = read.as_user(identity)
+        assert [each.message_id for each in asked.conversation("t").read(columns=["message_id"])] == expected, who
+        assert bool(asked.conversations()) is bool(asked.recall("kiln").chunks) is bool(expected), who
+
+
+def test_a_replica_that_is_away_says_so_and_holds_up_nobody(pair: tuple[Cluster, Replica], user_id: str) -> None:
+    primary, replica = pair
+    name = primary.migrated_database()
+    filled(primary.conn_string(name), user_id)
+    replica.follow()
+    with (
+        SupabaseMemory.from_conn_string(primary.conn_string(name), user_id=user_id) as written,
+        SupabaseMemory.from_conn_string(replica.conn_string(name), user_id=user_id, retry=NO_RETRY) as read,
+    ):
+        assert read.conversation("t").count() == 60
+        replica.halt()
+        try:
+            for _ in range(2):
+                with pytest.raises(UnavailableError) as away:
+                    read.conversation("t").read()
+                assert away.value.hint
+            written.conversation("t").add_turn("Where is the newest kiln?", "In Tartu.")
+            assert written.conversation("t").count() == 62
+        finally:
+            replica.resume()
+        replica.follow()
+        end = time.monotonic() + 60
+        while True:
+            try:
+                assert read.conversation("t").count() == 62
+                break
+            except UnavailableError:  # it is asked seldom as long as it was away
+                assert time.monotonic() < end
+                time.sleep(0.2)
+
+
 async def test_a_worker_at_a_replica_ends_and_says_why(pair: tuple[Cluster, Replica], user_id: str) -> None:
     primary, replica = pair
     name = primary.migrated_database()
@@ -258,6 +347,18 @@ async def test_the_inspector_shows_a_replica(pair: tuple[Cluster, Replica], user
             assert "kiln" in (await person.page(f"{path}{part}?{asked}")).text, part
         for path in ("/queue", "/doctor", "/recall"):
             assert (await person.page(path)).text, path
+        # It lags: it shows how things were.
+        replica.lag()
+        with SupabaseMemory.from_conn_string(primary.conn_string(name), user_id=user_id) as written:
+            written.conversation("t").update(title="A kiln in Tartu")
+            await asyncio.to_thread(written.conversation("later").add_turn, "And now?", "Now, too.")
+        shown = await person.page("/")
+        assert len(shown.all("a", class_="title")) == 1
+        assert "A kiln in Tartu" not in shown.text
+        replica.follow()
+        shown = await person.page("/")
+        assert len(shown.all("a", class_="title")) == 2
+        assert "A kiln in Tartu" in shown.text
     await memory.aclose()
 
 
@@ -268,4 +369,60 @@ def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> No
     with pytest.raises(ConfigurationError, match="takes no writes"):
         migrate(replica.conn_string(name))
     with SupabaseMemory.from_conn_string(replica.conn_string(name)) as memory:
-        assert found(memory)["schema"].state == "green"
+        named = found(memory)
+        assert named["schema"].state == "green"
+        assert {each.name: each.words for each in named.values() if each.state == "red"} == {}
+
+
+def until_it_lags_no_more(memory: SupabaseMemory) -> None:
+    """The server writes to its log by itself, too, and so something may just have arrived."""
+    end = time.monotonic() + 60
+    while memory.transport.perform(Call("memory_worker_doctor", {}))["replay_lag_seconds"] != 0:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replica]) -> None:
+    primary, replica = pair
+    name = primary.migrated_database()
+    lag = Call("memory_worker_doctor", {})
+    with (
+        SupabaseMemory.from_conn_string(primary.conn_string(name), user_id="u") as written,
+        SupabaseMemory.from_conn_string(replica.conn_string(name), user_id="u") as read,
+    ):
+        written.conversation("t").add_turn("Where is the kiln?", "In Riga.")
+        replica.follow()
+        assert "replica" not in found(written)
+        assert written.transport.perform(lag)["replay_lag_seconds"] is None
+        assert found(read)["replica"].state == "green"
+        until_it_lags_no_more(read)
+
+        replica.lag()
+        written.conversation("t").add_turn("And the newest?", "In Tartu.")
+        first = second = 0.0
+        while not 0 < first < second:  # what was written has to arrive first
+            first, second = (read.transport.perform(lag)["replay_lag_seconds"] for _ in range(2))
+        assert second < 60
+        assert found(read)["replica"].state == "green"
+        replica.follow()
+        until_it_lags_no_more(read)
+
+        # The server's clock two minutes on: a test does not wait for so long.
+        with psycopg.connect(primary.conn_string(name), autocommit=True) as connection:
+            row = connection.execute("select pg_get_functiondef('public.memory_worker_doctor'::regproc)").fetchone()
+            assert row is not None
+            later = re.sub(
+                r"(extract\(epoch from\s+clock_timestamp\(\))", r"\1 + interval '2 minutes'", row[0], count=1
+            )
+            assert later != row[0]
+            connection.execute(later.encode())
+        replica.follow()
+        assert found(read)["replica"].state == "green", "all that was received is replayed"
+        replica.lag()
+        written.conversation("t").add_turn("And the oldest?", "In Tallinn.")
+        while found(read)["replica"].state == "green":
+            pass  # until it has arrived
+        assert found(read)["replica"].state == "yellow"
+        assert "up to 2 minutes behind its primary" in found(read)["replica"].words
+        replica.follow()
+        assert found(read)["replica"].state == "green"

@@ -15,10 +15,11 @@ import psycopg
 import pytest
 from agents import SQLiteSession
 from agents.extensions.memory import SQLAlchemySession
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from langchain_community.chat_message_histories import SQLChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_postgres import PostgresChatMessageHistory
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -26,6 +27,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langchain_supabase_memory import SupabaseMemory, aimport_conversations, import_conversations
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.transfer.batches import UNTIMED
 from langchain_supabase_memory.transfer.sources import langchain_postgres, langchain_sql, langgraph, openai_agents
 from langchain_supabase_memory.transfer.values import Thread
 from tests.services.postgres import Cluster
@@ -92,7 +94,8 @@ def test_langchain_community(memory: SupabaseMemory, elsewhere: str, tmp_path: P
         history = SQLChatMessageHistory(session, connection=address)
         history.add_messages(SAID)
         history.engine.dispose()
-        import_conversations(memory, langchain_sql(address))
+        receipt = import_conversations(memory, langchain_sql(address))
+        assert receipt.lost == {UNTIMED: (1, "message_store, row 1")}
         same(stored(memory, session), SAID)
         assert import_conversations(memory, langchain_sql(address)).stored == 0
 
@@ -145,6 +148,29 @@ def test_openai_agents(memory: SupabaseMemory, tmp_path: Path) -> None:
         assert import_conversations(memory, openai_agents(address)).stored == 0
 
 
+def test_answers_of_models_that_give_no_ids_are_kept(memory: SupabaseMemory, tmp_path: Path) -> None:
+    def answer(text: str, name: str) -> dict[str, Any]:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        return {"type": "message", "role": "assistant", "id": name, "status": "completed", "content": content}
+
+    items: list[Any] = [
+        {"role": "user", "content": "One?"}, answer("One.", FAKE_RESPONSES_ID),
+        {"role": "user", "content": "Two?"}, answer("Two.", FAKE_RESPONSES_ID),
+        {"role": "user", "content": "Three?"}, answer("Three.", "msg_1"), answer("Four.", "msg_1"),
+    ]  # fmt: skip
+
+    async def fill() -> None:
+        session = SQLiteSession("s", str(tmp_path / "one.db"))
+        await session.add_items(items)
+        session.close()
+
+    asyncio.run(fill())
+    receipt = import_conversations(memory, openai_agents(str(tmp_path / "one.db")))
+    assert [each.text for each in stored(memory, "s")] == ["One?", "One.", "Two?", "Two.", "Three?", "Three.", "Four."]
+    assert receipt.lost == {}
+    assert import_conversations(memory, openai_agents(str(tmp_path / "one.db"))).known == 7
+
+
 def grown(saver: BaseCheckpointSaver[Any]) -> None:
     """Two threads of two turns each, of which one has a checkpoint of a graph within it."""
 
@@ -183,6 +209,7 @@ async def test_langgraph_savers(memory: SupabaseMemory, saver: BaseCheckpointSav
 
     receipt = await aimport_conversations(memory, langgraph(saver), owner=owner)
     assert (receipt.conversations, receipt.stored) == (2, 8)
+    assert receipt.lost["times of messages: a saver keeps that of a thread's newest checkpoint alone"][0] == 2
     assert [about["user"] for about in owners] == ["maya", "maya"]
     for thread in ("one", "two"):
         found = await asyncio.to_thread(stored, memory, thread)
@@ -200,12 +227,23 @@ def test_a_checkpoint_of_an_unknown_type_is_named(memory: SupabaseMemory, tmp_pa
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("update checkpoints set type = 'zebra' where thread_id = 'one'")
         raw.commit()
-    with (
-        SqliteSaver.from_conn_string(str(path)) as made,
-        pytest.raises(InvalidInputError, match="unknown type") as raised,
-    ):
+    with SqliteSaver.from_conn_string(str(path)) as made:
+        with pytest.raises(InvalidInputError, match="of a type that cannot be read") as raised:
+            import_conversations(memory, langgraph(made))
+        assert "serializer" in raised.value.hint
+        receipt = import_conversations(memory, langgraph(made), skip=True)
+        assert (receipt.stored + receipt.known, len(stored(memory, "two"))) == (4, 4)
+        assert receipt.lost["The newest checkpoint is of a type that cannot be read."][0] == 1
+        named = import_conversations(memory, langgraph(made, threads=["two", "three"]), skip=True)
+        assert (named.conversations, named.lost["There is no such thread."]) == (1, (1, "thread 2"))
+    with closing(sqlite3.connect(path)) as raw:  # an older one, which nobody needs
+        raw.execute("update checkpoints set type = 'msgpack'")
+        oldest = "select min(checkpoint_id) from checkpoints where thread_id = 'one'"
+        raw.execute(f"update checkpoints set type = 'zebra' where checkpoint_id = ({oldest})")
+        raw.commit()
+    with SqliteSaver.from_conn_string(str(path)) as made:
         import_conversations(memory, langgraph(made))
-    assert "serializer" in raised.value.hint
+        assert len(stored(memory, "one")) == 4
 
     class Words(TypedDict):
         messages: str
@@ -221,6 +259,55 @@ def test_a_checkpoint_of_an_unknown_type_is_named(memory: SupabaseMemory, tmp_pa
         grown(made)
         receipt = import_conversations(memory, langgraph(made, channel="dialogue"))
         assert receipt.lost["threads without dialogue in their state"][0] == 2
+
+
+class _Broken(InMemorySaver):
+    """A saver whose list breaks off after the first thread."""
+
+    def list(self, *arguments: Any, **named: Any) -> Iterator[Any]:
+        for each in super().list(*arguments, **named):
+            if each.config["configurable"]["thread_id"] == "two":
+                raise RuntimeError("peanuts")
+            yield each
+
+
+def test_threads_that_were_seen_are_imported_where_the_list_breaks_off(memory: SupabaseMemory) -> None:
+    broken = _Broken()
+    grown(broken)
+    with pytest.raises(InvalidInputError, match="cannot be listed further") as raised:
+        import_conversations(memory, langgraph(broken))
+    assert "threads=" in raised.value.hint
+    assert "peanuts" not in str(raised.value)
+    assert len(stored(memory, "one")) == 4
+    assert import_conversations(memory, langgraph(broken), skip=True).known == 4
+    assert import_conversations(memory, langgraph(broken, threads=["two"])).stored == 4
+
+
+def test_a_saver_is_listed_by_pages(
+    memory: SupabaseMemory, saver: BaseCheckpointSaver[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many checkpoints there are, few are held; and copies, which share their ids, are found over the edges."""
+    for number in range(130):
+        shared = f"1f000000-0000-6000-8000-{number // 70:012d}"
+        config = {"configurable": {"thread_id": f"t{number:03d}", "checkpoint_ns": ""}}
+        state: Any = {
+            **empty_checkpoint(),
+            "id": shared,
+            "channel_values": {"messages": [("user", f"Question {number}")]},
+        }
+        state["channel_versions"] = {"messages": 1}
+        saver.put(config, state, {}, {"messages": 1})  # type: ignore[arg-type]
+    held: list[int] = []
+    listed = type(saver).list
+
+    def counted(self: Any, *arguments: Any, **named: Any) -> Iterator[Any]:
+        held.append(named["limit"] or 0)
+        return listed(self, *arguments, **named)
+
+    monkeypatch.setattr(type(saver), "list", counted)
+    receipt = import_conversations(memory, langgraph(saver))
+    assert receipt.stored == 130
+    assert held == [0] if isinstance(saver, InMemorySaver) else held[:2] == [50, 100]
 
 
 @pytest.mark.parametrize("read", [langchain_postgres, langchain_sql, openai_agents])

@@ -7,13 +7,13 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import (
@@ -23,12 +23,13 @@ from langchain_supabase_memory import (
     export_conversations,
     import_conversations,
 )
-from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, OptOuts, Said, Thread
 from tests.conftest import Door
-from tests.services.data_api import DataApi, token
+from tests.services.data_api import token
 
 AT = datetime(2025, 3, 1, 12, tzinfo=UTC)
 
@@ -168,33 +169,64 @@ def test_markdown_is_read_by_people_and_compared_by_git(memory: SupabaseMemory, 
     assert "> Later." in after[len(said) :]
 
 
-def test_the_commands(conn_string: str, data_api: DataApi, user_id: str, tmp_path: Path) -> None:
-    runner = CliRunner(env={"SUPABASE_DB_URL": conn_string})
-    path = tmp_path / "lines.jsonl"
-    path.write_text('{"thread_id": "t", "messages": [{"role": "user", "content": "Hello"}]}\nno JSON\n')
-    source = ["import", "jsonl", str(path), "--user", user_id]
-    dry = runner.invoke(commands, [*source, "--dry-run", "--skip"])
-    assert (dry.exit_code, dry.output) == (
-        0,
-        "1 message of 1 conversation would be imported.\n"
-        "Not kept: 1 × The line is no JSON, or is nested too deeply. (first: line 2)\n",
-    )
-    failed = runner.invoke(commands, source)
-    assert failed.exit_code == 1
-    assert "line 2: The line is no JSON" in failed.output
-    assert "What stands before it is stored (1 messages)" in failed.output
-    again = runner.invoke(commands, [*source, "--skip"])
-    assert again.output.startswith("1 message of 1 conversation read: 0 stored, 1 were there already.\n")
+class _Counting:
+    """A transport that notes what is called."""
 
-    shown = runner.invoke(commands, ["export", "-", "--user", user_id])
-    assert '"text":"Hello"' in shown.stdout
-    assert "1 message of 1 conversation exported" in shown.stderr
-    nobody = runner.invoke(commands, ["export", "-"])
-    assert "No user is named" in nobody.output
+    def __init__(self, inner: Any, called: list[str]) -> None:
+        self._inner = inner
+        self._called = called
 
-    # A token goes to the Data API alone, whatever else is in the environment: this one answers without /rest/v1.
-    user = ["--access-token", token("authenticated", user_id)]
-    address = ["--url", data_api.url, "--key", token("anon")]
-    assert "no Data API at this address" in runner.invoke(commands, ["export", "-", *address, *user]).output
-    refused = runner.invoke(commands, ["export", "-", "--database-url", conn_string, *user])
-    assert "A user's token is for the Data API" in refused.output
+    def perform(self, call: Call) -> Any:
+        self._called.append(call.function)
+        return self._inner.perform(call)
+
+    async def aperform(self, call: Call) -> Any:
+        self._called.append(call.function)
+        return await self._inner.aperform(call)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_id: str, tmp_path: Path) -> None:
+    """By few calls; one that is refused keeps none of the others, and is named."""
+    mine = door.as_token(token("authenticated", user_id))
+    path = tmp_path / "mine.jsonl"
+
+    def talks(fault: int | None) -> Iterator[Event]:
+        for number in range(120):
+            divorce = {"topic": "divorce", "by": "maya", "at": AT.isoformat()}
+            quiet: list[Mapping[str, Any]] = [divorce] if number == 7 else []
+            yield Thread(
+                f"t{number:03d}", f"conversation {number}", title=f"Talk {number}", updated_at=AT, opt_outs=quiet
+            )
+            for place in range(3):
+                row = to_row(HumanMessage(f"{number}: {place}", id=f"m{place}"))
+                beside = {"characters": -1} if (number, place) == (fault, 1) else {}
+                yield Said(
+                    f"conversation {number}, message {place}", row={**row, "created_at": AT.isoformat(), **beside}
+                )
+
+    importing = partial(run, door, import_conversations, aimport_conversations)
+    with pytest.raises(InvalidInputError, match="conversation 60, message 1"):
+        await importing(mine, talks(60))
+    skipped = await importing(mine, talks(60), skip=True)
+    assert skipped.stored + skipped.known == 359
+    assert [place for _, place in skipped.lost.values()] == ["conversation 60, message 1"]
+    called: list[str] = []
+    counted: Any = _Counting(mine.transport, called)
+    mine.transport = counted
+    whole = await importing(mine, talks(None))
+    assert (whole.stored, whole.known, whole.restored, whole.lost) == (1, 359, 0, {})
+    assert sorted({*called}) == ["memory_import", "memory_limits"]
+    assert len(called) == 4
+    called.clear()
+    receipt = await run(door, export_conversations, aexport_conversations, mine, path)
+    assert (receipt.conversations, receipt.messages) == (120, 360)
+    assert called.count("memory_export") <= 6
+    assert "memory_read" not in called
+    there = door.as_token(token("authenticated", f"{user_id}-2"))
+    back = await importing(there, jsonl(path))
+    assert (back.stored, back.restored) == (360, 121)
+    info = await door(there.conversation("t007").info)
+    assert (info.title, info.message_count) == ("Talk 7", 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +13,14 @@ from typing import Any, Final
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import Retention, SupabaseMemory, import_conversations
+from langchain_supabase_memory import Retention, SupabaseMemory, export_conversations, import_conversations
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.language.messages.codec import to_row
+from langchain_supabase_memory.transfer import reading
+from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
 from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
-from langchain_supabase_memory.transfer.values import Said, Thread
-from tests.transfer.documents import CHATGPT, CLAUDE
+from langchain_supabase_memory.transfer.values import Event, Said, Thread
+from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, node, tree
 
 AT: Final = datetime(2025, 3, 1, 12, 0, 0, 500000, tzinfo=UTC)
 SECRET: Final = "peanuts"
@@ -71,7 +74,9 @@ def test_of_chatgpt_the_branch_that_was_shown_is_kept(memory: SupabaseMemory, tm
     assert {what: count for what, (count, _) in receipt.lost.items()} == {
         "messages of branches that were not shown last": 2,
         "images and files, of which the export has the names alone": 1,
+        UNTIMED: 1,
     }
+    assert receipt.lost[UNTIMED][1] == "conversation 1, message 8"
     assert receipt.stored == 8
 
     again = import_conversations(memory, chatgpt(written(tmp_path, CHATGPT)))
@@ -97,6 +102,7 @@ def test_of_claude_tools_attachments_and_the_last_branch_are_kept(memory: Supaba
         "attachments without their text": (1, "conversation 1, message 1"),
         "blocks of a kind that is not known": (1, "conversation 1, message 2"),
         "messages of branches that were not shown last": (1, "conversation 2"),
+        UNTIMED: (1, "conversation 1, message 3"),
     }
     assert import_conversations(memory, claude(archive)).stored == 0
 
@@ -140,7 +146,7 @@ def test_chatml_and_sharegpt_are_a_conversation_a_line(memory: SupabaseMemory, t
     assert len(memory.conversations()) == 3
 
 
-GOOD: Final = {"thread_id": "good", "messages": [{"role": "user", "content": "Kept"}]}
+GOOD: Final = {"thread_id": "good", "messages": [{"role": "user", "content": "Kept", "created_at": AT.isoformat()}]}
 
 
 def _half(document: object) -> bytes:
@@ -340,3 +346,244 @@ def test_memory_does_not_grow_with_the_document(memory: SupabaseMemory, tmp_path
         tracemalloc.stop()
         assert receipt.conversations == count
     assert peaks[1] < peaks[0] * 1.5
+
+
+def ours(*documents: dict[str, Any]) -> list[object]:
+    """The lines of an export of ours."""
+    return [{"kind": "export", "format": 1}, *documents, {"kind": "end"}]
+
+
+def begun(thread_id: str, **beside: Any) -> dict[str, Any]:
+    return {"kind": "conversation", "thread_id": thread_id, "agent_id": "default", **beside}
+
+
+def line_of(text: str, **beside: Any) -> dict[str, Any]:
+    """A message of an export of ours."""
+    row = to_row(HumanMessage(text, id=beside.pop("id", text)))
+    return {"kind": "message", **row, "created_at": AT.isoformat(), **beside}
+
+
+NOTED: Final = {"kind": "edits", "edits": {"summary": {"text": "Of B", "by": "ana", "at": AT.isoformat()}}}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'{"kind": "conversation", "thread_id": 7}', b'{"kind": "conversation", "thread_id": "b", "created_at": "x"}',
+        b'{"kind": "conv', b"[]", b'{"kind": "sheep"}', b'{"said": 1}', b"\xff\xfe\xfd",
+    ],
+)  # fmt: skip
+def test_what_follows_a_conversation_that_cannot_be_read_is_not_put_into_the_one_before(
+    memory: SupabaseMemory, tmp_path: Path, broken: bytes
+) -> None:
+    documents = ours(begun("a"), line_of("Of A"), begun("b"), line_of("Of B"), NOTED, begun("c"), line_of("Of C"))
+    path = tmp_path / "lines.jsonl"
+    encoded = [json.dumps(each).encode() for each in documents]
+    encoded[3] = broken
+    path.write_bytes(b"\n".join(encoded) + b"\n")
+    receipt = import_conversations(memory, jsonl(path), skip=True)
+    assert [said(memory, thread) for thread in "abc"] == [[("human", "Of A")], [], [("human", "Of C")]]
+    assert memory.conversation("a").board().edited_summary is None
+    assert (receipt.stored, receipt.lost[ORPHANED]) == (2, (2, "line 5"))
+
+
+def test_a_message_that_cannot_be_read_costs_itself_alone(memory: SupabaseMemory, tmp_path: Path) -> None:
+    documents = ours(begun("a"), line_of("One"), line_of("Two"), line_of("Three"))
+    path = tmp_path / "lines.jsonl"
+    encoded = [json.dumps(each).encode() for each in documents]
+    encoded[3] = encoded[3][:30]
+    path.write_bytes(b"\n".join(encoded) + b"\n")
+    import_conversations(memory, jsonl(path), skip=True)
+    assert said(memory, "a") == [("human", "One"), ("human", "Three")]
+
+
+def test_a_conversation_that_a_file_names_twice_loses_nothing(memory: SupabaseMemory, tmp_path: Path) -> None:
+    path = lines(
+        tmp_path,
+        {"id": "7", "messages": [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "One"}]},
+        {"id": "7", "messages": [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "Two"}]},
+        {"id": "8", "conversations": [{"from": "human", "value": "One"}]},
+        {"id": "8", "conversations": [{"from": "human", "value": "Two"}]},
+    )
+    import_conversations(memory, jsonl(path))
+    assert said(memory, "7") == [("system", "Be kind"), ("human", "One"), ("human", "Two")]
+    assert said(memory, "8") == [("human", "One"), ("human", "Two")]
+    assert import_conversations(memory, jsonl(path)).stored == 0
+
+
+def test_one_id_with_other_words_in_another_call_is_told(memory: SupabaseMemory) -> None:
+    many = [Said(f"message {number}", HumanMessage(f"{number}", id=f"m{number}"), AT) for number in range(1000)]
+    events: list[Event] = [
+        Thread("t", "the thread"),
+        *many,
+        Said("message 1000", HumanMessage("Other words", id="m7"), AT),
+    ]
+    receipt = import_conversations(memory, events)
+    assert (receipt.stored, receipt.known) == (1000, 1)
+    assert receipt.lost == {"messages that are there already with other content, which stays": (1, "message 1000")}
+    assert import_conversations(memory, [Thread("t", "the thread"), *many]).lost == {}
+
+
+def test_what_is_larger_than_the_database_takes_is_cut_as_little_as_it_must_and_told(
+    memory: SupabaseMemory, tmp_path: Path
+) -> None:
+    long, other = "kiln " * 1_200_000, "glaze " * 900_000
+    path = lines(tmp_path, *ours(begun("u"), line_of(other, id="m2")))
+    large, small = Said("2", HumanMessage(long, id="m"), AT), Said("3", HumanMessage("x", id="n"), AT)
+    found: list[tuple[Iterable[Event], str, str]] = [
+        ([Thread("t", "1"), large, small], "2", "t"), (jsonl(path), "line 3", "u"),
+    ]  # fmt: skip
+    for source, place, thread in found:
+        receipt = import_conversations(memory, source)
+        assert receipt.lost == {SMALLER: (1, place)}
+        kept = stored(memory, thread)[0].text
+        assert 1_950_000 < len(kept) < 2_097_152
+        assert "left out: more than a message may have" in kept
+    assert import_conversations(memory, jsonl(path), dry_run=True).lost == {SMALLER: (1, "line 3")}
+
+
+def test_a_row_that_is_refused_costs_itself_alone(memory: SupabaseMemory, tmp_path: Path) -> None:
+    rows = [line_of(f"{number}") for number in range(40)]
+    rows[17] = {**rows[17], "characters": -5}
+    rows[30] = {**rows[30], "payload": {"type": "human", "data": []}}
+    refused = {"kind": "edits", "edits": {"items": [{"kind": "fact", "text": "", "state": "current"}]}}
+    long = begun("x" * 600)
+    path = lines(tmp_path, *ours(begun("a"), *rows, refused, long, line_of("Lost"), NOTED, begun("b"), line_of("Kept")))
+    with pytest.raises(InvalidInputError) as raised:
+        import_conversations(memory, jsonl(path))
+    assert str(raised.value).startswith("line 20: ")
+    assert "stored (17 messages)" in raised.value.hint
+    assert len(said(memory, "a")) == 17
+
+    receipt = import_conversations(memory, jsonl(path), skip=True)
+    assert (receipt.stored, receipt.known) == (22, 17)
+    assert [text for _, text in said(memory, "a")] == [str(n) for n in range(40) if n not in (17, 30)]
+    assert said(memory, "b") == [("human", "Kept")]
+    assert receipt.lost[ORPHANED] == (2, "line 45")
+    assert {place for _, place in receipt.lost.values()} >= {"line 20", "line 33", "line 43", "line 44"}
+
+
+def test_what_people_set_is_redacted_and_made_storable_on_its_way_in(
+    conn_string: str, user_id: str, tmp_path: Path
+) -> None:
+    from langchain_supabase_memory import SECRETS
+
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz012345678901"
+    beside = {"by": "ana", "at": AT.isoformat()}
+    item = {"kind": "fact", "text": f"The key is {key}", "quote": f"it is {key}\0", "state": "current", **beside}
+    edits = {"kind": "edits", "edits": {"summary": {"text": f"About {key}", **beside}, "items": [item]}}
+    path = lines(
+        tmp_path,
+        *ours(begun("t", title=f"My {key}\0", metadata={"k": key, "n\0": "\0"}), line_of("Hello"), edits),
+    )
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
+        assert import_conversations(memory, jsonl(path)).restored == 4
+        conversation = memory.conversation("t")
+        board, info = conversation.board(), conversation.info()
+        assert info is not None
+        assert info.title
+        assert board.edited_summary
+        assert board.items[0].quote
+        assert info.metadata["n\ufffd"] == "\ufffd"
+        assert key not in repr((info, board))
+
+
+MALFORMED: Final[list[tuple[str, Callable[..., Iterator[Any]], Any]]] = [
+    ("attachments", claude, claude_message("x", "human", "Lost", attachments=7)),
+    ("files", claude, claude_message("x", "human", "Lost", files=7)),
+    ("a kind", claude, claude_message("x", "assistant", "", content=[{"type": {}, "text": "Lost"}])),
+    ("a parent", claude, claude_message("x", "human", "Kept too", parent_message_uuid=[1])),
+    ("an attachment", chatgpt, node("x", "q0", "user", ["Lost"], attachments=7)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "message"), [each[1:] for each in MALFORMED], ids=[each[0] for each in MALFORMED])
+def test_a_message_of_another_form_costs_itself_alone(
+    memory: SupabaseMemory, tmp_path: Path, source: Callable[..., Any], message: dict[str, Any]
+) -> None:
+    if source is claude:
+        listed = [claude_message("q0", "human", "Before"), message, claude_message("q2", "human", "After")]
+        documents: list[Any] = [{"uuid": "t", "chat_messages": listed}, {**CLAUDE[1], "uuid": "u"}]
+    else:
+        after = node("q2", "x", "user", ["After"])
+        documents = [tree(node("q0", None, "user", ["Before"]), message, after, current="q2", conversation_id="t")]
+        documents.append({**CHATGPT[1], "id": "u"})
+    path = written(tmp_path, documents)
+    receipt = import_conversations(memory, source(path), skip=True)
+    assert [text for _, text in said(memory, "t") if text not in ("Kept too", "")] == ["Before", "After"]
+    assert len(said(memory, "u")) == 2
+    told = {place for what, (_, place) in receipt.lost.items() if what not in LOST_ANYWAY}
+    assert told <= {"conversation 1, message 2"}
+    assert told or len(said(memory, "t")) == 3
+
+
+LOST_ANYWAY: Final = {UNTIMED, "messages of branches that were not shown last"}
+
+
+def test_an_archive_that_cannot_be_read_is_named_and_one_with_folders_is_read(
+    memory: SupabaseMemory, tmp_path: Path
+) -> None:
+    document = written(tmp_path, CLAUDE)
+    archive, damaged = tmp_path / "export.zip", tmp_path / "damaged.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        made.write(document, "__MACOSX/conversations.json")
+        made.write(document, "data-2025/conversations.json")
+    assert import_conversations(memory, claude(archive)).conversations == 2
+    whole = bytearray(archive.read_bytes())
+    with zipfile.ZipFile(archive) as made:
+        start = made.getinfo("data-2025/conversations.json").header_offset
+    for name, places in {"damaged": range(start + 80, start + 90), "encrypted": [start + 6]}.items():
+        data = bytearray(whole)
+        for place in places:
+            data[place] ^= 1 if name == "encrypted" else 0xFF
+        if name == "encrypted":
+            data[data.rindex(b"PK\x01\x02") + 8] ^= 1
+        damaged.write_bytes(data)
+        with pytest.raises(InvalidInputError, match="damaged or encrypted"):
+            import_conversations(memory, claude(damaged), skip=True)
+    damaged.write_bytes(whole[:-40])
+    with pytest.raises(InvalidInputError, match="damaged or encrypted"):
+        import_conversations(memory, claude(damaged))
+    with zipfile.ZipFile(damaged, "w") as made:
+        made.write(document, "other.json")
+    with pytest.raises(InvalidInputError, match=r"holds no conversations\.json"):
+        import_conversations(memory, claude(damaged))
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["one object", "a list"])
+def test_a_conversation_of_any_size_is_refused_before_it_fills_the_memory(
+    memory: SupabaseMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrapped: bool
+) -> None:
+    monkeypatch.setattr(reading, "LONGEST", 2**20)
+    monkeypatch.setattr(reading, "MOST", 10_000)
+    path = tmp_path / "conversations.json"
+    small = json.dumps(CLAUDE[1])
+    for filling in ('"' + "x" * 2**21 + '"', "[" + "0," * 20_000 + "0]"):
+        large = small[:-1] + f', "more": {filling}}}'
+        path.write_text(f"[{small}, {large}]" if wrapped else large)
+        with pytest.raises(InvalidInputError, match="A conversation has more than 1 MiB"):
+            import_conversations(memory, claude(path), dry_run=True)
+    path.write_text("[" + ",".join([small] * 3000) + "]")  # each for itself is small
+    assert import_conversations(memory, claude(path), dry_run=True).conversations == 3000
+
+
+def test_memory_does_not_grow_with_what_is_imported_and_exported(memory: SupabaseMemory, tmp_path: Path) -> None:
+    def talks(count: int) -> Iterator[Event]:
+        for number in range(count):
+            yield Thread(f"{count}-{number}", f"conversation {number}")
+            for place in range(4):
+                yield Said(f"message {place}", HumanMessage(f"{number} {place} " + "kiln " * 400, id=f"m{place}"), AT)
+
+    imports, exports = [], []
+    for count in (300, 1500):  # 2.5 MB and 12 MB
+        tracemalloc.start()
+        assert import_conversations(memory, talks(count), agent_id=f"of {count}").stored == 4 * count
+        imports.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.reset_peak()
+        with (tmp_path / "all.jsonl").open("wb") as file:
+            told = export_conversations(memory, file, agent_id=f"of {count}")
+        assert (told.conversations, told.messages) == (count, 4 * count)
+        exports.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert imports[1] < imports[0] * 1.5
+    assert exports[1] < exports[0] * 1.5

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
+    BoardItem,
+    Chunk,
     Conversation,
+    Retention,
     SummaryPolicy,
     SupabaseMemory,
     export_conversations,
     import_conversations,
 )
+from langchain_supabase_memory.agents.nodes import SaveTurnNode
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer.sources import jsonl
 from tests.fuzzing import examples
@@ -67,18 +76,23 @@ def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
             (m.message_id, m.message, m.role, m.text, m.characters, m.tokens, m.created_at, m.metadata, m.images)
             for m in conversation.read(columns=COLUMNS)
         ]
+        # A message that is said now is a little younger than the change that it is.
+        changed = max([info.updated_at, *(each[6] for each in messages if each[6] is not None)])
         board = conversation.board()
         items = [
             (i.kind, i.text, i.state, i.type, i.pinned, i.author, i.edited_by, i.edited_at, i.message_ids, i.quote)
             for i in board.items
+            if i.pinned or i.edited_by is not None  # the others are made anew
         ]
+        # Who took a summary back is not kept.
+        summary = board.edited_summary and (board.edited_summary, board.edited_by, board.edited_at)
         summaries = [
             (s.content, s.to_sequence, s.edited_by, s.edited_at) for s in conversation.summaries() if s.edited_by
         ]
         found.append(
             (
-                info.thread_id, info.agent_id, info.title, info.metadata, info.created_at, info.opted_out_at is None,
-                messages, sorted(items), board.edited_summary, board.edited_by, board.edited_at, summaries,
+                info.thread_id, info.agent_id, info.title, info.metadata, info.created_at, changed,
+                info.opted_out_at is None, messages, sorted(items, key=repr), summary, summaries,
             )
         )  # fmt: skip
     return found
@@ -151,6 +165,18 @@ json_values = st.recursive(
 )
 
 
+def _change(conversation: Conversation, item: BoardItem, how: str) -> None:
+    """What a person does to an item that a model wrote from a quote."""
+    if how == "pinned":
+        conversation.pin_board_item(item, by=BY)
+    elif how == "edited":
+        conversation.edit_board_item(item, by=BY, text=f"{item.text}, I think")
+    elif how == "deleted":
+        conversation.delete_board_item(item, by=BY)
+    elif how == "closed" and item.kind == "action":
+        conversation.edit_board_item(item, by=BY, state="done")
+
+
 @st.composite
 def messages(draw: Callable[[Any], Any]) -> list[tuple[BaseMessage, datetime]]:
     """A conversation of all kinds of messages, with times in no order."""
@@ -182,6 +208,9 @@ def messages(draw: Callable[[Any], Any]) -> list[tuple[BaseMessage, datetime]]:
     facts=st.lists(texts, max_size=3),
     topics=st.lists(st.sampled_from(["divorce", "kiln", "健康"]), max_size=2),
     remembered=st.booleans(),
+    summary=st.none() | texts,
+    changed=st.sampled_from(["pinned", "edited", "deleted", "closed", "left"]),
+    rated=st.none() | st.integers(0, 4).map(lambda number: number / 4),
 )
 def test_any_conversation_is_equal_elsewhere(
     memory: SupabaseMemory,
@@ -192,12 +221,26 @@ def test_any_conversation_is_equal_elsewhere(
     facts: list[str],
     topics: list[str],
     remembered: bool,
+    summary: str | None,
+    changed: str,
+    rated: float | None,
 ) -> None:
     one, other = fresh(), fresh()
     conversation = memory.conversation("studio", user_id=one)
     for message, time in said:
         conversation.append([message], metadata=metadata or None, created_at=time)
-    conversation.append([HumanMessage("The end", id="end")])
+    conversation.append(
+        [HumanMessage("I live in Lisbon. My budget is 40 euros.", id="end"), AIMessage("Noted.", id="e")]
+    )
+    conversation.revise_board()
+    for written in conversation.board().items[:2]:
+        _change(conversation, written, changed)
+    if summary is not None:
+        with suppress(InvalidInputError):  # it has no words
+            conversation.edit_board_summary(summary, by=BY)
+    if rated is not None:
+        conversation.index()
+        memory.rate(conversation.chunks()[-1], by=BY, importance=rated, user_id=one)
     for text in facts:
         try:
             item = conversation.add_board_item("fact", text, by=BY)
@@ -217,3 +260,89 @@ def test_any_conversation_is_equal_elsewhere(
         conversation.opt_out(by=BY)
     moved(memory, one, other, tmp_path)
     assert told(memory, other) == told(memory, one)
+    there = memory.conversation("studio", user_id=other)
+    for each in (conversation, there):
+        each.index()
+    assert [_weighed(chunk) for chunk in there.chunks()] == [_weighed(chunk) for chunk in conversation.chunks()]
+
+
+def _weighed(chunk: Chunk) -> tuple[str, float]:
+    return chunk.content, chunk.importance
+
+
+def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
+    memory: SupabaseMemory, tmp_path: Path
+) -> None:
+    one, other = fresh(), fresh()
+    said = memory.conversation("studio", user_id=one)
+    said.append([HumanMessage("I live in Lisbon.", id="m0")])
+    said.update(title="A kiln", metadata={"color": "blue"})
+    said.add_board_item("fact", "The kiln is blue", by=BY)
+    said.edit_board_summary("It is about a kiln.", by=BY)
+    said.forget_message("m0")
+    memory.conversation("empty", user_id=one).append([HumanMessage("Hello", id="m0")])
+    memory.conversation("empty", user_id=one).forget_message("m0")
+    path = moved(memory, one, other, tmp_path)
+    assert [len(each[7]) for each in told(memory, one)[1:]] == [0, 0]
+    assert told(memory, other) == told(memory, one)
+    assert memory.conversation("studio", user_id=other).board().items
+    again = import_conversations(memory, jsonl(path), user_id=other)
+    assert (again.restored, again.lost) == (0, {})
+
+
+def test_what_retention_does_not_keep_is_no_part_of_an_export(
+    conn_string: str, memory: SupabaseMemory, tmp_path: Path
+) -> None:
+    one, other = fresh(), fresh()
+    said = memory.conversation("studio", user_id=one)
+    old = datetime.now(UTC) - timedelta(days=40)
+    said.append([HumanMessage("I live in Lisbon.", id="m0"), AIMessage("Noted.", id="m1")], created_at=old)
+    filled(said)
+    said.index()
+    memory.rate(said.chunks()[0], by=BY, useful=True, user_id=one)
+    for retention, kept in (
+        (Retention(max_age=timedelta(days=30)), {"title", "summary", "items", "deleted"}),
+        (Retention(max_age=timedelta(days=30), max_summary_age=timedelta(seconds=1)), {"title"}),
+        (None, {"title", "summary", "items", "deleted", "ratings"}),
+    ):
+        if retention is not None and retention.max_summary_age == timedelta(seconds=1):
+            with psycopg.connect(conn_string) as connection:
+                connection.execute(
+                    "update memory.conversation_summary_boards set updated_at = updated_at - interval '1 day'"
+                    " where user_id = %s", [one],
+                )  # fmt: skip
+        with SupabaseMemory.from_conn_string(conn_string, recall=None, retention=retention) as keeping:
+            path = tmp_path / "kept.jsonl"
+            export_conversations(keeping, path, user_id=one)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        found = {name for line in lines if line["kind"] == "edits" for name in line["edits"]}
+        assert found | {"title"} == kept
+        assert ("I live in Lisbon." in path.read_text()) == (retention is None)
+    with SupabaseMemory.from_conn_string(
+        conn_string, recall=None, retention=Retention(max_age=timedelta(milliseconds=1))
+    ) as nothing:
+        export_conversations(nothing, path, user_id=one)
+        import_conversations(memory, jsonl(path), user_id=other)
+        assert memory.conversation("studio", user_id=other).count() == 0
+        info = memory.conversation("studio", user_id=other).info()
+        assert info is not None
+        assert info.title == "A kiln"
+
+
+def test_messages_that_a_forked_graph_left_are_counted(memory: SupabaseMemory, tmp_path: Path) -> None:
+    saver = InMemorySaver()
+
+    def answer(state: MessagesState) -> dict[str, list[AIMessage]]:
+        return {"messages": [AIMessage(f"Answer {len(state['messages'])}")]}
+
+    user = fresh()
+    config: Any = {"configurable": {"thread_id": "kiln", "user_id": user}}
+    made = StateGraph(MessagesState).add_node("answer", answer).add_node("save", SaveTurnNode(memory))
+    graph = made.add_edge(START, "answer").add_edge("answer", "save").compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage("First?")]}, config)
+    before: Any = {"configurable": {**graph.get_state(config).config["configurable"], "user_id": user}}
+    graph.invoke({"messages": [HumanMessage("Second?")]}, config)
+    graph.invoke({"messages": [HumanMessage("Another?")]}, before)
+    receipt = export_conversations(memory, tmp_path / "x.jsonl", user_id=user)
+    assert (receipt.messages, receipt.superseded) == (4, 2)
+    assert "Second?" not in (tmp_path / "x.jsonl").read_text()

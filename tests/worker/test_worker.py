@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,7 +23,13 @@ from langgraph.store.memory import InMemoryStore
 from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
-from langchain_supabase_memory.errors import ConfigurationError, PermissionDeniedError, UnavailableError
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    PermissionDeniedError,
+    SchemaOutdatedError,
+    UnavailableError,
+)
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term.on_store import StoreLongTerm
 from langchain_supabase_memory.operations import work
@@ -32,8 +39,10 @@ from langchain_supabase_memory.worker.limits import Limits
 from langchain_supabase_memory.worker.wake import Wake
 from tests.chat_models import ScriptedModel
 from tests.embedders import ScriptedEmbedder, WordEmbedder
+from tests.examining import found
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
+from tests.sql.test_schema import newer_release
 
 SUMMARIES = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None)
 BOARDS = BoardPolicy(update_frequency=5, attempts=1)
@@ -304,6 +313,53 @@ async def test_a_default_user_does_not_narrow_the_work(place: Place, kept: Keep)
     place.say("t", user_id="someone else")
     await Worker(kept(place.memory(Model(), user_id="u"))).drain()
     assert place.covered() == [("t", 4, 5)]
+
+
+async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
+    """What is due, and what is done from time to time: nobody else's, whichever user the memory has."""
+    from langchain_supabase_memory import Retention
+
+    place.say("theirs", "lost", "old", "asleep", user_id="ana")
+    place.say("others", "others' lost", "others' old", "others' asleep", user_id="ben")
+    place.execute("delete from memory_private.work w using memory.conversations c"
+                  " where c.id = w.conversation_id and c.thread_id like '%lost'")  # fmt: skip
+    place.execute("update memory.conversation_messages m set created_at = m.created_at - interval '9 days'"
+                  " from memory.conversations c where c.id = m.conversation_id and c.thread_id like '%old'")  # fmt: skip
+    place.execute("update memory.conversations set updated_at = now() - interval '2 days'"
+                  " where thread_id like '%asleep'")  # fmt: skip
+    before = place.execute(OF_BEN)
+    archives = replace(FAST, archive_after=timedelta(days=1))
+    memory = kept(
+        place.memory(Model(), user_id="ben", embeddings=WordEmbedder(), retention=Retention(max_age=timedelta(days=3)))
+    )
+    worker = Worker(memory, policy=archives, user_id="ana")
+    assert (await asyncio.wait_for(worker.drain(), SOON)).outcomes["done"] >= 3
+    assert place.execute(OF_BEN) == before
+    ana = "select thread_id, message_count, summarized_through, archived_at is null from memory.conversations"
+    found = {row[0]: row[1:] for row in place.execute(f"{ana} where user_id = 'ana'")}
+    assert found == {"theirs": (6, 4, True), "lost": (6, 4, True), "old": (0, 5, True), "asleep": (6, 4, False)}
+    assert place.execute("select distinct user_id from memory.summary_embeddings") == [("ana",)]
+    assert [row[0] for row in place.execute("select name from memory_private.chores")] == ["heartbeat"]
+
+    # Somebody else's flood gives no alert, and theirs is taken as soon as everybody's.
+    alerts: list[str] = []
+    policy = replace(FAST, alert_seconds=600)
+    place.execute("update memory_private.work set since = since - interval '1 hour'")
+    async with Worker(memory, policy=policy, user_id="ana", on_alert=lambda kind, _: alerts.append(kind)):
+        place.say("more", user_id="ana")
+        await until(lambda: {row[0] for row in place.queue} == {"ben"})
+    assert alerts == []
+    assert (await memory.arun(work.queue("ana"))).depth == 0
+    assert (await memory.arun(work.queue())).depth == 3
+    with pytest.raises(InvalidInputError, match="1 to 512 bytes"):
+        Worker(memory, user_id="")
+
+
+OF_BEN = (
+    "select c.thread_id, c.message_count, c.summarized_through, c.indexed_through, c.archived_at, w.run_after"
+    " from memory.conversations c left join memory_private.work w on w.user_id = c.user_id and w.conversation_id = c.id"
+    " where c.user_id = 'ben' order by 1"
+)
 
 
 async def test_without_a_model_it_only_indexes(place: Place, kept: Keep) -> None:
@@ -938,6 +994,46 @@ async def test_who_is_stopped_while_the_database_is_away_ends(frail: Cluster, ke
         await asyncio.to_thread(frail.resume)
 
 
+# --- Another release
+
+OLDER = "alter function public.memory_worker_claim rename to of_an_older_release"
+"""As a release before left it: without what is called for."""
+
+AGAIN = "alter function public.of_an_older_release rename to memory_worker_claim"
+
+
+@pytest.mark.parametrize("partitions", [None, 3], ids=["plain", "partitions"])
+async def test_a_worker_of_another_release_works_or_says_what_to_do(
+    cluster: Cluster, kept: Keep, tmp_path: Path, partitions: int | None
+) -> None:
+    place = Place(cluster.conn_string(cluster.create_database()), "")
+    migrate(place.address, partitions=partitions)
+    place.say("t")
+    place.execute(OLDER)
+    memory = kept(place.memory(Model()))
+    for work_once in (Worker(memory, policy=FAST).run, Worker(memory, policy=FAST).drain):
+        with pytest.raises(SchemaOutdatedError, match="no memory_worker_claim.*supabase-memory migrate"):
+            await asyncio.wait_for(work_once(), SOON)
+    assert [row[1:] for row in place.queue] == [(None, 0, None, False)], "nothing was taken, nothing counts as a try"
+    place.execute(AGAIN)
+
+    # In the midst of an upgrade it waits, and says so; then it goes on, also as what is older than its database.
+    async with Worker(memory, policy=FAST) as worker:
+        await until(lambda: place.queue == [])
+        place.execute(OLDER)
+        place.say("later")
+        await until(lambda: worker.health()[1]["error"] == "SchemaOutdatedError")
+        with newer_release(tmp_path / "sql"):
+            await asyncio.to_thread(migrate, place.address)
+        await until(lambda: place.queue == [])
+        assert worker.health()[0]
+    assert place.covered() == [("later", 4, 5), ("t", 4, 5)]
+    schema = (await asyncio.to_thread(found, memory))["schema"]
+    assert schema.state == "red"
+    assert "of release 9.0.0, and not of" in schema.words
+    assert "supabase-memory migrate" in str(schema.next_action)
+
+
 # --- From time to time
 
 
@@ -946,7 +1042,7 @@ async def test_what_has_expired_is_forgotten(place: Place, kept: Keep) -> None:
 
     place.say("t")
     place.execute("update memory.conversation_messages set created_at = created_at - interval '2 days'")
-    memory = kept(place.memory(Model(), retention=Retention(max_age=timedelta(days=1))))
+    memory = kept(place.memory(Model(), user_id="somebody else", retention=Retention(max_age=timedelta(days=1))))
     async with Worker(memory, policy=FAST):
         await until(lambda: place.execute("select count(*) from memory.conversation_messages") == [(0,)])
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_SETTLED: Final = re.compile(r"v_asked +constant integer +:= (null|\d+);")
+"""In the ledger's file: how many partitions it asks for."""
 
 
 def write(
@@ -33,15 +37,17 @@ def write(
         vector_schema: The schema that pgvector lies in.
         vector_index: Also write the index over the vectors of chunks of this width, 1 to 4,000 dimensions.
         realtime: As for `script.parts`.
-        partitions: As for `script.parts`; the same at every run.
+        partitions: As for `script.parts`; a later run without it keeps the number of the files that are there.
         now: The time the new files are named for; the present by default.
 
     Returns:
         The files written, in the order they are applied.
 
     Raises:
-        ConfigurationError: As for `script.parts`; or the folder cannot be written to, and then nothing is written.
+        ConfigurationError: As for `script.parts`; the files that are there make other partitions; or the folder cannot
+            be written to. Then nothing is written.
     """
+    partitions = _kept(folder, partitions)
     # Each file is a migration of its own, so the lock and what it is for are one.
     lock, vector, ledger, *others = script.parts(
         vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions
@@ -56,6 +62,32 @@ def write(
             f"The folder {folder} cannot be written to: {error.strerror or type(error).__name__}.",
             hint="Name a folder that you may write to, such as supabase/migrations. Nothing was written.",
         ) from None
+
+
+def _kept(folder: Path, partitions: int | None) -> int | None:
+    """The number of partitions that the files of before have settled; what is asked for if there are none.
+
+    Raises:
+        ConfigurationError: Another number is asked for.
+    """
+    ledgers = sorted(folder.glob("*_langchain_supabase_memory_ledger_*.sql"))
+    try:
+        found = _SETTLED.search(ledgers[-1].read_text(encoding="utf-8")) if ledgers else None
+    except OSError as error:
+        raise ConfigurationError(
+            f"The file {ledgers[-1]} cannot be read: {error.strerror or type(error).__name__}.",
+            hint="Let yourself read the migrations that are there. Nothing was written.",
+        ) from None
+    if found is None:
+        return partitions
+    settled = None if found[1] == "null" else int(found[1])
+    if partitions is not None and partitions != settled:
+        tables = "plain tables" if settled is None else f"tables in {settled} partitions"
+        raise ConfigurationError(
+            f"The migrations in {folder} make {tables}, and not in {partitions} partitions.",
+            hint="Leave --partitions out; or write into another folder, for a new database. Nothing was written.",
+        )
+    return settled
 
 
 def _new(folder: Path, wanted: list[script.Part], present: list[str], first: datetime) -> dict[Path, str]:

@@ -51,9 +51,18 @@ _PARTITIONS: Final = (
     "select count(*) from pg_catalog.pg_inherits i where i.inhparent = to_regclass('memory.conversations')"
 )
 
+_DISTRIBUTED: Final = (
+    "select count(*) from pg_catalog.pg_dist_partition p where p.logicalrelid = to_regclass('memory.conversations')"
+)
+
 
 def migrate(
-    conn_string: str, *, vector_index: int | None = None, realtime: bool | None = None, partitions: int | None = None
+    conn_string: str,
+    *,
+    vector_index: int | None = None,
+    realtime: bool | None = None,
+    partitions: int | None = None,
+    citus: bool | None = None,
 ) -> script.Installed:
     """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
 
@@ -69,16 +78,19 @@ def migrate(
             is.
         partitions: For a new database: spread the tables of owners over this many partitions, 2 to 64. `None` leaves
             a database as it is, and makes plain tables in a new one.
+        citus: For a new database with the extension citus: spread the tables of owners over its nodes, all of one
+            owner on one of them. Then the role is a superuser. `None` leaves a database as it is, and makes plain
+            tables in a new one.
 
     Returns:
         What the database is now set up with.
 
     Raises:
         ConfigurationError: `vector_index` or `partitions` is out of range, the name of pgvector's schema cannot be
-            written, or the server is a read replica.
+            written, `citus` comes with `partitions` or `realtime`, or the server is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
         MigrationConflictError: The tables are of a newer release, or from files that were edited since, or not in as
-            many partitions as asked for.
+            many partitions, or not as spread, as asked for; or the extension citus is missing.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
         SchemaError: A statement failed; nothing was changed.
@@ -88,7 +100,7 @@ def migrate(
     except ImportError:
         raise MissingDependencyError("Migrating a database", "postgres") from None
     # The script is checked before the server is asked for anything.
-    lock, *_ = script.parts(vector_index=vector_index, partitions=partitions)
+    lock, *_ = script.parts(vector_index=vector_index, realtime=realtime, partitions=partitions, citus=bool(citus))
     addresses.postgres(conn_string)
 
     def apply() -> script.Installed:
@@ -103,6 +115,7 @@ def migrate(
                 vector_index=vector_index,
                 realtime=realtime,
                 partitions=partitions or _partitions(connection),
+                citus=_is_distributed(connection) if citus is None else citus,
             )
             connection.execute(text.encode())
             return script.current(vector_schema)
@@ -133,3 +146,9 @@ def _partitions(connection: psycopg.Connection[Any]) -> int | None:
     """Into how many partitions the tables that are there are spread."""
     [(count,)] = connection.execute(_PARTITIONS).fetchall()
     return count or None
+
+
+def _is_distributed(connection: psycopg.Connection[Any]) -> bool:
+    """Whether Citus spreads the tables that are there."""
+    [(is_there,)] = connection.execute("select to_regclass('pg_catalog.pg_dist_partition') is not null").fetchall()
+    return is_there and connection.execute(_DISTRIBUTED).fetchall() == [(1,)]

@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.adapters.schema import citus as distributed
 from langchain_supabase_memory.adapters.schema.partitions import check, spread
 from langchain_supabase_memory.errors import ConfigurationError
 
@@ -71,6 +72,7 @@ def parts(
     vector_index: int | None = None,
     realtime: bool | None = None,
     partitions: int | None = None,
+    citus: bool = False,
 ) -> list[Part]:
     """Everything a database needs, in order. Running it again changes nothing.
 
@@ -84,16 +86,22 @@ def parts(
             is.
         partitions: Into how many partitions, 2 to 64, the tables of owners are spread; `None` for plain tables. As the
             database was made: the script refuses to run where its tables are otherwise.
+        citus: Whether Citus spreads the tables of owners over its nodes; as the database was made, too.
 
     Returns:
         The parts; run them in one transaction.
 
     Raises:
-        ConfigurationError: `vector_index` or `partitions` is out of range, or the schema's name cannot be written into
-            the functions.
+        ConfigurationError: `vector_index` or `partitions` is out of range, the schema's name cannot be written into
+            the functions, or `citus` comes with `partitions` or `realtime`.
     """
     if partitions is not None:
         check(partitions)
+    if citus and (partitions is not None or realtime):
+        raise ConfigurationError(
+            "On Citus there are no partitions of this package's, and Realtime publishes nothing.",
+            hint="Leave --partitions and --realtime out: Citus spreads the tables of owners by itself.",
+        )
     expected = current(vector_schema)
     values = {
         "vector_schema": _quoted(vector_schema),
@@ -104,6 +112,7 @@ def parts(
         "code": expected.code,
         "width": str(vector_index),
         "partitions": "null" if partitions is None else str(partitions),
+        "citus": str(citus).lower(),
     }
 
     def part(name: str, template: str) -> Part:
@@ -122,10 +131,11 @@ def parts(
                 hint="Pass the width of your embedding model, such as 1536; for a wider one leave the index out.",
             )
         ordered.append(part(f"vector_index_{vector_index}", _read("vector_index.sql")))
+    ordered.append(part("functions_and_access", _distributed_code() if citus else _code()))
     if realtime is not None:
         name = "realtime" if realtime else "no_realtime"
         ordered.append(part(name, _read(f"{name}.sql")))
-    return [*ordered, part("functions_and_access", _code())]
+    return [*ordered, part("distribute", _read("citus/distribute.sql"))] if citus else ordered
 
 
 def text(vector_schema: str = VECTOR_SCHEMA, **options: Any) -> str:
@@ -158,9 +168,16 @@ def _quoted(schema: str) -> str:
     return f'"{schema}"'
 
 
-def _code() -> str:
-    functions = [_read(f"functions/{name}.sql") for name in _names("functions")]
+def _code(*others: str) -> str:
+    """The functions and the access rules, with those of further folders in the place of the same ones."""
+    functions = [_read(f"{folder}/{name}.sql") for folder in ("functions", *others) for name in _names(folder)]
     return "\n".join([_read("replace.sql"), *functions, _read("access.sql")])
+
+
+def _distributed_code() -> str:
+    """The same for Citus."""
+    pieces = {name: _read(f"citus/pieces/{name}.sql") for name in _names("citus/pieces")}
+    return distributed.rewritten(_code("citus/functions"), pieces)
 
 
 def _once(part: Part, checksum: str) -> Part:

@@ -79,17 +79,19 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_describe_summary": _object("described"),
     "memory_due": _ARRAY,
     "memory_edits": _object(
-        "title metadata created_at updated_at opt_outs summary items deleted ratings summaries", or_null=True
+        "title metadata created_at updated_at opt_outs summary items deleted ratings summaries superseded", or_null=True
     ),
     "memory_edit_board": _object("item_id version is_new"),
     "memory_edit_summary": _object("taken_back"),
     "memory_embed_summaries": _ARRAY,
+    "memory_export": _ARRAY,
     "memory_fail_index": _object("retry_at"),
     "memory_fail_summary": _object("retry_at"),
     "memory_find": _object("found read after"),
     "memory_forget": _object("conversations messages segments chunks items"),
     "memory_forget_expired": _object("conversations messages segments chunks after"),
     "memory_forget_message": _object("conversations messages segments chunks"),
+    "memory_import": _ARRAY,
     "memory_important": _object("user_id facts"),
     "memory_index_due": _ARRAY,
     "memory_limits": _object("message_bytes call_bytes"),
@@ -135,8 +137,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_chore": _object("mine"),
     "memory_worker_claim": _ARRAY,
     "memory_worker_doctor": _object(
-        "now role server installed vector indexes broken_indexes added missing vectors heartbeat_at expired_at"
-        " wait_seconds dead tables published unidentified wal_level autovacuum",
+        "now role server replay_lag_seconds installed vector indexes broken_indexes added missing vectors heartbeat_at"
+        " expired_at wait_seconds dead tables published columns_added columns_missing unidentified wal_level"
+        " autovacuum",
         parts={"installed": "memory_schema"},
     ),
     "memory_worker_finish": _object("outcome"),

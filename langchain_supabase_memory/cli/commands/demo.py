@@ -33,6 +33,9 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str, 
 
     from langchain_supabase_memory.cli.demo.show import open_page, show
 
+    if inspect:  # what is missing is said before the story, not after it
+        import langchain_supabase_memory.inspector  # noqa: F401
+
     chat, summarizer, embeddings = models.of_an_agent(model)
     questions = list(ask) or None
     folder, console = path.absolute(), Console()

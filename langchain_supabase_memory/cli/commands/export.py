@@ -59,3 +59,6 @@ def export(
         )
     counted = f"{look.number(receipt.messages, 'message')} of {look.number(receipt.conversations, 'conversation')}"
     click.echo(f"{counted} exported, {receipt.bytes:,} bytes.", err=target == "-")
+    if receipt.superseded:
+        left = look.number(receipt.superseded, "message")
+        click.echo(f"{left} not exported: a graph was forked, and they are on no branch now.", err=target == "-")

@@ -28,6 +28,7 @@ SOURCES: Final = (
 @click.option("--agent", "agent_id", help="Their agent, where the source names none; by default 'default'.")
 @click.option("--table", help="The table of a chat history, or of the messages of the OpenAI Agents SDK.")
 @click.option("--channel", default="messages", show_default=True, help="Where a LangGraph state has its messages.")
+@click.option("--thread", "threads", multiple=True, help="Only this thread of a LangGraph saver; may be repeated.")
 @click.option("--encoding", help="What a file is written in, such as latin-1; by default as its first bytes say.")
 @click.option("--skip", is_flag=True, help="Leave out what cannot be read, and say so at the end.")
 @click.option("--dry-run", is_flag=True, help="Only read the source, and say what would be stored.")
@@ -40,6 +41,7 @@ def import_(
     agent_id: str | None,
     table: str | None,
     channel: str,
+    threads: tuple[str, ...],
     encoding: str | None,
     skip: bool,
     dry_run: bool,
@@ -53,7 +55,7 @@ def import_(
 
     with (
         transferring.memory(address, access_token, user_id) as memory,
-        transferring.opened(source, path, table, channel, encoding) as events,
+        transferring.opened(source, path, table=table, channel=channel, threads=threads, encoding=encoding) as events,
         transferring.progress("Importing") as told,
     ):
         receipt = import_conversations(

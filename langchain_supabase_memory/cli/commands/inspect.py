@@ -33,17 +33,24 @@ _OF_A_MEMORY = ("database_url", "embedded", "url", "key", "model", "embeddings",
 )
 @click.option(
     "--access-token",
-    envvar="SUPABASE_ACCESS_TOKEN",
-    help="As the signed-in user with this token sees it: over the Data API, with the publishable key.",
+    envvar="SUPABASE_MEMORY_TOKEN",
+    help="As the signed-in user with this token sees it: over the Data API, with the publishable key; by default "
+    "$SUPABASE_MEMORY_TOKEN.",
 )
 @click.option("--write", is_flag=True, help="People may pin, edit, delete, regenerate, opt out and retry.")
 @click.option("--by", metavar="NAME", help="Who is noted with a change; by default the user of this machine.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens: this machine alone.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where it listens: this machine alone. It speaks plain HTTP."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further name by which it may be asked for.")
 @click.option("--model", help="A model of OpenAI that writes what is regenerated; by default as for `worker`.")
 @click.option("--embeddings", help="A model of OpenAI that embeds, such as text-embedding-3-small, for recall.")
-@click.option("--browser/--no-browser", default=False, help="Open it in this machine's browser.")
+@click.option(
+    "--browser/--no-browser",
+    default=False,
+    help="Open it in this machine's browser, whose command then shows the address and its token.",
+)
 def inspect(
     app: str | None,
     address: Address,
@@ -77,11 +84,25 @@ def inspect(
 
         def opened(at: str) -> None:
             click.echo(f"The inspector is on {at}\nThe address lets one browser in, once. Ctrl-C ends it.")
+            if serving.is_beyond(host):
+                click.echo(
+                    "It listens beyond this machine, over plain HTTP: who is on the way reads along, the token too. "
+                    "Put it behind TLS.",
+                    err=True,
+                )
             if browser:
                 click.launch(at)
 
-        named = by or as_user or getpass.getuser()
+        named = by or as_user or _who_is_here()
         serving.serve(memory, host=host, port=port, allowed_hosts=allow_host, write=write, by=named, said=opened)
+
+
+def _who_is_here() -> str:
+    """The user of this machine; in a container there may be none of that number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "inspector"
 
 
 def _memory(

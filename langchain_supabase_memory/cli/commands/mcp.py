@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from langchain_supabase_memory.adapters.transports.running import run
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.options import DATABASE_URL, addressed, refuse, typed
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
@@ -43,7 +44,7 @@ _OF_HTTP: Final = ("host", "port", "public_url", "issuer")
 @click.option("--time-zone", help="In which times are shown, such as Asia/Manila; by default UTC.")
 @click.option("--http", is_flag=True, help="Over HTTP, for whoever signs in with Supabase Auth; by default over stdio.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Over HTTP, the address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8_000, show_default=True, help="Over HTTP, the port.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=8_000, show_default=True, help="Over HTTP, the port.")
 @click.option(
     "--public-url", help="Over HTTP, the address by which clients reach it, such as https://memory.example.com/mcp."
 )
@@ -67,7 +68,7 @@ def mcp(
     """Serve past conversations to a client of the Model Context Protocol, such as Claude, Cursor or VS Code.
 
     Over stdio the client starts it, and it serves one person. Over HTTP it serves whoever signs in, each their own
-    conversations. It only reads, unless --write or --destructive is given.
+    conversations, by the project's url and publishable key. It only reads, unless --write or --destructive is given.
     """
     try:
         from langchain_supabase_memory.mcp import server as _  # noqa: F401  # is the SDK installed?
@@ -88,9 +89,14 @@ def mcp(
     else:
         refuse(_OF_HTTP, "It goes with --http.")
         memory = _of_one(address, user_id, token, settings)
+        if sys.stdin.isatty():
+            click.echo(
+                "A client starts this command and writes to its input; by hand there is nothing to see.", err=True
+            )
+            click.echo("Ctrl-D ends it. How to set up a client is on the page docs/mcp.md.", err=True)
         from langchain_supabase_memory.mcp.stdio import serve
 
-        asyncio.run(serve(memory, options))
+        run(serve(memory, options))
 
 
 def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str, Any]:
@@ -137,14 +143,14 @@ def _over_http(
     public_url: str | None,
     issuer: str | None,
 ) -> None:
-    from langchain_supabase_memory.mcp.http import PATH, Site, publishable
+    from langchain_supabase_memory.mcp.http import Site, own_address, publishable
     from langchain_supabase_memory.mcp.listening import serve
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
     key = publishable(address.key)
     if not address.url:
         raise ConfigurationError("The project's url is missing.", hint="Pass --url or set SUPABASE_URL.")
-    shared = SupabaseMemory.from_url(address.url, key, **settings)
     project = address.url.strip().rstrip("/")
-    site = Site(issuer=issuer or f"{project}/auth/v1", address=public_url or f"http://{host}:{port}{PATH}")
-    asyncio.run(serve(shared, site, options, host, port))
+    site = Site(issuer=issuer or f"{project}/auth/v1", address=public_url or own_address(host, port))
+    shared = SupabaseMemory.from_url(address.url, key, **settings)
+    run(serve(shared, site, options, host, port))

@@ -9,6 +9,7 @@ import click
 from langchain_supabase_memory.cli.look import working
 from langchain_supabase_memory.cli.options import (
     addressed_directly,
+    citus_option,
     partitions_option,
     realtime_option,
     vector_index_option,
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
 @vector_index_option
 @realtime_option
 @partitions_option
-def migrate(address: Address, vector_index: int | None, realtime: bool | None, partitions: int | None) -> None:
+@citus_option
+def migrate(
+    address: Address, vector_index: int | None, realtime: bool | None, partitions: int | None, citus: bool | None
+) -> None:
     """Set a database up, or bring it to this release. Safe to repeat."""
     from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     conn_string = address.conn_string(create=True)
     with working("Setting the database up …"):
-        installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions)
+        installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions, citus=citus)
     click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")

@@ -17,12 +17,13 @@ from langchain_supabase_memory.cli import look
 from langchain_supabase_memory.cli.living import Living
 from langchain_supabase_memory.cli.options import addressed, modeled, refuse
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.operations import work
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address, Models
     from langchain_supabase_memory.worker import Worker
 
-_OF_A_POLICY = ("concurrency", "calls_per_minute", "archive_after")
+_OF_A_WORKER = ("concurrency", "calls_per_minute", "archive_after", "user")
 
 _LOOK_SECONDS = 2.0
 """How often the queue is looked at for a person, in seconds."""
@@ -37,6 +38,7 @@ _DRAW_SECONDS = 0.5
 @click.option("--concurrency", type=int, default=4, show_default=True, help="How many conversations at once.")
 @click.option("--calls-per-minute", type=float, help="The most calls of the model a minute.")
 @click.option("--archive-after", type=float, help="Archive conversations without a message for so many hours.")
+@click.option("--user", help="Work for this user alone.")
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz on this port.")
 @click.option(
     "--metrics-host", default="127.0.0.1", show_default=True, help="The address for that; 0.0.0.0 in a container."
@@ -54,6 +56,7 @@ def worker(
     concurrency: int,
     calls_per_minute: float | None,
     archive_after: float | None,
+    user: str | None,
     metrics_port: int | None,
     metrics_host: str,
     drain: bool,
@@ -66,11 +69,12 @@ def worker(
     does, and a second one at once.
 
     With --app, an option that names a database, a model or an embedder is refused, and so is one of --concurrency,
-    --calls-per-minute and --archive-after if the application gives a Worker. Of them what the environment says is
-    ignored.
+    --calls-per-minute, --archive-after and --user if the application gives a Worker. Of them what the environment says
+    is ignored.
     """
     from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
+    from langchain_supabase_memory.adapters.transports.running import run
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
     if not drain:
@@ -81,7 +85,7 @@ def worker(
         if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application says how
             configure("plain", logging.WARNING if lives else logging.INFO)
         if isinstance(made, Worker):
-            refuse(_OF_A_POLICY, "The application gives a Worker, which has a policy of its own.")
+            refuse(_OF_A_WORKER, "The application gives a Worker, which has a policy of its own.")
         else:
             if made is None:
                 made = stack.enter_context(address.opened(**models.settings()))
@@ -90,7 +94,7 @@ def worker(
                 model_calls_per_minute=calls_per_minute,
                 archive_after=None if archive_after is None else timedelta(hours=archive_after),
             )
-            made = Worker(made, policy=policy)
+            made = Worker(made, policy=policy, user_id=user)
         if metrics_port is not None:
             if made.metrics is NO_METRICS:
                 made.memory.metrics = Metrics()
@@ -98,7 +102,7 @@ def worker(
             stack.enter_context(server)
             click.echo(f"Metrics on http://{metrics_host}:{server.port}/metrics", err=True)
         try:
-            asyncio.run(_run(made, drain=drain, seconds=seconds, lives=lives))
+            run(_run(made, drain=drain, seconds=seconds, lives=lives))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
     tally = made.tally
@@ -144,7 +148,7 @@ async def _tell(worker: Worker, line: Living) -> None:
     async def ask() -> None:
         while True:
             try:
-                queue = await worker.memory.work.aqueue()
+                queue = await worker.memory.arun(work.queue(worker.user_id))
                 stands[:] = [f"{queue.depth} due", f"lag {look.duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
                 stands[:] = ["the database is away"]

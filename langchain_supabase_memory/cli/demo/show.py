@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import shlex
-import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import click
 from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -22,6 +21,7 @@ from rich.text import Text
 
 from langchain_supabase_memory.adapters.telemetry import alerts
 from langchain_supabase_memory.adapters.transports.embedded import start_migrated
+from langchain_supabase_memory.adapters.transports.running import run
 from langchain_supabase_memory.cli.demo import replay, seen, transcript
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY, Answer, DemoAgent
 from langchain_supabase_memory.cli.demo.model import quote
@@ -53,8 +53,11 @@ main(*sys.argv[1:])
 """
 """The process that stores the conversation. Ctrl-C is for both, and one of them says so."""
 
-_SHOWN = 3
+_SHOWN = 5
 """How many items of each kind of the board are shown."""
+
+_LONGEST = 110
+"""How many characters of an item."""
 
 _NAMES = 12
 """How many people, places and topics of it."""
@@ -161,7 +164,9 @@ def _show(
 
 
 def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings: Embeddings | None) -> None:
-    """Open the inspector on what the demo has made, with the agent's own budget, until Ctrl-C.
+    """Serve the inspector on what the demo has made, with the agent's own budget, until Ctrl-C.
+
+    From a terminal it opens in a browser.
 
     Args:
         console: Where its address is shown.
@@ -177,6 +182,8 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
     def said(address: str) -> None:
         console.print(f"The inspector is on {address}", markup=False, highlight=False, soft_wrap=True)
         console.print("The address lets one browser in, once. Ctrl-C ends it.")
+        if console.is_terminal:
+            click.launch(address)
 
     with SupabaseMemory.from_conn_string(
         start_migrated(folder), user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
@@ -215,8 +222,9 @@ class _Alerts(logging.Filter):
         if self.least is not None and not self._told:
             self._told = True
             console.print(
-                f"[dim]  An alert: a summary just written has {self.least:.0%} of the names, numbers, dates and "
-                "questions it covers. The others are still stored, and recalled when they are needed.[/dim]",
+                "[dim]  An alert, as an operator would get it: of the names, numbers, dates and questions of the "
+                f"messages that a summary stands for, it holds {self.least:.0%}. That is little, for it is short and "
+                "made of quotes. Nothing is lost: every message is stored, and recalled when it is asked for.[/dim]",
                 highlight=False,
             )
 
@@ -308,7 +316,7 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
                 for line in process.stdout:
                     progress.update(task, completed=int(line))
                     if number == 1 and int(line) >= limit:
-                        process.send_signal(signal.SIGKILL)
+                        process.kill()
                         break
             if number == 1:
                 progress.console.print(f"Process 1 was killed (kill -9) after {limit} messages. Process 2 takes over.")
@@ -349,7 +357,7 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     """Let a worker do what is due, and show that nothing falls between."""
     started = time.perf_counter()
     with console.status("A worker indexes, summarizes and keeps the board …"):
-        done = asyncio.run(_drained(memory))
+        done = run(_drained(memory))
     studio = memory.conversation(THREAD)
     status = studio.status()
     if status is not None and status.error is not None:
@@ -395,9 +403,9 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
         ("to do", board.action_items),
         ("open questions", board.pending_questions),
     ):
-        for item in sorted(items, key=lambda each: -each.importance)[:_SHOWN]:
-            text = Text(spelled(item.text), no_wrap=True, overflow="ellipsis")
-            table.add_row(name, text, f"message {item.sequences[0]}" if item.sequences else "")
+        for item in sorted(items, key=lambda each: (-each.importance, each.sequences))[:_SHOWN]:
+            text = textwrap.shorten(spelled(item.text), _LONGEST, placeholder=" …")
+            table.add_row(name, Text(text), f"message {item.sequences[0]}" if item.sequences else "")
             name = ""
         if len(items) > _SHOWN:
             table.add_row("", f"[dim]and {len(items) - _SHOWN} more[/dim]", "")

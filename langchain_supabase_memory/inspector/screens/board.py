@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.inspector.rendering import part, shown
 from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.screens.said import words
 from langchain_supabase_memory.inspector.visit import Visit
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES
@@ -82,7 +83,7 @@ async def item(request: Request) -> Response:
     wanted = visit.asked.get("item", "")
     found = next((each for each in board.items if each.id == wanted), None)
     if found is None:
-        raise NotFoundError("There is no such item on this board.", hint="Go back to the board: it may have changed.")
+        raise no_item()
     given: dict[str, Any] = {
         "item": found,
         "evidence": await _evidence(conversation, found),
@@ -93,6 +94,11 @@ async def item(request: Request) -> Response:
     if request.headers.get("hx-request") == "true":
         return part(visit, "part_item.html", **given)
     return shown(visit, "item.html", tab="board", frame=await frame.of(visit), **given)
+
+
+def no_item() -> NotFoundError:
+    """What is said of an item that is not there."""
+    return NotFoundError("There is no such item on this board.", hint="Go back to the board: it may have changed.")
 
 
 async def history(request: Request) -> Response:
@@ -115,7 +121,7 @@ async def _evidence(conversation: Conversation, found: BoardItem) -> list[Eviden
     made = []
     for page in pages:
         for stored in page:
-            text = stored.text or ("" if stored.message is None or stored.unreadable else content.line(stored.message))
+            text = stored.text or words(stored)
             before, quote, after = text.partition(found.quote) if found.quote else (text, "", "")
             label = content.LABELS[stored.role or "user"]
             made.append(Evidence(stored.sequence, label, stored.created_at, before, quote, after))

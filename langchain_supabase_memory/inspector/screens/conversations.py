@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.drawing import Piece, bar
 from langchain_supabase_memory.inspector.rendering import number, shown, stamp
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.visit import Visit, is_uuid
 from langchain_supabase_memory.operations.work import ConversationStatus, WorkState
 from langchain_supabase_memory.values import ConversationInfo, ConversationState, is_id
 
@@ -33,10 +33,12 @@ class Row:
     Attributes:
         status: How the work on it stands.
         info: What it is called and what was said last; `None` where everybody's are listed.
+        opted_out: Whether nothing of it is to be remembered.
     """
 
     status: ConversationStatus
     info: ConversationInfo | None
+    opted_out: bool = False
 
     @property
     def cover(self) -> list[Piece]:
@@ -65,7 +67,7 @@ class Listed:
     @property
     def seen(self) -> str:
         """How it stands, so that the page is told of a change."""
-        return stamp([(row.status, row.info and (row.info.title, row.info.opted_out_at)) for row in self.rows])
+        return stamp([(row.status, row.info and row.info.title, row.opted_out) for row in self.rows])
 
 
 async def listed(visit: Visit) -> Listed:
@@ -80,6 +82,8 @@ async def listed(visit: Visit) -> Listed:
     if not all(value is None or is_id(value) for value in (user, agent)):
         raise InvalidInputError("That can be no id.", hint="An id has 1 to 512 bytes and no control characters.")
     is_of_one = not visit.of_everybody or user is not None
+    if not is_of_one and state not in (None, *WORK_STATES):
+        raise InvalidInputError("Of everybody's only the states of work are known.", hint="Choose a user as well.")
     if state == OPTED_OUT and is_of_one:
         return await _opted_out(visit, user, agent)
     if is_of_one and state not in WORK_STATES:
@@ -97,7 +101,7 @@ async def _of_one(visit: Visit, user: str | None, agent: str | None, state: Conv
     found = await visit.reader.work.astatus(user_id=user, ids=ids, limit=PAGE) if ids else []
     statuses = {each.id: each for each in found}
     # One that was forgotten between the two reads is in the first alone.
-    rows = [Row(statuses[info.id], info) for info in page if info.id in statuses]
+    rows = [_row(statuses[info.id], info) for info in page if info.id in statuses]
     return Listed(rows, page.before or "", page.after or "")
 
 
@@ -106,13 +110,17 @@ async def _by_work(
 ) -> Listed:
     """Those of a state of work, or everybody's, in the order of owners and ids."""
     place = visit.asked.get("after", "").rpartition(" ")
-    after = (place[0], place[2]) if place[0] and _is_uuid(place[2]) else None
+    after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
     found = await visit.reader.work.astatus(user_id=user, agent_id=agent, state=state, limit=PAGE + 1, after=after)
     page = found[:PAGE]
-    infos = await _infos(visit, page) if is_of_one else [None] * len(page)
+    if is_of_one:
+        rows = list(map(_row, page, await _infos(visit, page)))
+    else:
+        outs = await _outs(visit, page)
+        rows = [Row(each, None, (each.key.user_id, each.key.agent_id, each.key.thread_id) in outs) for each in page]
     last = page[-1] if len(found) > PAGE else None
     further = f"{last.key.user_id} {last.id}" if last is not None else ""
-    return Listed([Row(status, info) for status, info in zip(page, infos, strict=True)], after=further)
+    return Listed(rows, after=further)
 
 
 async def _opted_out(visit: Visit, user: str | None, agent: str | None) -> Listed:
@@ -125,17 +133,29 @@ async def _opted_out(visit: Visit, user: str | None, agent: str | None) -> Liste
     there = [status for status in statuses if status is not None]
     infos = await _infos(visit, there)
     further = str(begin + PAGE) if len(named) > begin + PAGE else ""
-    return Listed([Row(status, info) for status, info in zip(there, infos, strict=True)], after=further)
+    return Listed(list(map(_row, there, infos)), after=further)
+
+
+def _row(status: ConversationStatus, info: ConversationInfo | None) -> Row:
+    return Row(status, info, info is not None and info.opted_out_at is not None)
+
+
+async def _outs(visit: Visit, statuses: list[ConversationStatus]) -> set[tuple[str | None, str | None, str | None]]:
+    """Which conversations of these owners are not remembered: a read for each owner of a page."""
+    owners = list(dict.fromkeys(status.key.user_id for status in statuses))
+    found = await asyncio.gather(*(visit.reader.aopt_outs(user_id=owner) for owner in owners))
+    return {
+        (owner, out.agent_id, out.thread_id)
+        for owner, outs in zip(owners, found, strict=True)
+        for out in outs
+        if out.topic is None
+    }
 
 
 async def _infos(visit: Visit, statuses: list[ConversationStatus]) -> list[ConversationInfo | None]:
     keys = [status.key for status in statuses]
     handles = [visit.reader.conversation(k.thread_id, user_id=k.user_id, agent_id=k.agent_id) for k in keys]
     return list(await asyncio.gather(*(each.ainfo() for each in handles)))
-
-
-def _is_uuid(text: str) -> bool:
-    return len(text) == 36 and all(each in "0123456789abcdef-" for each in text)
 
 
 async def screen(request: Request) -> Response:

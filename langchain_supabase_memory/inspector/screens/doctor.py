@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.exceptions import HTTPException
+
 from langchain_supabase_memory.inspector.rendering import shown
 from langchain_supabase_memory.inspector.visit import Visit
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 
 async def screen(request: Request) -> Response:
-    """The findings."""
+    """The findings. They name the host and the keys, and ask the embedder: none of that is for who acts as a user."""
     visit = Visit(request)
+    if visit.acts_as_user:
+        raise HTTPException(404)
     return shown(visit, "doctor.html", tab="doctor", rows=await visit.memory.adoctor())

@@ -46,4 +46,5 @@ async def of(visit: Visit) -> Frame:
         raise nobody_knows()
     work = (status.state, status.attempts, status.error, status.worker, sorted(status.paused))
     through = (status.next_sequence, status.summarized_through, status.indexed_through, status.board_version)
-    return Frame(info, status, stamp(work, through, info.updated_at, info.title, info.opted_out_at))
+    newest = (status.tokens_saved, status.quality)  # of the newest segment, which a person may have edited
+    return Frame(info, status, stamp(work, through, newest, info.updated_at, info.title, info.opted_out_at))

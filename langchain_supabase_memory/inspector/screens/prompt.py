@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.report import Section
     from langchain_supabase_memory.language.messages.blocks import Entry
     from langchain_supabase_memory.settings import ContextBudget, Inherited
 
 LEAST: Final = 50
-MOST: Final = 10_000_000
+MOST: Final = 400_000
 """The least and the most of a budget that may be tried."""
+
+MOST_LINES: Final = 200
+"""The most messages of a part that are shown, the newest; the rest is on the time line."""
 
 _STATES: Final = {
     "summary": "segment", "note": "omitted", "recent": "verbatim", "board": "board", "recalled": "recalled",
@@ -54,7 +58,8 @@ class Part:
         covers: What it stands for.
         why: Why it is there, in sentences.
         raw: What a model reads of it, where we write it.
-        lines: The messages of it: their numbers, who speaks, what.
+        lines: The newest messages of it: their numbers, who speaks, what.
+        unshown: How many messages are before these.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Part:
     why: str
     raw: str = ""
     lines: list[tuple[int | None, str, str]] = field(default_factory=list)
+    unshown: int = 0
 
     @property
     def state(self) -> str:
@@ -156,34 +162,29 @@ async def screen(request: Request) -> Response:
 def parts_of(pack: ContextPack) -> list[Part]:
     """The parts of a prompt in the order in which a model reads them."""
     sections = {section.name: section for section in pack.report().sections}
-    recent = [entry.message for entry in pack.fitted.recent]
-    made: list[Part] = []
+    recent = {id(entry.message) for entry in pack.fitted.recent}
+    first: dict[str, BaseMessage] = {}
     for message in pack.chained:
-        name = _name_of(pack, message, recent)
-        if name not in sections or any(part.name == name for part in made):
-            continue
-        section = sections[name]
-        lines, raw = _said(pack, name, message)
-        made.append(Part(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines))
-    return made
+        first.setdefault(_name_of(pack, message, recent), message)
+    return [_part(pack, sections[name], message) for name, message in first.items() if name in sections]
 
 
-def _name_of(pack: ContextPack, message: BaseMessage, recent: Sequence[BaseMessage]) -> str:
+def _part(pack: ContextPack, section: Section, message: BaseMessage) -> Part:
+    name = section.name
+    entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
+    raw = "" if name in ("recent", "current") else str(message.text)
+    lines, unshown = [_line(entry) for entry in entries[-MOST_LINES:]], max(0, len(entries) - MOST_LINES)
+    return Part(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
+
+
+def _name_of(pack: ContextPack, message: BaseMessage, recent: set[int]) -> str:
     if message is pack.fitted.head_message:
         return "note" if pack.summary is None else "summary"
     if message is pack.board.message:
         return "board"
     if message is pack.remembered.message:
         return "recalled"
-    return "recent" if any(message is each for each in recent) else "current"
-
-
-def _said(pack: ContextPack, name: str, message: BaseMessage) -> tuple[list[tuple[int | None, str, str]], str]:
-    """The messages of a part, or what we wrote."""
-    if name in ("recent", "current"):
-        entries = pack.fitted.recent if name == "recent" else pack.fitted.current
-        return [_line(entry) for entry in entries], ""
-    return [], str(message.text)
+    return "recent" if id(message) in recent else "current"
 
 
 def _line(entry: Entry) -> tuple[int | None, str, str]:

@@ -48,6 +48,8 @@ WHY: Final[Mapping[str, str]] = {
     "branch": "On another branch of the graph.",
     "unreadable": "It cannot be read.",
     "orphan": "A result without its call.",
+    "quotes": "Its summary has quotes alone, which recall finds where they are asked for.",
+    "other": "For another reason.",
 }
 
 
@@ -87,6 +89,9 @@ async def turn(request: Request) -> Response:
     if not page.manifests or page.manifests[0].to_sequence != answer:
         raise _no_prompt()
     manifest, *before = page.manifests
+    # A manifest knows an item by the beginning of its id.
+    board = await conversation.aboard(history=True) if manifest.items else None
+    items = {} if board is None else {item.id[:8]: item for item in board.items}
     return shown(
         visit,
         "turn.html",
@@ -98,6 +103,8 @@ async def turn(request: Request) -> Response:
         spent=spent(manifest),
         states=STATES,
         why=WHY,
+        items=items,
+        lost=sum(each not in items for each in manifest.items),
         copied=json.dumps(manifest.to_dict(), indent=2, ensure_ascii=False),
     )
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.inspector.rendering import shown, stamp
+from langchain_supabase_memory.inspector.rendering import number, shown, stamp
 from langchain_supabase_memory.inspector.visit import Visit
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
 
 MOST: Final = 20
-"""The most conversations of each state."""
+"""The most conversations of each state that are shown."""
+
+MOST_RUNNING: Final = 500
+"""The most that are running of which it is said who is at them."""
 
 _STATES: Final[tuple[WorkState, ...]] = ("running", "due", "waiting", "dead")
 
@@ -31,32 +34,48 @@ class Standing:
     Attributes:
         queue: It in numbers; `None` where only a user's own may be seen.
         rows: The first conversations of each state.
-        workers: Who is at how many of those shown.
+        more: The states of which there are more than these.
+        workers: Who is at how many.
+        running: How many they are at.
         seen: How that stands.
     """
 
     queue: Queue | None
     rows: Mapping[WorkState, list[ConversationStatus]]
+    more: frozenset[WorkState]
     workers: Mapping[str, int]
+    running: int
     seen: str
+
+    def size(self, state: WorkState) -> str:
+        """How many conversations are in a state, as far as it is known."""
+        if self.queue is not None:
+            counts = {"due": self.queue.due, "waiting": self.queue.waiting, "dead": self.queue.dead}
+            return number(counts[state]) if state in counts else number(self.queue.leases)
+        return f"more than {MOST}" if state in self.more else number(len(self.rows[state]))
 
 
 async def standing(visit: Visit) -> Standing:
     """How the work stands of everybody, of the memory's user, or of who is signed in."""
     memory, user = visit.reader, visit.user_id
     is_servers = visit.of_everybody and user is None
-    asked = [memory.work.astatus(user_id=user, state=state, limit=MOST) for state in _STATES]
-    found = await asyncio.gather(*asked)
+    most = {state: MOST_RUNNING if state == "running" else MOST + 1 for state in _STATES}
+    asked = [memory.work.astatus(user_id=user, state=state, limit=limit) for state, limit in most.items()]
+    found = dict(zip(_STATES, await asyncio.gather(*asked), strict=True))
     queue = await memory.work.aqueue() if is_servers else None
-    rows = dict(zip(_STATES, found, strict=True))
-    workers = Counter(status.worker for status in rows["running"] if status.worker is not None)
+    rows = {state: each[:MOST] for state, each in found.items()}
+    more = frozenset(state for state, each in found.items() if len(each) > MOST)
+    workers = Counter(status.worker for status in found["running"] if status.worker is not None)
     counts = None if queue is None else (queue.depth, queue.due, queue.leases, queue.waiting, queue.dead)
-    known = [(s.id, s.state, s.attempts, s.worker, s.error) for each in found for s in each]
-    return Standing(queue, rows, workers, stamp(known, counts))
+    known = [(s.id, s.state, s.attempts, s.worker, s.error) for each in rows.values() for s in each]
+    seen = stamp(known, counts, sorted(workers.items()))
+    return Standing(queue, rows, more, workers, len(found["running"]), seen)
 
 
 async def screen(request: Request) -> Response:
     """The queue."""
     visit = Visit(request)
     now = await standing(visit)
-    return shown(visit, "queue.html", tab="queue", seen=now.seen, about="queue", now=now, most=MOST)
+    return shown(
+        visit, "queue.html", tab="queue", seen=now.seen, about="queue", now=now, most=MOST, most_running=MOST_RUNNING
+    )

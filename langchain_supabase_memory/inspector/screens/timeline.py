@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.inspector.drawing import Piece, bar
 from langchain_supabase_memory.inspector.rendering import LONGEST, number, part, shown
 from langchain_supabase_memory.inspector.screens import frame
+from langchain_supabase_memory.inspector.screens.said import words
 from langchain_supabase_memory.inspector.visit import Visit, nobody_knows
 from langchain_supabase_memory.language.messages import content
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.values import Coverage, CoveredRange, StoredMessage
 
 PAGE: Final = 50
@@ -55,12 +57,7 @@ class Line:
     def text(self) -> str:
         """What was said, or what was called."""
         assert self.message is not None
-        if self.message.unreadable:
-            return ""
-        said = self.message.text or ""
-        if said or self.message.message is None:
-            return said
-        return content.line(self.message.message)
+        return words(self.message)
 
 
 async def screen(request: Request) -> Response:
@@ -115,8 +112,9 @@ async def message(request: Request) -> Response:
         "stored": stored,
         "payload": _json(payload),
         "metadata": _json(stored.metadata) if stored.metadata else "",
-        "text": stored.text or ("" if stored.message is None or stored.unreadable else content.line(stored.message)),
+        "text": stored.text or words(stored),
         "label": content.LABELS[stored.role or "user"],
+        "answer": await _answer_to(visit.conversation(), place),
     }
     if _is_part(request):
         return part(visit, "part_message.html", longest=LONGEST, **given)
@@ -128,6 +126,17 @@ _COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "pa
 _EVERYTHING: Final = (
     "message_id", "role", "text", "images", "created_at", "updated_at", "metadata", "characters", "tokens", "payload",
 )  # fmt: skip
+
+
+_TURN: Final = 100
+"""So many messages on, the answer of a message is looked for."""
+
+
+async def _answer_to(conversation: Conversation, place: int) -> int | None:
+    """The answer to a message, or the answer that it is, of which the prompt was kept; `None` without one."""
+    page = await conversation.amanifests(from_sequence=place, to_sequence=place + _TURN, limit=_TURN)
+    ends = [each.to_sequence for each in page.manifests if each.turn is not None and each.turn <= place]
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _missing() -> Response:

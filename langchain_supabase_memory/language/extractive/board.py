@@ -6,6 +6,7 @@ Every item quotes the message it comes from; nothing is worded by this module bu
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, unanswered
@@ -13,8 +14,8 @@ from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.entities import entities
 from langchain_supabase_memory.language.extractive.facts import facts, ranked
 from langchain_supabase_memory.language.extractive.quotes import label
-from langchain_supabase_memory.language.extractive.spoken import spoken
-from langchain_supabase_memory.language.extractive.tasks import about_tasks, answered, outcome, same, tasks
+from langchain_supabase_memory.language.extractive.spoken import day, spoken
+from langchain_supabase_memory.language.extractive.tasks import about_tasks, answered, outcome, same, tasks, waits
 from langchain_supabase_memory.language.extractive.topics import topics
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.tasks import Task
 
 _MOST_FACTS: Final = 30
+_LEAST_FACTS: Final = 6  # of a short talk, if it has so many
+_FACT_EACH: Final = 6  # messages of the user have one, in a long talk
 _MOST_ENTITIES: Final = 20
 _MOST_TOPICS: Final = 6
 _MOST_ACTIONS: Final = 15
@@ -40,23 +43,25 @@ def board(material: Material) -> str:
     lines = material.lines
     sentences = list(spoken(lines))
     items = _Items(material.items)
+    last = max((day(each) for each in lines), default=date.min)
     found = tasks(sentences, items.texts("action"))
     closed = list(_closed(sentences, items))
     used = about_tasks(found) | {sentence.text for _, sentence in closed}
+    named = entities(sentences, items.texts("entity"), _MOST_ENTITIES)
+    names = [each.name for each in named if each.type != "date"]
     return json.dumps(
         {
             "summary": summary(material.previous, lines, material.characters),
             "context_notes": "",
             "facts": _facts(sentences, items, used),
             "entities": [
-                {"text": each.name, "source": each.number, "quote": each.name, "type": each.type}
-                for each in entities(sentences, items.texts("entity"), _MOST_ENTITIES)
+                {"text": each.name, "source": each.number, "quote": each.name, "type": each.type} for each in named
             ],
             "topics": [
                 {"text": each.text, "source": each.number, "quote": each.text}
-                for each in topics(sentences, items.texts("topic"), _MOST_TOPICS)
+                for each in topics(sentences, items.texts("topic"), [*items.texts("entity"), *names], _MOST_TOPICS)
             ],
-            "action_items": _actions(found),
+            "action_items": _actions([each for each in found if waits(each, last)]),
             "pending_questions": _questions(lines, items),
             "closed": [*(each for each, _ in closed), *_answered(lines, sentences, items)],
         },
@@ -98,7 +103,9 @@ def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -
     present = [(ident, quote) for ident, quote, _ in items.of("fact")]
     told = [each for each in sentences if each.text not in used]
     fresh = facts(told, present, items.texts("fact"))
-    kept = {id(each) for each in ranked((sentence for sentence, _ in fresh), _MOST_FACTS)}
+    own = len({each.place for each in sentences if each.line.role == "user"})
+    most = min(max(_LEAST_FACTS, own // _FACT_EACH), _MOST_FACTS)
+    kept = {id(each) for each in ranked((sentence for sentence, _ in fresh), _LEAST_FACTS, most)}
     return [_item(sentence, replaces=gone) for sentence, gone in fresh if id(sentence) in kept or gone]
 
 

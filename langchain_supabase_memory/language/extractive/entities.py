@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -15,12 +14,12 @@ from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.cues.names import capitalized
 from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.phrases import phrases
+from langchain_supabase_memory.language.extractive.spoken import day
 from langchain_supabase_memory.language.spelling import LETTERS, composed, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from langchain_supabase_memory.flow import Line
     from langchain_supabase_memory.language.extractive.phrases import Reading
     from langchain_supabase_memory.language.extractive.spoken import Sentence
 
@@ -198,14 +197,3 @@ def _dates(sentences: Iterable[Sentence], known: frozenset[str]) -> list[Entity]
             if any(letter.isdecimal() for letter in said) and key(said) not in known and each.date not in made:
                 made[each.date] = Entity(said, "date", sentence.line.number)
     return list(made.values())[-_MOST_DATES:]
-
-
-def day(line: Line) -> date:
-    """The day on which a line was said; some day, where that is not known."""
-    try:
-        return datetime.fromisoformat(line.said_at or "").date()
-    except ValueError:
-        return _SOME_DAY
-
-
-_SOME_DAY: Final = date(2000, 1, 1)

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues import marks
+from langchain_supabase_memory.language.cues.dates import dates
+from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.cues.names import capitalized
-from langchain_supabase_memory.language.extractive.phrases import Reading, phrases
+from langchain_supabase_memory.language.cues.words import Words
+from langchain_supabase_memory.language.extractive.phrases import Reading, articles, phrases
 from langchain_supabase_memory.language.extractive.spoken import Sentence, sentence
-from langchain_supabase_memory.language.extractive.terms import FIGURE, figures, stems
-from langchain_supabase_memory.language.spelling import key
+from langchain_supabase_memory.language.extractive.terms import FIGURE, figures, stems, stems_of
+from langchain_supabase_memory.language.spelling import DIGIT, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from langchain_supabase_memory.language.cues import Marks
     from langchain_supabase_memory.language.extractive.phrases import Found
 
 _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
@@ -39,6 +44,19 @@ _GRAMMAR: Final = ("self", "mine", "mine_after", "topic", "copula", "determiner"
 _TELLING: Final = 2  # kinds of detail that make a statement a fact, whoever it is about
 _NOTED: Final = 4  # terms of a note that says something by itself: "3 wheels" does not
 _COUNTED: Final = 3  # terms of what somebody does with a number: "I counted to 9"
+_SCORE: Final = re.compile(r"\W*(?:[^\W\d_]+ ){1,3}\d{1,3}(?:\W+(?:[^\W\d_]+ ){1,3}\d{1,3})+\W*")
+"""Who has how much, and nothing else: "fish 1, cats 0"."""
+
+_EVENT: Final = 0.4
+_DETAIL: Final = 0.05  # a name, a number, a time
+_LONG: Final = 0.25
+_DATED: Final = 0.2
+_ALWAYS: Final = 0.4
+_DANGEROUS: Final = 0.45  # to forget
+_WORD: Final = 0.02  # what a word tells more, where only some facts can be kept
+_TOLD: Final = 12
+_MUCH: Final = 0.62  # what one of many facts tells, at least
+_DAY: Final = date(2000, 1, 1)  # some day, where only whether a date is named matters
 _TALK: Final = frozenset({"question", "point", "problem", "thing", "idea", "answer", "plan", "part", "reason"})
 
 
@@ -71,8 +89,16 @@ class Claim:
         if not self.corrects or not other.terms:
             return False
         shared = {term for term in self.terms & other.terms if term[0] != "#"}
+        if shared and _names_old_value(self.terms, other.terms):
+            return True
         words = {term for term in other.terms if term[0] != "#"}
         return bool(words) and len(shared) >= max(_OVERLAP * len(words), min(2, len(words)))
+
+
+def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
+    """Whether a correction has a figure of an earlier statement beside its own: "the 18th, not the 20th"."""
+    figured = {term for term in new if term[0] == "#"}
+    return bool(figured & old) and bool(figured - old)
 
 
 def facts(
@@ -151,7 +177,7 @@ def is_fact(statement: Sentence) -> bool:
         return False
     if reading.has(*_FIXED):
         return not _is_supposed(reading)
-    if _is_supposed(reading):
+    if _is_supposed(reading) or _is_passing(statement):
         return False
     if said.has_number + said.has_time + said.has_name >= _TELLING and len(statement.terms) > _TELLING:
         return True
@@ -161,7 +187,8 @@ def is_fact(statement: Sentence) -> bool:
         return len(statement.terms) > _TELLING
     tells = said.has_number or said.has_time or said.has_name
     of_self = reading.has("self", "mine", "mine_after")
-    prefers = [word for each in reading.all("prefers") for word in reading.words[each.first : each.end]]
+    told = [each for each in reading.all("prefers") if "needs" not in each.kinds or _is_need(each, reading)]
+    prefers = [word for each in told for word in reading.words[each.first : each.end]]
     if prefers and (of_self or said.has_name or _begins_with_name(statement.text)):
         return not statement.terms.issubset(stems(" ".join(prefers)))  # "I love it" does not say what
     if reading.has("being"):
@@ -175,6 +202,72 @@ def is_fact(statement: Sentence) -> bool:
         return len(statement.terms) > 1
     is_counted = said.has_number and not (said.has_name or said.has_time or reading.has("mine", "mine_after", "copula"))
     return tells and (of_self or is_thing) and len(statement.terms) > (_COUNTED if is_counted else 1)
+
+
+def _is_passing(statement: Sentence) -> bool:
+    """Whether a sentence is but of the moment: a mood, a score, or news of the day in which nobody is named."""
+    reading, said = statement.reading, statement.marks
+    if _SCORE.fullmatch(statement.text) or (reading.has("feels") and _is_mood(reading)):
+        return True
+    return _is_today(reading) and not (said.has_name or reading.has("mine", "mine_after", "copula", "corrects"))
+
+
+def _is_today(reading: Reading) -> bool:
+    """Whether a text says that something is so today."""
+    known = lexicon().entries
+    return any(word in known and known[word].day == 0 for word in reading.words)
+
+
+def _is_mood(reading: Reading) -> bool:
+    """Whether what somebody loves or hates is but what they see or hear: it, your cake, how you say it."""
+    felt = [each.end for each in reading.all("feels")]
+    shown = {each.first for each in reading.all("points", "others", "you", "embeds", "joins")}
+    others = [each for each in reading.all("prefers") if "feels" not in each.kinds and each.end not in felt]
+    return not others and any(end in shown for end in felt)
+
+
+def importance(text: str) -> float:
+    """How much a fact matters later, from 0 to 1: who somebody is and what they must not eat the most, an event least.
+
+    Args:
+        text: The words of a fact, its writer's or a person's.
+    """
+    reading, said = Reading(text), marks(text)
+    detailed = said.has_name + said.has_number + said.has_time
+    return round(min(1.0, _EVENT + _DETAIL * detailed + _lasts(reading, said)), 2)
+
+
+def _is_need(found: Found, reading: Reading) -> bool:
+    """Whether "vegan" says what somebody is, and not what a cake is."""
+    if found.first == 0 or found.end == len(reading.words):
+        return True
+    before, after = reading.words[found.first - 1], reading.words[found.end]
+    is_led = before in articles() and reading.text[reading.ends[found.end - 1] : reading.starts[found.end]] == " "
+    return not (is_led and stems_of([after]))
+
+
+def _lasts(reading: Reading, said: Marks) -> float:
+    """What a fact weighs more because it holds for long."""
+    if any(_is_need(each, reading) for each in reading.all("needs")):
+        return _DANGEROUS
+    if _introduces(reading) or any(_owner(reading, each) for each in reading.all(*_FIXED)):
+        return _ALWAYS
+    prefers = reading.has("prefers") and not reading.has("feels")
+    if prefers or reading.has("third"):
+        return _LONG
+    thing = _thing(reading)
+    if thing and (reading.has("mine", "mine_after") or not (_is_today(reading) or _kind(thing[1]) == "words")):
+        return _LONG
+    if _is_dated(reading, said):
+        return _DATED
+    return _LONG / 2 if (thing and not _is_today(reading)) or reading.has("being", "feels") else 0.0
+
+
+def _is_dated(reading: Reading, said: Marks) -> bool:
+    """Whether a day of the calendar is named, as "2 May" is."""
+    found = dates(Words(reading.text), _DAY) if said.has_time else ()
+    named = (reading.text[each.start : each.end] for each in found if each.date and each.date.month and each.date.day)
+    return any(DIGIT.search(each) for each in named)
 
 
 def claim(text: str, reading: Reading | None = None) -> Claim:
@@ -256,8 +349,7 @@ def _owner(reading: Reading, phrase: Found) -> str:
 def _thing(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
     """The thing that is said to be something, and what it is said to be."""
     for copula in reading.all("copula"):
-        first = _clause_start(reading, copula.first)
-        made = _named_thing(reading, first, copula.first)
+        made = _named_thing(reading, *_subject(reading, copula.first))
         if made and copula.end < len(reading.words):
             return made, reading.text[reading.ends[copula.end - 1] :], False
     for topic in reading.all("topic"):
@@ -268,6 +360,16 @@ def _thing(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
                 before, after = reading.starts[topic.first], reading.ends[owners[0].end - 1]
                 return made, reading.text[:before] + reading.text[after:], False
     return None
+
+
+def _subject(reading: Reading, at: int) -> tuple[int, int]:
+    """Where what is said to be something begins and ends, an aside left out: "my cat, the gray one, is Bituin"."""
+    first = _clause_start(reading, at)
+    if 0 < first == at and reading.text[reading.ends[at - 1] : reading.starts[at]].startswith(","):
+        aside = _clause_start(reading, at - 1)
+        if aside > 0:
+            return _clause_start(reading, aside - 1), aside
+    return first, at
 
 
 def _clause_start(reading: Reading, at: int) -> int:
@@ -321,23 +423,15 @@ def _introduces(reading: Reading) -> bool:
     )
 
 
-def ranked(sentences: Iterable[Sentence], most: int) -> list[Sentence]:
-    """The sentences that tell most, in their order.
+def ranked(sentences: Iterable[Sentence], least: int, most: int) -> list[Sentence]:
+    """The sentences that tell most, in their order: what holds for long before what happened.
 
     Args:
         sentences: Facts.
-        most: How many at most.
+        least: How many are kept, whatever they tell.
+        most: How many at most, where they tell much.
     """
     listed = list(sentences)
-    if len(listed) <= most:
-        return listed
-
-    def tells(sentence: Sentence) -> float:
-        said = sentence.marks
-        told = 1.5 * (said.has_name + said.has_number + said.has_time) + sentence.reading.has("mine", "mine_after")
-        told += 3 * sentence.reading.has("prefers", *_FIXED) + 3 * _introduces(sentence.reading)
-        told += 0.3 * sentence.reading.has("self", "being")
-        return told + min(len(sentence.terms), 12) / 6
-
-    best = sorted(range(len(listed)), key=lambda at: (-tells(listed[at]), -at))[:most]
-    return [listed[at] for at in sorted(best)]
+    told = [importance(each.text) + _WORD * min(len(each.terms), _TOLD) for each in listed]
+    best = sorted(range(len(listed)), key=lambda at: (-told[at], -at))[:most]
+    return [listed[at] for at in sorted([*best[:least], *(at for at in best[least:] if told[at] >= _MUCH)])]

@@ -9,9 +9,10 @@ neutral rules alone: a number, a name, a question mark, a colon.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.lexicon import joined, languages, listed, load, once, several, singles
 from langchain_supabase_memory.language.spelling import WORD, compared, keys
 
@@ -33,6 +34,9 @@ KINDS: Final = {
     "others": "before what is somebody else's: her, your",
     "now": "beside a thing, says that it is so now: new, current",
     "prefers": "says what somebody likes, wants or cannot stand: prefer, allergic",
+    "feels": "of those, what as often tells a mood: love, hate",
+    "needs": "of those, what is so every day, and is dangerous to forget: allergic, vegetarian",
+    "points": "in the place of a thing that is before the speakers: it, these; who loves it tells a mood",
     "corrects": "says that something said before no longer holds: actually, no longer",
     "wonders": "asks for something, in a statement too: should I, explain",
     "supposes": "says that something is only thought of: if, maybe",
@@ -45,6 +49,7 @@ KINDS: Final = {
     "birthday": "before when somebody was born",
     "asks_to": "before what is to be done: remind me to, please",
     "reminds": "of those, what is no question even where it is put as one: (can you) remind me to",
+    "proposes": "of those, what is but an idea, unless a time is said: we should",
     "heads_task": "heads what is to be done, where a colon follows: todo",
     "advises": "of those, what is advice if it is about `you`, or inside a clause: make sure",
     "opens_task": "asks for something where it begins a sentence: need to",
@@ -52,6 +57,8 @@ KINDS: Final = {
     "delivers": "of what is promised, what an assistant then still owes: send, find out",
     "does": "of what is promised, what only a person does: bring, read",
     "endures": "of what is promised or asked, what is never done: keep, stay, be",
+    "recurs": "beside what is done again and again, and so never done: every, on Mondays",
+    "someday": "beside what is to be done at no time in particular: someday",
     "idles": "looks like one of the two and asks for nothing: let me know",
     "embeds": "before what is not asked for but told of: (it) says, how",
     "you": "the other one: you, your",
@@ -61,6 +68,7 @@ KINDS: Final = {
     "cancels": "says that something need not be done: never mind",
     "empty": "has no content, beside the words of which `cues` knows that",
     "vague": "says too little to be a topic: thing, want",
+    "superlative": "what is more so than all others is told of once, and is no topic: biggest, worst",
     "defers": "in the place of an answer: I don't know",
 }
 """The lists of `[phrases]`, each with its meaning and examples."""
@@ -167,3 +175,13 @@ def phrases() -> Phrases:
     known = joined((compared(text), frozenset({kind})) for table in tables for kind, text in listed(table))
     opening = joined(((words[0],), kinds) for words, kinds in known.items())
     return Phrases(singles(known), several(known), singles(opening))
+
+
+@cache
+def articles() -> frozenset[str]:
+    """What stands before a thing: the, my, her, a; not what as often stands alone, "this" and "that"."""
+    said = {"determiner", "mine", "others", "topic", "noun_before"}
+    spoken = {word for word, kinds in phrases().known.items() if kinds & said and "joins" not in kinds}
+    entries = lexicon().entries
+    counted = {word for word, entry in entries.items() if entry.kinds & {"one", "some"}}
+    return frozenset(word for word in spoken | counted if word not in entries or "this" not in entries[word].kinds)

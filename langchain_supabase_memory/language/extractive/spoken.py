@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues import marks
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 3000  # more is a document, not a conversation
 _LONGEST: Final = 400  # what is longer was pasted, not said
+_SOME_DAY: Final = date(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,14 @@ class Sentence:
 def sentence(place: int, line: Line, text: str) -> Sentence:
     """A piece of a line's text with what is known about it."""
     return Sentence(place, line, text, Reading(text), marks(text), frozenset([*stems(text), *figures(text)]))
+
+
+def day(line: Line) -> date:
+    """The day on which a line was said; some day, where that is not known."""
+    try:
+        return datetime.fromisoformat(line.said_at or "").date()
+    except ValueError:
+        return _SOME_DAY
 
 
 def spoken(lines: Sequence[Line]) -> Iterator[Sentence]:

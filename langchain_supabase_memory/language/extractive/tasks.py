@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.language.cues.dates import dates
 from langchain_supabase_memory.language.cues.lexicon import lexicon
+from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, replies
 from langchain_supabase_memory.language.extractive.phrases import Reading
+from langchain_supabase_memory.language.extractive.spoken import day
 from langchain_supabase_memory.language.extractive.terms import stems
 from langchain_supabase_memory.language.spelling import WORD, keys
 
@@ -17,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.language.cues.dates import NamedDate
     from langchain_supabase_memory.language.extractive.phrases import Found
     from langchain_supabase_memory.language.extractive.spoken import Sentence
 
 _CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
 _ASKED_FOR: Final = 5  # stems of a task that say which it is
 _ASKING: Final = ("asks_to", "heads_task", "opens_task", "promises")
+_PATIENCE: Final = timedelta(days=14)
 _NEAR: Final = 3  # words between "I'll" and what is going to be done
 _MOST_COMPARED: Final = 300  # tasks that a sentence may close
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -83,12 +89,23 @@ def task(sentence: Sentence) -> frozenset[str] | None:
     for each in reading.all(*(_ASKING if sentence.line.role == "user" else ("promises",))):
         if each.first in idle or any(each.first - _NEAR <= at < each.first for at in embedding):
             continue
-        if sentence.marks.is_question and "reminds" not in each.kinds:
+        if "reminds" not in each.kinds and (sentence.marks.is_question or _is_loose(each, sentence)):
             continue
         found = _promised(each, sentence) if "promises" in each.kinds else _asked(each, reading)
         if found:
             return found
     return None
+
+
+def _is_loose(phrase: Found, sentence: Sentence) -> bool:
+    """Whether what is asked for or promised is no one thing that waits: a habit, a wish, an idea, or on a condition."""
+    reading = sentence.reading
+    if "heads_task" in phrase.kinds:
+        return False
+    if reading.has("recurs", "someday") or ("proposes" in phrase.kinds and not sentence.marks.has_time):
+        return True
+    # "Let me know when you are back and I'll": nothing is owed before that.
+    return "promises" in phrase.kinds and any(each.end <= phrase.first for each in reading.all("idles"))
 
 
 def _promised(promise: Found, sentence: Sentence) -> frozenset[str]:
@@ -118,6 +135,35 @@ def _asked(phrase: Found, reading: Reading) -> frozenset[str]:
         return _NOTHING
     found = _object(after)
     return found if len(found) > is_word else _NOTHING  # a word alone ("please") asks for little
+
+
+def waits(each: Task, last: date) -> bool:
+    """Whether a task is still worth showing: not one that nobody has spoken of for weeks.
+
+    What somebody wants to be reminded of waits until it is done; what they meant to do, for two weeks, or until the day
+    that they named.
+
+    Args:
+        each: A task.
+        last: The day of the last message.
+    """
+    if each.state != "open" or each.sentence.reading.has("reminds", "heads_task"):
+        return True
+    said = day(each.sentence.line)
+    named = dates(Words(each.sentence.text), said) if each.sentence.marks.has_time else ()
+    days = [_resolved(found.date, said) for found in named if found.date]
+    return last <= max([said + _PATIENCE, *(found for found in days if found)])
+
+
+def _resolved(named: NamedDate, said: date) -> date | None:
+    """The day that is named, or the last of a month; `None` for less than a month, which is soon."""
+    if named.month is None:
+        return None
+    year = named.year or said.year + (named.month < said.month)
+    try:
+        return date(year, named.month, named.day or 28)
+    except ValueError:
+        return None
 
 
 def about_tasks(found: Sequence[Task]) -> frozenset[str]:

@@ -1,26 +1,40 @@
-"""What a conversation keeps coming back to: words, and words together, that several of its lines share."""
+"""What a conversation keeps coming back to: words, and words together, that its user says again on another day."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.extractive.terms import stems
+from langchain_supabase_memory.language.extractive.phrases import articles, phrases
+from langchain_supabase_memory.language.extractive.spoken import day
+from langchain_supabase_memory.language.extractive.terms import stem, stems, stems_of
+from langchain_supabase_memory.language.spelling import WORD, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import date
 
+    from langchain_supabase_memory.language.extractive.phrases import Reading
     from langchain_supabase_memory.language.extractive.spoken import Sentence
 
 _LONGEST: Final = 3  # words of a topic
-_LEAST_LINES: Final = 2
+_LINES: Final = 3  # of the user, at least, that say it
+_DAYS: Final = 2  # on which it is said, at least
+_SHORT: Final = 4  # in a short talk, of so many lines one
+_LONG: Final = 40  # and in a long one
+_EACH: Final = 8  # messages of the user have one topic more
 _LEAST_LETTERS: Final = 4
-_SHARED: Final = 0.5  # of a word's lines, from which a longer phrase says it better
+_AS_OFTEN: Final = 0.5  # of a word's lines, from which a longer phrase says it better
+_TOGETHER: Final = 0.3  # what a phrase weighs more than a word, for each word more
+_ARTICLES: Final = 0.03  # of a talk's words, from which its language sets them before things
+_LED: Final = 2  # words behind an article that it may be of: "the glaze", "the blue glaze"
+_THINGS: Final = 0.1  # of the places of a word at which an article shows that it is a thing
+
+_Terms = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,75 +42,166 @@ class Topic:
     """What is talked about.
 
     Attributes:
-        text: The words, as they were said last.
-        number: The message's sequence.
+        text: The words, as they were said most often.
+        number: The sequence of the last message that says them so.
     """
 
     text: str
     number: int
 
 
-def topics(sentences: Sequence[Sentence], known: frozenset[str], most: int) -> list[Topic]:
+@dataclass(slots=True)
+class _Said:
+    """Where a phrase is said: in which lines, on which days, and in which words."""
+
+    lines: set[int] = field(default_factory=set)
+    days: set[date] = field(default_factory=set)
+    forms: Counter[str] = field(default_factory=Counter)
+    last: dict[str, int] = field(default_factory=dict)
+
+    def add(self, text: str, sentence: Sentence) -> None:
+        """Count one more place."""
+        self.lines.add(sentence.place)
+        self.days.add(day(sentence.line))
+        self.forms[text] += 1
+        self.last[text] = sentence.line.number
+
+    @property
+    def topic(self) -> Topic:
+        """The words that are said most often, of several the last in small letters."""
+        text = max(self.forms, key=lambda each: (self.forms[each], each.islower(), self.last[each]))
+        return Topic(text, self.last[text])
+
+
+def topics(sentences: Sequence[Sentence], known: Iterable[str], names: Iterable[str], most: int) -> list[Topic]:
     """The new topics, the weightiest first.
+
+    A topic is said in three messages of the user on two days; of a few messages in a quarter, of very many in a
+    fortieth. What is somebody's name is none, nor is a word that is never used as a thing.
 
     Args:
         sentences: What was said.
-        known: The topics that are known already, in one case.
-        most: How many at most.
+        known: The topics that are known already.
+        names: Who and what is named; these words are no topics.
+        most: How many at most, of many messages; fewer of a few.
     """
-    lines: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
-    last: dict[tuple[str, ...], Topic] = {}
-    for sentence in sentences:
-        for terms, text in _grams(sentence):
-            lines[terms].add(sentence.place)
-            last[terms] = Topic(text, sentence.line.number)
-    total = max(len({sentence.place for sentence in sentences}), 1)
-    weight = {
-        terms: math.sqrt(len(held)) * math.log(1 + total / len(held)) * (1 + 0.6 * (len(terms) - 1))
-        for terms, held in lines.items()
-        if len(held) >= (_LEAST_LINES if len(terms) > 1 or total < 8 * _LEAST_LINES else _LEAST_LINES + 1)
+    own = [each for each in sentences if each.line.role == "user"]
+    total = len({each.place for each in own})
+    lines = max(min(_LINES, max(2, math.ceil(total / _SHORT))), math.ceil(total / _LONG))
+    days = min(_DAYS, len({day(each.line) for each in own}))
+    is_short = lines < _LINES  # too short to tell how a word is used
+    named = _persons() | {stem(word) for name in names for word in keys(WORD.findall(name))}
+    found: defaultdict[_Terms, _Said] = defaultdict(_Said)
+    for sentence in own:
+        for terms, text in _grams(sentence.reading, named):
+            found[terms].add(text, sentence)
+    things = _things(sentences)
+    often = {
+        terms: said
+        for terms, said in found.items()
+        if len(said.lines) >= lines
+        and len(said.days) >= days
+        and (things is None or terms[-1] in things or (is_short and len(terms) > 1))
     }
-    chosen: list[tuple[str, ...]] = []
+    sharing: defaultdict[str, list[_Terms]] = defaultdict(list)
+    for terms in often:
+        for each in set(terms):
+            sharing[each].append(terms)
+    weight = {
+        terms: math.sqrt(len(said.lines)) * math.log(1 + total / len(said.lines)) * (1 + _TOGETHER * (len(terms) - 1))
+        for terms, said in often.items()
+        if not any(_is_said_better(terms, other, often) for each in terms for other in sharing[each])
+    }
+    present = [frozenset(stems(each)) for each in known]
+    chosen: list[_Terms] = []
     for terms in sorted(weight, key=lambda each: (-weight[each], each)):
-        if len(chosen) == most:
+        if len(chosen) == min(most, 1 + total // _EACH):
             break
-        if last[terms].text.casefold() in known or any(_same(terms, other, lines) for other in chosen):
-            continue
-        chosen.append(terms)
-    return [last[terms] for terms in chosen]
+        if not any(_is_part(terms, other) for other in (*present, *chosen)) and not any(
+            often[terms].lines == often[other].lines for other in chosen
+        ):
+            chosen.append(terms)
+    return [often[terms].topic for terms in chosen]
 
 
-def _same(one: tuple[str, ...], two: tuple[str, ...], lines: dict[tuple[str, ...], set[int]]) -> bool:
-    """Whether two topics are one: they are always said together, or share a word and half of the rarer one's lines."""
-    if lines[one] == lines[two]:
-        return True
-    if set(one).isdisjoint(two):
+def _is_part(one: Collection[str], two: Collection[str]) -> bool:
+    """Whether all words of one of two phrases are in the other."""
+    return set(one) <= set(two) or set(two) <= set(one)
+
+
+def _is_said_better(terms: _Terms, other: _Terms, often: dict[_Terms, _Said]) -> bool:
+    """Whether another phrase is to stand for one: a longer one that is said nearly as often, or else its part."""
+    if terms == other or not _is_part(terms, other):
         return False
-    shared = len(lines[one] & lines[two])
-    return shared >= _SHARED * min(len(lines[one]), len(lines[two]))
+    longer, part = (other, terms) if len(other) > len(terms) else (terms, other)
+    is_said = len(often[longer].lines) >= _AS_OFTEN * len(often[part].lines)
+    return is_said == (longer == other)
 
 
-def _grams(sentence: Sentence) -> list[tuple[tuple[str, ...], str]]:
+def _grams(reading: Reading, named: frozenset[str]) -> Iterator[tuple[_Terms, str]]:
     """The phrases of a sentence that may be topics: words of content, one space apart."""
-    reading = sentence.reading
     plain = _plain()
     terms = [
-        "" if word in plain or word[0].isdecimal() or len(word) < _LEAST_LETTERS - (not word.isascii()) * 2 else word
+        ""
+        if word in plain
+        or stem(word) in named
+        or word[0].isdecimal()
+        or len(word) < _LEAST_LETTERS - (not word.isascii()) * 2
+        else word
         for word in reading.words
     ]
-    made: list[tuple[tuple[str, ...], str]] = []
     for first, word in enumerate(terms):
         if not word:
             continue
         for end in range(first + 1, min(first + _LONGEST, len(terms)) + 1):
             if not terms[end - 1]:
                 break
-            if end - 1 > first and reading.text[reading.ends[end - 2] : reading.starts[end - 1]] not in (" ", "-"):
+            if end - 1 > first and not _touches(reading, end - 1):
                 break
             key = tuple(stem for each in terms[first:end] for stem in stems(each)[:2])
             if key:
-                made.append((key, reading.text[reading.starts[first] : reading.ends[end - 1]]))
-    return made
+                yield key, reading.text[reading.starts[first] : reading.ends[end - 1]]
+
+
+def _touches(reading: Reading, at: int) -> bool:
+    """Whether nothing but a space or a hyphen is between a word and the one before it."""
+    return 0 < at < len(reading.words) and reading.text[reading.ends[at - 1] : reading.starts[at]] in (" ", "-")
+
+
+def _things(sentences: Iterable[Sentence]) -> frozenset[str] | None:
+    """The stems that are used as things: an article, an owner or a number is before them, and no other word follows.
+
+    Returns:
+        The stems, or `None` where the language sets nothing before a thing.
+    """
+    known = articles()
+    count = total = 0
+    often: Counter[str] = Counter()
+    things: Counter[str] = Counter()
+    for sentence in sentences:
+        reading = sentence.reading
+        led = 0
+        for at, word in enumerate(reading.words):
+            is_article = word in known or word[0].isdecimal()
+            total, count = total + 1, count + (word in known)
+            if is_article or not stems_of([word]):
+                led = _LED * is_article
+                continue
+            made = stem(word)
+            often[made] += 1
+            is_last = not (_touches(reading, at + 1) and stems_of([reading.words[at + 1]]))
+            led = led if _touches(reading, at) else 0
+            things[made] += led > 0 and is_last
+            led -= 1
+    if count < _ARTICLES * total:
+        return None
+    return frozenset(each for each, led in things.items() if led and led >= _THINGS * often[each])
+
+
+@cache
+def _persons() -> frozenset[str]:
+    """The stems of what somebody is to the speaker: sister, friend, boss."""
+    return frozenset(stem(word) for word, kinds in phrases().known.items() if "person_before" in kinds)
 
 
 @cache
@@ -110,6 +215,6 @@ def _plain() -> frozenset[str]:
     }
     spoken = {
         "greets", "self", "mine", "corrects", "supposes", "prefers", "finishes", "cancels", "asks_to", "promises",
-        "copula", "now", "others", "determiner", "person_after", "vague",
+        "copula", "now", "others", "determiner", "person_after", "vague", "superlative",
     }  # fmt: skip
     return frozenset(known | {word for word, kinds in phrases().known.items() if kinds & spoken})

@@ -102,15 +102,21 @@ def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, 
 
 
 def fitted(row: dict[str, Any], most: int) -> dict[str, Any]:
-    """A row within so many bytes: what of the message is beyond them is left out, and named where it was."""
-    data = row["payload"]["data"]
-    room = most
-    for _ in range(_TRIES):
+    """A row within so many bytes: what of the message is beyond them is left out, and named where it was.
+
+    One whose payload cannot be read stays as it is.
+    """
+    payload = row.get("payload")
+    data = payload.get("data") if isinstance(payload, dict) else None
+    if not (isinstance(data, dict) and "type" in data):
+        return row
+    for left in range(_TRIES, 0, -1):
         held = oversize.size(row)
         if held <= most:
             break
-        # A text is there twice: in the payload and beside it.
-        room = min(room, room * most // held) - _BESIDE
+        # A text is there twice: in the payload and beside it. At last, all that is too much goes from the payload.
+        now = oversize.size(data)
+        room = (now * most // held if left > 1 else now - (held - most)) - _BESIDE
         data = oversize.fitted(data, max(room, 0))
         row = {**row, **_row(from_payload({"type": row["payload"]["type"], "data": data}), row["role"], data)}
     return row

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.flow import LITTLE, Flow, compute
-from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, spoken, yellow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ _TO_OTHERS: Final = re.compile(r'(?!(?:anon|authenticated|service_role|everybody
 _LIVE: Final = {"memory.conversations", "memory.conversation_summary_boards"}
 
 _MANY_DEAD: Final = 10_000
+_BEHIND_SECONDS: Final = 60.0
 
 
 def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
@@ -94,24 +95,27 @@ def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
     return red("access", words, action)
 
 
-def live(published: Sequence[str] | None, unidentified: Sequence[str], wal_level: str) -> Finding:
+def live(found: Mapping[str, Any]) -> Finding:
     """What Supabase's Realtime publishes.
 
     Args:
-        published: The memory's tables in its publication; `None`: there is none.
-        unidentified: Tables of them whose rows nothing identifies.
-        wal_level: What the server writes into its log.
+        found: What `memory_worker_doctor` answers.
     """
     name, on = "live", "Run `supabase-memory migrate --realtime`."
+    published, wal_level = found["published"], found["wal_level"]
     if not published:
         return green(name, "Realtime publishes nothing of the memory.")
     private = [each for each in published if each.startswith("memory_private.")]
     if private:
         words = f"Realtime publishes {private[0]}, which is for servers."
         return red(name, words, "Run `supabase-memory migrate --no-realtime`, then with --realtime.")
-    if unidentified:
+    if unidentified := found["unidentified"]:
         words = f"Nothing identifies the rows of memory.{unidentified[0]}, so that Postgres refuses to change them."
         return red(name, words, f"Run: alter table memory.{unidentified[0]} replica identity default;")
+    if added := found["columns_added"]:
+        return red(name, f"Realtime publishes {_some(added)}, and not just the columns that a page shows.", on)
+    if lacking := found["columns_missing"]:
+        return yellow(name, f"Realtime does not publish {_some(lacking)}, which a page shows.", on)
     missing, more = sorted(_LIVE - {*published}), sorted({*published} - _LIVE)
     if missing or more:
         words = f"Realtime publishes {', '.join(published)}, and not just conversations and boards."
@@ -120,6 +124,23 @@ def live(published: Sequence[str] | None, unidentified: Sequence[str], wal_level
         words = f"Realtime is to publish conversations and boards, and the server's wal_level is only {wal_level}."
         return yellow(name, words, "Set wal_level = logical, as Supabase has it, and start the server again.")
     return green(name, "Realtime publishes conversations and boards, to their owners.")
+
+
+def replica(lag_seconds: float | None) -> list[Finding]:
+    """How far a replica is behind; nothing of a primary.
+
+    Args:
+        lag_seconds: By how many seconds at most; `None`: the server is no replica.
+    """
+    if lag_seconds is None:
+        return []
+    if lag_seconds <= _BEHIND_SECONDS:
+        return [green("replica", "The server is a read replica, and follows its primary.")]
+    words = f"The server is a read replica, and up to {spoken(lag_seconds)} behind its primary."
+    action = (
+        "Look at the replica's log and its disk; until it has caught up, read at the primary what was just written."
+    )
+    return [yellow("replica", words, action)]
 
 
 def sizes(tables: Sequence[Mapping[str, Any]]) -> Finding:
@@ -165,6 +186,11 @@ def vacuum(is_on: bool, tables: Sequence[Mapping[str, Any]]) -> Finding:
         words = f"Autovacuum does not keep up: {worst['name']} has about {worst['dead_rows']:,} dead rows."
         return yellow(name, words, f"Run: vacuum {worst['name']}; and look for transactions that never end.")
     return green(name, "Autovacuum is on, and keeps up.")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _megabytes(count: int) -> str:

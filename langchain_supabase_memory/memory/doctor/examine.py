@@ -41,6 +41,7 @@ def examine(memory: Core) -> Flow[list[Finding]]:
     findings += [
         door.role(found["role"]),
         door.clock(_time(found["now"]), sent, received),
+        *database.replica(found["replay_lag_seconds"]),
         (yield from database.schema(found["installed"])),
         database.pgvector(
             found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
@@ -52,7 +53,7 @@ def examine(memory: Core) -> Flow[list[Finding]]:
     if memory.embedder_name is not None:
         findings.append(models.vectors(memory.embedder_name, found["vectors"]))
     return [*findings, *_of_work(memory, found),
-        database.live(found["published"], found["unidentified"], found["wal_level"]), database.sizes(found["tables"]),
+        database.live(found), database.sizes(found["tables"]),
             database.vacuum(found["autovacuum"], found["tables"])]  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.flow import Flow, Material, call, compute
-from langchain_supabase_memory.language import cues, prompts
-from langchain_supabase_memory.language.chunks import kinds
+from langchain_supabase_memory.language import extractive, prompts
 from langchain_supabase_memory.language.chunks.units import is_recalled
+from langchain_supabase_memory.language.extractive import facts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.quality import scored
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _CHARACTERS_A_TOKEN: Final = 4
 _MIDDLING: Final = 0.7
-_PLAIN: Final = 0.55  # a fact with one name or number, as a chunk
 
 
 def revise(
@@ -88,7 +87,7 @@ def revise(
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
         score = yield from scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
         items = yield from compute(
-            partial(_items, found.items), sum(len(each.text) for each in found.items), kept=cues.KEPT
+            partial(_items, found.items), sum(len(each.text) for each in found.items), kept=extractive.KEPT
         )
         commit = yield from call(
             "memory_commit_board",
@@ -210,10 +209,11 @@ def _item(item: NewItem) -> dict[str, Any]:
 
 
 def _importance(item: NewItem) -> float:
-    """Of a fact as of a chunk, by the names, times and numbers in it; a fact on a board is never small talk."""
+    """Of a fact by what it tells: who somebody is, and what holds for long, before what happened."""
     if item.kind != "fact":
         return _MIDDLING
-    return min(1.0, _MIDDLING - _PLAIN + kinds.importance(item.text, cues.marks(item.text), "fact"))
+    # Of a quote the label before it says nothing: "User: his name is Teo".
+    return facts.importance(item.quote if item.text.endswith(item.quote) else item.text)
 
 
 def _closed(closed: Closed) -> dict[str, Any]:

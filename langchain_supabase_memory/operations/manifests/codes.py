@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.documents import dumps
@@ -78,13 +79,13 @@ def beginning(identity: str) -> int:
 
 
 def hundredths(score_parts: Mapping[str, float]) -> list[int]:
-    """The parts of a score in the order of `SCORES`, up to the last that there is."""
+    """The parts of a score in the order of `SCORES`, up to the last that there is; what is no number counts as 0."""
     found: list[int] = []
     for name, part in score_parts.items():
         place = _PLACES.get(name, -1)
         found += [0] * (place + 1 - len(found))
         if place >= 0:
-            found[place] = round(part * 100)
+            found[place] = round(part * 100) if isfinite(part) else 0
     return found
 
 

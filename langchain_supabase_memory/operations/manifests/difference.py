@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory import markup
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPart, ManifestPassage
 
 
@@ -33,15 +37,20 @@ class PartDifference:
         """By about how many tokens it grew."""
         return (self.after.tokens if self.after else 0) - (self.before.tokens if self.before else 0)
 
+    @property
+    def said(self) -> str:
+        """In which way it differs, beside its size."""
+        if self.before is None or self.after is None:
+            return "came" if self.before is None else "went"
+        pairs = ((name, getattr(self.before, name), getattr(self.after, name)) for name in _COMPARED)
+        return "; ".join(f"{name} {before} → {after}" for name, before, after in pairs if before != after)
+
     def __str__(self) -> str:
         """The change in a line."""
         if self.before is None or self.after is None:
-            return f"{self.name}: {'came' if self.before is None else 'went'}, {abs(self.characters):,} characters"
-        said = [f"{self.characters:+,} characters, {self.tokens:+,} tokens"]
-        for name in _COMPARED:
-            before, after = getattr(self.before, name), getattr(self.after, name)
-            said += [f"{name} {before} → {after}"] if before != after else []
-        return f"{self.name}: {'; '.join(said)}"
+            return f"{self.name}: {self.said}, {abs(self.characters):,} characters"
+        size = f"{self.characters:+,} characters, {self.tokens:+,} tokens"
+        return f"{self.name}: {'; '.join(filter(None, (size, self.said)))}"
 
 
 _COMPARED: Final = ("reason", "first", "last", "number")
@@ -77,12 +86,24 @@ class Difference:
             self.budget != 0 or any(getattr(self, name) for name in self.__dataclass_fields__ if name != "budget")
         )
 
-    def __str__(self) -> str:
-        """A line for each part, and one for what came and went beside them."""
-        lines = [str(part) for part in self.parts]
+    def _repr_html_(self) -> str:
+        rows = [
+            *((part.name, part.said, f"{part.characters:+,}", f"{part.tokens:+,}") for part in self.parts),
+            *((name, said, None, None) for name, said in self._beside()),
+        ]
+        note = None if rows else "nothing differs"
+        return markup.table("What differs", ("part", "how", "characters", "tokens"), rows, note=note)
+
+    def _beside(self) -> Iterator[tuple[str, str]]:
+        """What came and went beside the parts, by its name."""
         for name in ("items", "passages", "omitted"):
             came, went = len(getattr(self, f"{name}_came")), len(getattr(self, f"{name}_went"))
-            lines += [f"{name}: {came} came, {went} went"] if came or went else []
+            if came or went:
+                yield name, f"{came} came, {went} went"
+
+    def __str__(self) -> str:
+        """A line for each part, and one for what came and went beside them."""
+        lines = [*map(str, self.parts), *(f"{name}: {said}" for name, said in self._beside())]
         return "\n".join(lines) or "nothing"
 
 

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from langchain_supabase_memory import markup
 from langchain_supabase_memory.operations.manifests import codes
 from langchain_supabase_memory.operations.manifests.difference import Difference, difference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from langchain_supabase_memory.operations.manifests.codes import Lists
 
@@ -106,6 +107,7 @@ class Manifest:
         expires_at: When it goes by itself; `None`: with its messages.
         gone: First and last of each range of messages that it names and that are not there any more.
         changed: The same of those that were edited since.
+        changed_items: Those of its `items` that were edited or deleted since, or are gone.
         resummarized: Whether the summary that it names was written anew since, or is gone.
     """
 
@@ -134,6 +136,7 @@ class Manifest:
     expires_at: datetime | None = None
     gone: tuple[tuple[int, int], ...] = ()
     changed: tuple[tuple[int, int], ...] = ()
+    changed_items: tuple[str, ...] = ()
     resummarized: bool = False
 
     @property
@@ -172,9 +175,26 @@ class Manifest:
         }
         return {**asdict(self), **times, "characters": self.characters, "tokens": self.tokens}
 
+    def _repr_html_(self) -> str:
+        rows = [
+            *(
+                (each.name, each.reason, f"{each.messages:,}", f"{each.characters:,}", f"{each.tokens:,}",
+                 _range(each.first, each.last))
+                for each in self.parts
+            ),
+            *(("left out", why, f"{last - first + 1:,}", None, None, _range(first, last))
+              for first, last, why in self.omitted),
+        ]  # fmt: skip
+        headings = ("part", "why", "messages", "characters", "tokens", "which")
+        return markup.table("What stood in the prompt", headings, rows, note=self._head)
+
+    @property
+    def _head(self) -> str:
+        return f"{self.used:,} of {self.budget:,} {self.unit}, by {self.door}"
+
     def __str__(self) -> str:
         """A line for each part, and for each range that was left out."""
-        lines = [f"{self.used:,} of {self.budget:,} {self.unit}, by {self.door}"]
+        lines = [self._head]
         for part in self.parts:
             size = f"{part.characters:,} characters, {part.tokens:,} tokens"
             lines.append(f"{part.name}: {size}{_where(part.first, part.last)}: {part.reason}")
@@ -192,6 +212,23 @@ class ManifestPage:
 
     manifests: list[Manifest]
     after: str | None = None
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                each.turn,
+                markup.minute(each.made_at),
+                each.door,
+                ", ".join(part.name for part in each.parts),
+                f"{each.tokens:,}",
+                f"{each.full_tokens:,}",
+                f"{len(each.omitted):,}",
+            )
+            for each in self.manifests
+        )
+        headings = ("asked in message", "when", "by", "parts", "tokens", "tokens of the whole history", "left out")
+        note = "there are more, by after=" if self.after else None
+        return markup.table("What stood in prompts", headings, rows, note=note)
 
 
 def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
@@ -213,7 +250,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         used=head[4],
         turn=asked,
         parts=tuple(map(_part, _rows(lists, codes.PART, 9))),
-        items=tuple(f"{each:08x}" for row in lists if row[0] == codes.ITEMS for each in row[1:]),
+        items=_items(each for row in lists if row[0] == codes.ITEMS for each in row[1:]),
         items_left_out=max(head[8], 0),
         has_more_items=bool(flags & codes.MORE),
         passages=tuple(_passages(lists)),
@@ -232,6 +269,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         expires_at=_time(stored.get("expires_at")),
         gone=_pairs(stored.get("gone", ())),
         changed=_pairs(stored.get("changed", ())),
+        changed_items=_items(stored.get("changed_items", ())),
         resummarized=stored.get("resummarized", False),
     )
 
@@ -260,6 +298,10 @@ def _scores(hundredths: Sequence[int]) -> dict[str, float]:
     return {name: each / 100 for name, each in zip(codes.SCORES, hundredths, strict=False) if each}
 
 
+def _items(beginnings: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"{each:08x}" for each in beginnings)
+
+
 def _pairs(ranges: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last) for first, last in ranges)
 
@@ -269,4 +311,8 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _where(first: int | None, last: int | None) -> str:
-    return "" if first is None else f", messages {first} to {last}"
+    return "" if first is None else f", messages {_range(first, last)}"
+
+
+def _range(first: int | None, last: int | None) -> str | None:
+    return None if first is None else f"{first} to {last}"

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_supabase_memory.transfer import ids, reading
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.sources.guarding import guarded
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
@@ -31,22 +32,24 @@ def chatgpt(path: str | os.PathLike[str], *, encoding: str | None = None) -> Ite
     """
     for number, document in reading.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
-        mapping = document.get("mapping") if isinstance(document, dict) else None
-        if not isinstance(mapping, dict):
-            yield Problem("The conversation has no mapping of messages.", _HINT, place)
-            continue
-        try:
-            began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
-        except (ValueError, OverflowError, OSError):
-            yield Problem("The conversation's time cannot be read.", _HINT, place)
-            continue
-        title = document.get("title")
-        given = document.get("conversation_id") or document.get("id")
-        thread = str(given) if given else ids.thread_id("chatgpt", *sorted(mapping))
-        yield Thread(
-            thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
-        )
-        yield from _Branch(mapping, document.get("current_node"), place).events()
+        yield from guarded(_conversation(document, place), "The conversation cannot be read.", _HINT, place)
+
+
+def _conversation(document: Any, place: str) -> Iterator[Event]:
+    mapping = document.get("mapping") if isinstance(document, dict) else None
+    if not isinstance(mapping, dict):
+        yield Problem("The conversation has no mapping of messages.", _HINT, place)
+        return
+    try:
+        began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
+    except (ValueError, OverflowError, OSError):
+        yield Problem("The conversation's time cannot be read.", _HINT, place)
+        return
+    title = document.get("title")
+    given = document.get("conversation_id") or document.get("id")
+    thread = str(given) if given else ids.thread_id("chatgpt", *sorted(mapping))
+    yield Thread(thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed)
+    yield from _Branch(mapping, document.get("current_node"), place).events()
 
 
 class _Branch:
@@ -62,7 +65,8 @@ class _Branch:
         for number, name in enumerate(self._nodes):
             message = _message(self._mapping[name])
             if message is not None and _is_shown(message):
-                yield from self._said(name, message, f"{self._place}, message {number + 1}")
+                where = f"{self._place}, message {number + 1}"
+                yield from guarded(self._said(name, message, where), "The message cannot be read.", _HINT, where)
         taken = set(self._nodes)
         beside = sum(
             (message := _message(node)) is not None and _is_shown(message)

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_supabase_memory.language.messages.rendering import as_json
 from langchain_supabase_memory.transfer import ids, reading
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.sources.guarding import guarded
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
@@ -35,39 +36,49 @@ def claude(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iter
     """
     for number, document in reading.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
-        listed = document.get("chat_messages") if isinstance(document, dict) else None
-        if not isinstance(listed, list):
-            yield Problem("The conversation has no list of messages.", _HINT, place)
-            continue
-        try:
-            began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
-        except (ValueError, OverflowError, OSError):
-            yield Problem("The conversation's time cannot be read.", _HINT, place)
-            continue
-        title = document.get("name")
-        first = next((each.get("uuid") for each in listed if isinstance(each, dict)), None)
-        thread = str(document.get("uuid") or ids.thread_id("claude", number if first is None else first))
-        yield Thread(
-            thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
-        )
-        shown = _branch(listed)
-        if len(shown) < len(listed):
-            yield Lost("messages of branches that were not shown last", place, len(listed) - len(shown))
-        for position, message in enumerate(shown):
-            yield from _Message(message, thread, position, f"{place}, message {position + 1}").events()
+        yield from guarded(_conversation(document, number, place), "The conversation cannot be read.", _HINT, place)
+
+
+def _conversation(document: Any, number: int, place: str) -> Iterator[Event]:
+    listed = document.get("chat_messages") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        yield Problem("The conversation has no list of messages.", _HINT, place)
+        return
+    try:
+        began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
+    except (ValueError, OverflowError, OSError):
+        yield Problem("The conversation's time cannot be read.", _HINT, place)
+        return
+    title = document.get("name")
+    first = next((each.get("uuid") for each in listed if isinstance(each, dict)), None)
+    thread = str(document.get("uuid") or ids.thread_id("claude", number if first is None else first))
+    yield Thread(thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed)
+    shown = _branch(listed)
+    if len(shown) < len(listed):
+        yield Lost("messages of branches that were not shown last", place, len(listed) - len(shown))
+    for position, message in enumerate(shown):
+        where = f"{place}, message {position + 1}"
+        made = _Message(message, thread, position, where).events()
+        yield from guarded(made, "The message cannot be read.", _HINT, where)
 
 
 def _branch(listed: list[Any]) -> list[Any]:
     """The messages from the first to the last; all of them where they do not name what they answer."""
     named = {each["uuid"]: each for each in listed if isinstance(each, dict) and isinstance(each.get("uuid"), str)}
-    if len(named) < len(listed) or not any(each.get("parent_message_uuid") in named for each in listed):
+    if len(named) < len(listed) or not any(_parent(each) in named for each in listed):
         return listed
     path: dict[str, Any] = {}
     name: Any = listed[-1]["uuid"]
     while name in named and name not in path:
         path[name] = named[name]
-        name = named[name].get("parent_message_uuid")
+        name = _parent(named[name])
     return [*reversed(path.values())]
+
+
+def _parent(message: Mapping[str, Any]) -> str | None:
+    """What a message answers, if it says so."""
+    given = message.get("parent_message_uuid")
+    return given if isinstance(given, str) else None
 
 
 class _Message:
@@ -131,7 +142,7 @@ class _Message:
                     yield self._ai(parts, calls, said_at, beside)
                     parts, calls = [], []
                 parts.append({"type": "text", "text": block["text"]})
-            elif kind in _REASONING:
+            elif isinstance(kind, str) and kind in _REASONING:
                 parts.append({"type": "reasoning", "reasoning": str(block.get(_REASONING[kind]) or "")})
             elif kind == "tool_use":
                 open_call = str(block.get("id") or f"call_{self._name}-{len(calls)}-{self._made}")

@@ -38,12 +38,24 @@ def rows(address: str, table: str, columns: Sequence[str], order: Sequence[str])
     if plain.startswith(("postgres://", "postgresql://")) or "host=" in plain:
         yield from _postgres(plain, table, columns, order)
     elif plain.startswith("sqlite://") or "://" not in plain:
-        yield from _sqlite(plain.removeprefix("sqlite:///"), table, columns, order)
+        yield from _sqlite(sqlite_file(plain), table, columns, order)
     else:
         raise InvalidInputError(
             "Tables are read from Postgres and SQLite alone.",
             hint="Copy the table into a file of SQLite, or pass a generator of your own that reads it.",
         )
+
+
+def sqlite_file(address: str) -> str:
+    """The file of an address of SQLite, which would be made where there is none.
+
+    Raises:
+        InvalidInputError: There is no such file.
+    """
+    path = re.sub(r"^sqlite(\+\w+)?:///", "", address)
+    if not Path(path).is_file():
+        raise InvalidInputError("There is no such file of SQLite.", hint=_HINT)
+    return path
 
 
 def _query(table: str, columns: Sequence[str], order: Sequence[str], found: set[str]) -> str:
@@ -71,8 +83,6 @@ def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[
 
 
 def _sqlite(path: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    if not Path(path).is_file():
-        raise InvalidInputError("There is no such file of SQLite.", hint=_HINT)
     try:
         # Read by whichever thread asks, one at a time.
         with closing(

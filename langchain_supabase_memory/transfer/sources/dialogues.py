@@ -42,7 +42,7 @@ def chatml(listed: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
         except Exception:  # whatever a document holds; its text may be in the error
             yield Problem("The message cannot be read.", "It needs a role and a content.", where)
             continue
-        message.id = message.id or ids.message_id(thread, number)
+        message.id = message.id or _derived(thread, number, each)
         yield Said(where, message, said_at)
 
 
@@ -73,10 +73,15 @@ def sharegpt(listed: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
         if role is None:
             yield Problem("The message cannot be read.", 'It needs "from" (human, gpt, system) and "value".', where)
             continue
-        name = ids.message_id(thread, number)
+        name = _derived(thread, number, each)
         if role == "call":
             call = f"call_{name}"
         yield Said(where, _shared(role, each["value"], name, call))
+
+
+def _derived(thread: str, number: int, each: Mapping[str, Any]) -> str:
+    """An id from the place and the words, so that nothing is lost where a file has a conversation's id twice."""
+    return ids.message_id(thread, number, json.dumps(each, sort_keys=True))
 
 
 def _shared(role: str, text: str, name: str, call: str | None) -> BaseMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 """The version of the lines that an export writes."""
+
+_KNOWN: Final = re.compile(rb'\s*\{\s*"kind"\s*:\s*"(message|edits|opt_outs)"')
+"""How a line begins in an export that begins no conversation, even where the rest of it cannot be read."""
 
 _HINT: Final = 'A line is of an export, {"messages": [...]} (ChatML) or {"conversations": [...]} (ShareGPT).'
 
@@ -43,7 +47,7 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
             yield _unreadable(line, place)
             continue
         if not isinstance(document, dict):
-            yield Problem("The line is no JSON object.", _HINT, place)
+            yield Problem("The line is no JSON object.", _HINT, place, breaks=True)
         elif "kind" in document:
             yield from ours.read(document, place, len(line))
         elif isinstance(document.get("messages"), list):
@@ -51,7 +55,7 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
         elif isinstance(document.get("conversations"), list):
             yield from _dialogue(document, "conversations", line, place)
         else:
-            yield Problem("The line is no conversation.", _HINT, place)
+            yield Problem("The line is no conversation.", _HINT, place, breaks=True)
     ours.end()
 
 
@@ -82,7 +86,12 @@ class _Ours:
         elif kind == "end":
             self._ended = True
         else:
-            yield Problem("The line is of no kind that an export has.", "Take the line as it was exported.", place)
+            yield Problem(
+                "The line is of no kind that an export has.",
+                "Take the line as it was exported.",
+                place,
+                breaks=kind not in ("edits", "opt_outs"),
+            )
 
     def end(self) -> None:
         if self._began and not self._ended:
@@ -102,14 +111,18 @@ def _thread(document: Mapping[str, Any], place: str) -> Iterator[Event]:
         and isinstance(title, str | None)
         and isinstance(metadata, dict | None)
     ):
-        yield Problem("The conversation's line cannot be read.", "Take the line as it was exported.", place)
+        yield Problem(
+            "The conversation's line cannot be read.", "Take the line as it was exported.", place, breaks=True
+        )
         return
     try:
         began, changed = (_time(document.get(name)) for name in ("created_at", "updated_at"))
     except (TypeError, ValueError):
-        yield Problem("The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place)
+        yield Problem(
+            "The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place, breaks=True
+        )
         return
-    yield Thread(thread_id, place, agent_id, title, metadata, began, changed, opt_outs)
+    yield Thread(thread_id, place, agent_id, title, metadata, began, changed, opt_outs, stands_alone=True)
 
 
 def _dialogue(document: Mapping[str, Any], kind: str, line: bytes, place: str) -> Iterator[Event]:
@@ -126,11 +139,12 @@ def _unreadable(line: bytes, place: str) -> Problem:
     try:
         line.decode("utf-8")
     except UnicodeError:
-        error = reading.wrongly_encoded(place)
-        return Problem("The text is not written in UTF-8.", error.hint, place)
-    if not line.endswith(b"\n"):
-        return Problem("The file ends in the middle of the line.", "Export or download the file again.", place)
-    return Problem("The line is no JSON, or is nested too deeply.", _HINT, place)
+        why, hint = "The text is not written in UTF-8.", reading.wrongly_encoded(place).hint
+    else:
+        why, hint = "The line is no JSON, or is nested too deeply.", _HINT
+        if not line.endswith(b"\n"):
+            why, hint = "The file ends in the middle of the line.", "Export or download the file again."
+    return Problem(why, hint, place, breaks=_KNOWN.match(line) is None)
 
 
 def _time(value: Any) -> datetime | None:

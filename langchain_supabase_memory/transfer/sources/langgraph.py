@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import BaseMessage, convert_to_messages
 
-from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer import ids
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+    from langgraph.checkpoint.serde.base import SerializerProtocol
 
     from langchain_supabase_memory.transfer.values import Event
+
+_PAGE: Final = 50
+"""How many checkpoints are listed at once: each is listed with the whole of its state."""
+
+_ORDERED: Final = frozenset({"langgraph.checkpoint.postgres.PostgresSaver", "langgraph.checkpoint.sqlite.SqliteSaver"})
+"""Savers that list all threads by their checkpoints' ids, so that pages of a list are possible."""
 
 _HINT: Final = "Give the saver the serializer that wrote it, or pass skip=True (--skip) to leave such a thread out."
 
 
-def langgraph(saver: BaseCheckpointSaver[Any], *, channel: str = "messages") -> Iterator[Event]:
+def langgraph(
+    saver: BaseCheckpointSaver[Any], *, channel: str = "messages", threads: Iterable[str] | None = None
+) -> Iterator[Event]:
     """The threads of a LangGraph saver: the messages in the newest checkpoint of each.
 
     All messages of a thread have the time of that checkpoint: a saver keeps no other. The checkpoint's metadata is in
@@ -32,10 +41,15 @@ def langgraph(saver: BaseCheckpointSaver[Any], *, channel: str = "messages") -> 
     Args:
         saver: The saver; `PostgresSaver`, `SqliteSaver` or any other that answers `list` and `get_tuple`.
         channel: Where the messages are in the state.
+        threads: Only these, in this order; then the saver is not listed.
     """
     with closing(sqlite3.connect("", check_same_thread=False)) as seen:  # on disk, where they are many
         seen.execute("create table threads (number integer primary key, thread text unique)")
-        _list(saver, seen)
+        problem = None
+        if threads is None:
+            problem = _list(saver, seen)
+        else:
+            _note(seen, threads)
         for number, thread in seen.execute("select number, thread from threads order by number"):
             place = f"thread {number}"
             try:
@@ -45,20 +59,74 @@ def langgraph(saver: BaseCheckpointSaver[Any], *, channel: str = "messages") -> 
                 continue
             if found is not None:
                 yield from _thread(found, thread, channel, place)
+            elif threads is not None:
+                yield Problem("There is no such thread.", "Name a thread of the saver.", place)
+    if problem is not None:
+        yield problem
 
 
-def _list(saver: BaseCheckpointSaver[Any], seen: sqlite3.Connection) -> None:
-    """Note the threads of a saver. Nothing is stored meanwhile: some savers hold a lock while they list."""
+def _note(seen: sqlite3.Connection, threads: Iterable[str]) -> None:
+    """Note threads, each once."""
+    seen.executemany("insert or ignore into threads (thread) values (?)", ([str(each)] for each in threads))
+
+
+def _list(saver: BaseCheckpointSaver[Any], seen: sqlite3.Connection) -> Problem | None:
+    """Note the threads of a saver. Nothing is stored meanwhile: some savers hold a lock while they list.
+
+    Returns:
+        What is told at the end, where the list could not be read to its end.
+    """
     try:
-        for each in saver.list(None):
-            named = each.config["configurable"]
-            if not named.get("checkpoint_ns"):  # else of a graph within a graph
-                seen.execute("insert or ignore into threads (thread) values (?)", [str(named["thread_id"])])
+        _note(seen, _listed(saver))
     except Exception as error:
-        raise InvalidInputError(
-            f"The saver's checkpoints cannot be listed ({type(error).__name__}): one may be of an unknown type.",
-            hint="Give the saver the serializer that wrote them, and call its setup().",
-        ) from None
+        return Problem(
+            f"The saver's checkpoints cannot be listed further ({type(error).__name__}).",
+            "Call the saver's setup(), and give it the serializer that wrote them; or name the threads: threads=[...] "
+            "(--thread).",
+            "the list of threads",
+        )
+    return None
+
+
+def _listed(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
+    """The threads of a saver's checkpoints, as often as they come; those of graphs within a graph are passed over."""
+    # Only where they stand is asked for, so one that cannot be read is no reason to end.
+    listing = copy.copy(saver)
+    listing.serde = _Lenient(saver.serde)
+    is_ordered = any(f"{each.__module__}.{each.__qualname__}" in _ORDERED for each in type(saver).__mro__)
+    size: int | None = _PAGE if is_ordered else None
+    before: Any = None
+    while True:
+        found: list[str] = []
+        for each in listing.list(None, before=before, limit=size):
+            named = each.config["configurable"]
+            found.append(str(named["checkpoint_id"]))
+            if not named.get("checkpoint_ns"):
+                yield str(named["thread_id"])
+        if size is None or len(found) < size:
+            return
+        # Copies of a thread share ids: the last one's are listed once more, so that none is passed over at the edge.
+        above = [name for name in found if name != found[-1]]
+        if above:
+            before, size = {"configurable": {"checkpoint_id": above[-1]}}, _PAGE
+        else:
+            size *= 2
+
+
+class _Lenient:
+    """A serializer for which what cannot be read is an empty checkpoint."""
+
+    def __init__(self, serde: SerializerProtocol) -> None:
+        self._serde = serde
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return self._serde.dumps_typed(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        try:
+            return self._serde.loads_typed(data)
+        except Exception:  # whatever a serializer raises
+            return {"channel_versions": {}, "channel_values": {}}
 
 
 def _thread(found: CheckpointTuple, thread: str, channel: str, place: str) -> Iterator[Event]:
@@ -74,6 +142,8 @@ def _thread(found: CheckpointTuple, thread: str, channel: str, place: str) -> It
         yield Problem(f"The state's {channel} are no messages.", "Name the channel that holds them: channel=...", place)
         return
     yield Thread(thread, place, updated_at=said_at, about=dict(found.metadata or {}))
+    if len(messages) > 1 and said_at is not None:
+        yield Lost("times of messages: a saver keeps that of a thread's newest checkpoint alone", place)
     for number, message in enumerate(messages):
         message.id = message.id or ids.message_id(thread, number)
         yield Said(f"{place}, message {number + 1}", message, said_at)

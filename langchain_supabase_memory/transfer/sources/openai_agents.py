@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import Event
 
 _COLUMNS: Final = ("id", "session_id", "message_data", "created_at")
+_NO_ID: Final = "__fake_id__"
+"""What the SDK writes where a model gives its messages no id."""
+
 _WORDS: Final = ("input_text", "output_text", "text", "refusal")
 
 
@@ -57,6 +60,7 @@ class _Session:
         self.name = name
         self._calls: list[dict[str, Any]] = []
         self._first: tuple[str, datetime | None, str] | None = None  # of the calls
+        self._ids: set[str] = set()
 
     def add(self, item: Mapping[str, Any], row: str, said_at: datetime | None, place: str) -> Iterator[Event]:
         kind = item.get("type", "message")
@@ -76,11 +80,18 @@ class _Session:
             text, missing = _text(item["content"])
             if missing:
                 yield Lost("images and files within messages", place, missing)
-            yield Said(place, _message(item["role"], text, item.get("id") or name), said_at)
+            yield Said(place, _message(item["role"], text, self._named(item.get("id"), name)), said_at)
         else:
             yield Lost(
                 f"items of the type {kind if isinstance(kind, str) and kind.isidentifier() else 'unknown'}", place
             )
+
+    def _named(self, given: Any, row: str) -> str:
+        """A message's own id where it has one that no other of the session has, else that of its row."""
+        if not isinstance(given, str) or not given or given == _NO_ID or given in self._ids:
+            return row
+        self._ids.add(given)
+        return given
 
     def flush(self) -> Iterator[Event]:
         """The calls that stand one after the other, as one message."""

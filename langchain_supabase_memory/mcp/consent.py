@@ -1,0 +1,66 @@
+"""What a person is asked before something is forgotten: which conversation, or which message of it, in their own words.
+
+The client shows it to the person, who owns it; no log has anything of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.agents.tools.bounded import dated
+from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.mcp.asking import asked
+from langchain_supabase_memory.mcp.served import present
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from langchain_supabase_memory.memory.conversation import Conversation
+
+_WORDS: Final = 100
+"""The most characters that are shown of a title, and of a message."""
+
+_LOOKED_AT: Final = 2_000
+"""Among how many of the newest messages the one that is meant is looked for, to show how it begins."""
+
+
+async def question(conversation: Conversation, message_id: str | None, counts: str) -> str:
+    """The question in words, one line for each thing.
+
+    Args:
+        conversation: What is to be forgotten, or where the message is.
+        message_id: The message, if one is meant.
+        counts: How much would go.
+    """
+    lines = [f"Forget for good {counts}?"]
+    if message_id is not None:
+        lines.append(await _of_message(conversation, message_id))
+    info = await conversation.ainfo()
+    if info is not None and info.title:
+        lines.append(f"Conversation: {_begun(info.title)}")
+    lines.append(f"Id: {spelled(conversation.key.thread_id)}")
+    if info is not None:
+        lines.append(f"Begun: {_day(info.created_at)}; last changed: {_day(info.updated_at)}")
+    return "\n".join(lines)
+
+
+async def _of_message(conversation: Conversation, message_id: str) -> str:
+    named = await conversation.aread(last=_LOOKED_AT, columns=("message_id",))
+    place = next((each.sequence for each in reversed(named) if each.message_id == message_id), None)
+    if place is None:
+        return f"Message: {spelled(message_id)}"
+    columns: Final = ("role", "text", "created_at")
+    for found in await conversation.aread(from_sequence=place, to_sequence=place, columns=columns):
+        said = "" if found.created_at is None else f" on {_day(found.created_at)}"
+        return f"Message {place} by {found.role}{said}: {_begun(found.text or '(without words)')}"
+    return f"Message {place}, which has just gone."
+
+
+def _begun(text: str) -> str:
+    """The beginning of a text in one line, of which everything is seen."""
+    words = spelled(" ".join(text.split()))
+    return words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
+
+
+def _day(time: datetime) -> str:
+    return dated(time, asked(present()).zone)

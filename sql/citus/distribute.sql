@@ -1,0 +1,22 @@
+-- Spreads the tables of owners over the nodes of a Citus cluster, all of one owner on one of them. What has no owner is
+-- on the coordinator alone.
+do $citus$
+declare
+  -- Those that others refer to come first.
+  v_tables constant text[] := array[
+    'memory.conversations', 'memory.conversation_messages', 'memory.message_blocks', 'memory.gone_messages',
+    'memory.superseded_messages', 'memory.conversation_summaries', 'memory.summary_embeddings',
+    'memory.working_memory_chunks', 'memory.chunk_postings', 'memory.chunk_embeddings', 'memory.chunk_ratings',
+    'memory.conversation_summary_boards', 'memory.conversation_board_items', 'memory.conversation_board_changes',
+    'memory.store_items', 'memory.store_vectors', 'memory.promotions', 'memory.opt_outs', 'memory.control_changes',
+    'memory.context_manifests', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
+  v_table text;
+begin
+  foreach v_table in array v_tables loop
+    if not exists (select from pg_catalog.pg_dist_partition p where p.logicalrelid = v_table::regclass) then
+      perform create_distributed_table(
+        v_table, 'user_id', colocate_with => case when v_table = v_tables[1] then 'default' else v_tables[1] end);
+    end if;
+  end loop;
+end
+$citus$;

@@ -1,0 +1,131 @@
+"""`examples/web_page` in a real Chromium: two people sign in, chat through the service, and follow their own boards.
+
+Supabase's Realtime does not run here: nothing answers the page's socket, and the page asks for the board by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.inspector import browsing
+from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
+from tests.project.test_examples_page import page
+from tests.services.data_api import DataApi
+from tests.services.postgres import Cluster, free_port
+from tests.services.project import PUBLISHABLE, Project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.timeout(300)  # servers start first, on a machine that may be busy
+
+HOSTILE = '<img src="x" onerror="document.title = 1"> My glaze is blue.'
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browsing.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
+    del data_api  # so that these tests are known to need PostgREST
+    with Project(cluster, database) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def address(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of the page, with the service beside it."""
+    port, folder = free_port(), tmp_path_factory.mktemp("page")
+    of_service = {"SUPABASE_PUBLISHABLE_KEY": PUBLISHABLE, "PAGE_ORIGIN": f"http://127.0.0.1:{port}"}
+    with (
+        service(folder, SUPABASE_URL=project.url, **of_service) as url,
+        page(folder, port=port, SUPABASE_URL=project.url, SERVICE_URL=url) as (served, _),
+    ):
+        yield served
+
+
+class Visitor:
+    """Somebody at the page, in a browser of their own.
+
+    Attributes:
+        page: What they see.
+        trouble: What the browser's console said, but for the socket that nothing answers.
+    """
+
+    def __init__(self, chromium: Browser, address: str) -> None:
+        self.page: Page = chromium.new_context().new_page()
+        self.page.set_default_timeout(30_000)
+        self.trouble: list[str] = []
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on(
+            "console",
+            lambda said: (
+                self.trouble.append(said.text)
+                if said.type == "error" and "/realtime/v1/websocket" not in said.text
+                else None
+            ),
+        )
+        self.page.goto(address)
+
+    def signs_in(self, email: str, password: str) -> None:
+        self.page.get_by_placeholder("E-mail").fill(email)
+        self.page.get_by_placeholder("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+
+    def says(self, text: str, place: int) -> str:
+        """Say something, and wait for the answer, which is the message of this number."""
+        self.page.get_by_placeholder("Say something").fill(text)
+        self.page.get_by_role("button", name="Say", exact=True).click()
+        answer = self.page.locator("#messages li").nth(place)
+        answer.wait_for()
+        return str(answer.inner_text())
+
+    def messages(self) -> list[str]:
+        return list(self.page.locator("#messages li").all_inner_texts())
+
+
+def test_two_people_chat_read_and_follow_their_boards(
+    chromium: Browser, address: str, project: Project, user_id: str
+) -> None:
+    visitors = {}
+    for name in USERS:
+        project.passwords[f"{name}@example.com"] = (f"{user_id}-{name}", f"secret of {name}")
+        visitors[name] = Visitor(chromium, address)
+        visitors[name].signs_in(f"{name}@example.com", f"secret of {name}")
+    for name, said in USERS.items():
+        visitors[name].says(said, 1)
+        assert said in visitors[name].says(QUESTIONS[name], 3)
+    for name, said in USERS.items():
+        visitor = visitors[name]
+        visitor.page.locator("#board li", has_text=said).first.wait_for()
+        shown = visitor.messages()
+        assert len(shown) == 4
+        assert (shown[0], shown[2]) == (f"user: {said}", f"user: {QUESTIONS[name]}")
+        assert all(each.startswith("assistant: ") for each in shown[1::2])
+        (others,) = (text for other, text in USERS.items() if other != name)
+        assert others not in visitor.page.inner_text("body")
+        assert visitor.page.inner_text("#trouble") == ""
+        assert visitor.trouble == []
+    # Who comes back is still signed in, and what was said is read anew; it is text, and no page.
+    maya = visitors["maya"]
+    maya.page.reload()
+    maya.page.locator("#messages li").nth(3).wait_for()
+    maya.says(HOSTILE, 5)
+    assert maya.messages()[4] == f"user: {HOSTILE}"
+    maya.page.locator("#board li", has_text="My glaze is blue.").first.wait_for()
+    assert maya.page.locator("#messages img, #board img").count() == 0
+    assert maya.page.title() == "Chat"
+
+
+def test_who_gives_another_password_is_told_so(chromium: Browser, address: str, project: Project, user_id: str) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    visitor = Visitor(chromium, address)
+    visitor.signs_in("ana@example.com", "wrong")
+    visitor.page.get_by_role("alert").filter(has_text="Invalid login credentials").wait_for()
+    assert not visitor.page.get_by_placeholder("Say something").is_visible()

@@ -1,0 +1,71 @@
+"""A real cluster of Citus: a coordinator and two workers, from a folder of binaries that have it and pgvector.
+
+Nothing of Citus is in this repository, nor in any package: `make test-citus PG=...` says where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from tests.services.postgres import Cluster
+
+WORKERS: Final = 2
+
+
+@dataclass
+class _Node(Cluster):
+    """One server with Citus loaded."""
+
+    options: ClassVar[str] = (
+        " -c shared_preload_libraries=citus -c citus.shard_count=4 -c max_prepared_transactions=200"
+    )
+
+
+@dataclass
+class CitusCluster(_Node):
+    """A coordinator, which is used as any server is, and its workers. `stop` ends them all.
+
+    Attributes:
+        workers: The servers that hold the tables of owners.
+    """
+
+    workers: list[_Node] = field(default_factory=list)
+
+    def start(self) -> CitusCluster:
+        super().start()
+        for _ in range(WORKERS):
+            worker = _Node(bin=self.bin)
+            self.workers.append(worker)
+            worker.start()
+        return self
+
+    def stop(self) -> None:
+        for worker in self.workers:
+            worker.stop()
+        super().stop()
+
+    def conn_string(self, database: str = "postgres", user: str = "supabase_admin") -> str:
+        """Its address, for who migrates there: the superuser, whom Citus wants for triggers and roles."""
+        return super().conn_string(database, user)
+
+    def distributed_database(self) -> str:
+        """A fresh database on every node, which know each other, and its name."""
+        name = self.create_database(supabase=False)
+        for worker in self.workers:
+            worker.execute(f"create database {name}", superuser=True)
+            worker.execute("create schema extensions", database=name, superuser=True)
+            worker.execute("create extension vector schema extensions", database=name, superuser=True)
+        for node in (self, *self.workers):
+            node.execute("create extension citus", database=name, superuser=True)
+        self.execute(f"select citus_set_coordinator_host('127.0.0.1', {self.port})", database=name, superuser=True)
+        for worker in self.workers:
+            self.execute(f"select citus_add_node('127.0.0.1', {worker.port})", database=name, superuser=True)
+        return name
+
+    def migrated_database(self) -> str:
+        """A fresh database whose owners are spread over the workers, and its name."""
+        name = self.distributed_database()
+        migrate(self.conn_string(name), citus=True)
+        return name

@@ -1,0 +1,76 @@
+"""Follow the tutorial `docs/first-agent.md` to the letter in an empty home, and print the seconds from clone to answer.
+
+python tools/first_agent.py [REPOSITORY]
+
+It clones what is committed; by default of this repository. Packages come from the index, so that the network is in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "first-agent.md"
+
+
+def script(page: str) -> str:
+    """The commands of the page up to its last answer, one block after another, with its file written in between.
+
+    Args:
+        page: What it says.
+    """
+    talk, _, _ = page.partition("\n## Look at")
+    parts = ["set -e"]
+    for language, text in re.findall(r"^```(\w+)\n(.*?)^```$", talk, re.DOTALL | re.MULTILINE):
+        if language == "python":
+            parts.append(f"cat > {text.splitlines()[0].removeprefix('# ')} <<'END_OF_FILE'\n{text}END_OF_FILE")
+        else:
+            parts.append(text)
+    return "\n".join(parts)
+
+
+def answers(page: str) -> list[str]:
+    """What the page says that its commands print.
+
+    Args:
+        page: What it says.
+    """
+    blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return [line.removeprefix("# > ") for text in blocks for line in text.splitlines() if line.startswith("# > ")]
+
+
+def main(repository: str) -> int:
+    """Follow it.
+
+    Args:
+        repository: Where the package is cloned from.
+
+    Returns:
+        0 if the answers are those of the page.
+    """
+    page = PAGE.read_text(encoding="utf-8")
+    kept = re.compile(r"PATH|LANG|TMPDIR|PIP_.*|SSL_CERT_.*|.*CA_BUNDLE|.*_proxy", re.IGNORECASE)
+    with tempfile.TemporaryDirectory() as home:
+        environment = {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
+        environment |= {"HOME": home, "REPOSITORY": repository}
+        started = time.perf_counter()
+        done = subprocess.run(
+            ["bash", "-c", script(page)], cwd=home, env=environment, stdout=subprocess.PIPE, text=True, check=False
+        )
+        seconds = time.perf_counter() - started
+    said = done.stdout.splitlines()
+    if done.returncode or said[-len(answers(page)) :] != answers(page):
+        sys.stderr.write("The tutorial does not lead to its answers:\n" + done.stdout)
+        return 1
+    sys.stdout.write(f"{seconds:.0f} seconds from the clone to the answer {said[-1]}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else str(ROOT)))
