@@ -114,6 +114,8 @@ def _runs_without_citus(item: pytest.Item) -> bool:
 def _runs_on_citus(item: pytest.Item) -> bool:
     """Whether a test goes through the direct door alone, on the server that all share, and acts as no signed-in user."""
     fixtures = {*getattr(item, "fixturenames", ())}
+    if "citus" in fixtures:
+        return True
     if fixtures & {"data_api", "older_cluster", "planner", "chromium"} or "cluster" not in fixtures:
         return False
     parameters = getattr(item, "callspec", None)
