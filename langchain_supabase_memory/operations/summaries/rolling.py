@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PAGE: Final = 100
 """The most conversations or segments that one call returns."""
 
-_SHORTEST: Final = 40
+_SHORTEST: Final = 200
 """The characters that a summary may always have: fewer say nothing."""
 
 LONGEST: Final = 2000
