@@ -24,6 +24,29 @@ begin
 end
 $function$;
 
+-- The next number is beyond all that are taken, whoever writes it by SQL: else no message could be stored any more. An
+-- append that gives numbers back has taken their messages out before.
+create or replace function memory_private.hold_counter() returns trigger
+language plpgsql security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_last bigint;
+begin
+  select m.sequence into v_last from memory.conversation_messages m
+   where m.user_id = new.user_id and m.conversation_id = new.id
+   order by m.sequence desc limit 1;
+  if new.next_sequence <= coalesce(v_last, -1) then
+    raise exception 'the next number of a conversation is taken'
+      using errcode = '23514', constraint = 'conversations_counts_check';
+  end if;
+  return new;
+end
+$function$;
+create or replace trigger conversations_hold_counter before update of next_sequence on memory.conversations
+  for each row when (new.next_sequence < old.next_sequence)
+  execute function memory_private.hold_counter();
+
 create function public.memory_append(
   p_thread_id text,
   p_messages  json,
