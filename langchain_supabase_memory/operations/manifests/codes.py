@@ -102,14 +102,12 @@ def fitted(lists: Sequence[list[int]]) -> Lists:
     kept = [head, *(each for each in lists[1:] if each[0] in (PART, USAGE))]
     room = LONGEST - _bytes(kept)
     for row in _shortened(lists):
+        while row[0] == ITEMS and len(row) > 1 and _bytes(row) + 1 > room:
+            row = row[:-1]
         size = _bytes(row) + 1
-        if size <= room:
+        if size <= room and row != [ITEMS]:
             kept.append(row)
             room -= size
-        elif row[0] == ITEMS:
-            while len(row) > 1 and _bytes(row) + 1 > room:
-                row = row[:-1]
-            kept += [row] if len(row) > 1 else []
     return kept
 
 
