@@ -18,7 +18,7 @@ from importlib import import_module
 from inspect import getsource
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,9 @@ from tests.fuzzing import VARIABLE, examples
 from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, packaged
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _users = count()
 
@@ -208,6 +211,15 @@ def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
     """The real PostgREST in front of the database."""
     with DataApi(cluster, database) as api:
         yield api
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser, which every test opens anew."""
+    from tests.inspector import browsing  # Playwright is there for browsers alone
+
+    with browsing.chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
 from langchain_supabase_memory.context.meters import Forms
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.language.extractive.quotes import carries_a_summary
 from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
 from langchain_supabase_memory.operations.summaries import shortened
 
@@ -300,13 +301,13 @@ class _Choice:
         least = sum(len(block.entries) for block in self._shown(1))
         return bool(self._fixed) and self._fixed[0].place < self.start and len(result.recent) <= least
 
-    @property
+    @cached_property
     def only_quotes(self) -> bool:
-        """Whether the summary has nothing that recall does not find: nobody wrote it, and a question chooses better."""
+        """Whether the summary has nothing that recall does not find: nobody wrote it, nor what it carries on."""
         segment = self.segment
-        if segment is None or not self.recalls:
+        if segment is None or not self.recalls or segment.model != ExtractiveSummarizer.name:
             return False
-        return segment.model == ExtractiveSummarizer.name and segment.edited_by is None
+        return segment.edited_by is None and not carries_a_summary(segment.content)
 
     @property
     def is_left_to_recall(self) -> bool:

@@ -7,6 +7,7 @@ import logging
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from anyio import CancelScope
 from starlette.responses import StreamingResponse
 
 from langchain_supabase_memory.adapters.telemetry.logs import about_error
@@ -42,11 +43,15 @@ class Beat:
 
     Args:
         transport: What can listen to the database; `None`: the clock alone.
+
+    Attributes:
+        pages: How many listen.
+        stopped: Whether every page has been let go.
     """
 
     def __init__(self, transport: Transport | None) -> None:
         self._transport = transport
-        self._pages = 0
+        self.pages = 0
         self._rings = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.stopped = False
@@ -59,17 +64,18 @@ class Beat:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Beat for one more page as long as the block goes on."""
-        self._pages += 1
+        self.pages += 1
         if self._task is None:
             self._task = asyncio.create_task(self._beat())
         try:
             yield
         finally:
-            self._pages -= 1
-            if not self._pages and self._task is not None:
+            self.pages -= 1
+            if not self.pages and self._task is not None:
                 task, self._task = self._task, None
                 task.cancel()
-                await asyncio.wait([task])  # its connection closes before the loop does
+                with CancelScope(shield=True):
+                    await asyncio.wait([task])  # its connection closes before the loop does
 
     async def wait(self, seconds: float | None = None) -> None:
         """Wait for the next beat; at the end not at all.
@@ -143,7 +149,8 @@ async def _said(visit: Visit, look: Callable[[Visit], Awaitable[str]], seen: str
         yield "retry: 2000\n\n"
         while not beat.stopped and clock() < end:
             try:
-                now = await look(visit)
+                with CancelScope(shield=True):  # who leaves cancels again and again, and the driver cannot end its query
+                    now = await look(visit)
             except SupabaseMemoryError as error:
                 # What is gone is a change as well; the page says what.
                 now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__

@@ -432,16 +432,23 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
     conversation = memory.conversation("t")
     conversation.append(talk(facts=FACTS))
     conversation.index()
-    model: Any = (lambda _: "They spoke of the weather, mostly.") if changed == "written by a model" else None
+    model: Any = (lambda _: "They spoke of the weather in Cebu and Siquijor, and of 3 storms.") if changed == "written by a model" else None
     if model is None:
         conversation.summarize(policy=SummaryPolicy(keep_messages=4))
     else:
         conversation.summarize(policy=SummaryPolicy(keep_messages=4), model=model)
     if changed == "edited by a person":
-        conversation.edit_summary(1, text="They spoke of the weather, as Maya says.", by="maya")
+        conversation.edit_summary(1, text="They spoke of the weather in Cebu and Siquijor, as Maya says.", by="maya")
     pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
     assert pack.summary is not None
     assert pack.summary.edited_by == ("maya" if changed == "edited by a person" else None)
+    # The quotes that are added later carry it on, and so keep the place.
+    conversation.append([message.model_copy(update={"id": f"{message.id}-again"}) for message in talk(20)])
+    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
+    assert pack.summary is not None
+    assert pack.summary.number == 2
+    assert "of the weather" in pack.fitted.head.text
 
 
 @pytest.mark.parametrize("characters", [1_000, 2_000, 4_000])

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.inspector import browsing
 from tests.inspector.visiting import memory_of
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -27,10 +22,3 @@ async def server(conn_string: str) -> AsyncIterator[SupabaseMemory]:
     """A memory of everybody."""
     async with memory_of(conn_string) as made:
         yield made
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """The browser, which every test opens anew."""
-    with browsing.chromium() as browser:
-        yield browser

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 import uvicorn
 from langchain_core.messages import HumanMessage
@@ -54,6 +55,41 @@ def test_a_server_that_mounts_it_can_end_while_a_page_listens(memory: SupabaseMe
     finally:
         server.force_exit = True
         thread.join(60)
+
+
+async def test_who_leaves_while_it_is_looked_costs_no_connection(
+    memory: SupabaseMemory, conn_string: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = application(memory)
+    server = uvicorn.Server(uvicorn.Config(app, port=free_port(), log_config=None))
+    serving = asyncio.create_task(server.serve())
+    try:
+        async with asyncio.timeout(60), await psycopg.AsyncConnection.connect(conn_string, autocommit=True) as other:
+            while not server.started:
+                await asyncio.sleep(0.01)
+            address = f"http://127.0.0.1:{server.config.port}/events?about=list"
+            async with httpx.AsyncClient(timeout=60) as http, other.transaction():
+                await other.execute("lock table memory.conversations in access exclusive mode")
+                async with http.stream("GET", address) as events:
+                    assert await anext(events.aiter_lines()) == "retry: 2000"
+                    while not await waiting(other):
+                        await asyncio.sleep(0.01)
+                await asyncio.sleep(0.2)
+                assert await waiting(other), "the look was cut short"
+            while app.state.inspected.beat.pages:
+                await asyncio.sleep(0.01)
+    finally:
+        server.should_exit = True
+        await serving
+    assert [each.getMessage() for each in caplog.records if each.name.startswith("psycopg")] == []
+
+
+async def waiting(connection: psycopg.AsyncConnection[Any]) -> int:
+    """How many wait for what this connection has locked."""
+    cursor = await connection.execute(
+        "select count(*) from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
+    )
+    return int((await cursor.fetchone() or [0])[0])
 
 
 async def test_a_stream_that_ends_has_another_begin(memory: SupabaseMemory) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inspector import browsing
 from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
 from tests.project.test_examples_page import page
 from tests.services.data_api import DataApi
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)  # servers start first, on a machine that may be busy
 
 HOSTILE = '<img src="x" onerror="document.title = 1"> My glaze is blue.'
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browsing.chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

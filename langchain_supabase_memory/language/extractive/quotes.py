@@ -70,3 +70,9 @@ def parse(line: str) -> Quote | None:
     if number is None and who != SUMMARY:
         return None
     return Quote(None if number is None else int(number), who, text, before is None, after is None)
+
+
+def carries_a_summary(text: str) -> bool:
+    """Whether a summary of quotes holds words of a summary that somebody else wrote."""
+    found = (parse(line) for line in text.splitlines())
+    return any(quote is not None and quote.number is None for quote in found)
