@@ -20,7 +20,7 @@ from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
 from langchain_supabase_memory.context.meters import Forms
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
-from langchain_supabase_memory.language.extractive.quotes import carries_a_summary
+from langchain_supabase_memory.language.extractive.quotes import carries_a_summary, is_bare
 from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
 from langchain_supabase_memory.operations.summaries import shortened
 
@@ -326,6 +326,8 @@ class _Choice:
                 characters, shortest = min(characters, most), _SHORTEST_QUOTES
             while characters >= shortest:
                 head = Head(self.segment, shortened(self.segment.content, characters), left_out)
+                if is_bare(head.text):
+                    break
                 if self._framed(head) <= room:
                     return head
                 characters = min(len(head.text), characters) * room // self._framed(head) - 10

@@ -149,7 +149,8 @@ async def _said(visit: Visit, look: Callable[[Visit], Awaitable[str]], seen: str
         yield "retry: 2000\n\n"
         while not beat.stopped and clock() < end:
             try:
-                with CancelScope(shield=True):  # who leaves cancels again and again, and the driver cannot end its query
+                # Who leaves cancels again and again, and the driver could not end its query.
+                with CancelScope(shield=True):
                     now = await look(visit)
             except SupabaseMemoryError as error:
                 # What is gone is a change as well; the page says what.

@@ -432,7 +432,11 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
     conversation = memory.conversation("t")
     conversation.append(talk(facts=FACTS))
     conversation.index()
-    model: Any = (lambda _: "They spoke of the weather in Cebu and Siquijor, and of 3 storms.") if changed == "written by a model" else None
+    model: Any = (
+        (lambda _: "They spoke of the weather in Cebu and Siquijor, and of 3 storms.")
+        if changed == "written by a model"
+        else None
+    )
     if model is None:
         conversation.summarize(policy=SummaryPolicy(keep_messages=4))
     else:
@@ -445,10 +449,22 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
     # The quotes that are added later carry it on, and so keep the place.
     conversation.append([message.model_copy(update={"id": f"{message.id}-again"}) for message in talk(20)])
     conversation.summarize(policy=SummaryPolicy(keep_messages=4))
-    pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
+    pack = conversation.context(
+        "And my locker?", budget=ContextBudget(characters=4_000), query="locker code", policy=BACKGROUND
+    )
     assert pack.summary is not None
     assert pack.summary.number == 2
     assert "of the weather" in pack.fitted.head.text
+
+
+def test_no_heading_is_shown_without_a_quote(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(talk(facts=FACTS))
+    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    for characters in range(300, 900, 20):
+        budget = ContextBudget(characters=characters)
+        pack = conversation.context("And now?", budget=budget, policy=BACKGROUND, recall=None)
+        assert pack.summary is None or pack.fitted.head.text.count('"') >= 2, pack.fitted.head.text
 
 
 @pytest.mark.parametrize("characters", [1_000, 2_000, 4_000])

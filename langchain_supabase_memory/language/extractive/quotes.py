@@ -76,3 +76,8 @@ def carries_a_summary(text: str) -> bool:
     """Whether a summary of quotes holds words of a summary that somebody else wrote."""
     found = (parse(line) for line in text.splitlines())
     return any(quote is not None and quote.number is None for quote in found)
+
+
+def is_bare(text: str) -> bool:
+    """Whether nothing but the heading is left of a summary of quotes, or less."""
+    return HEADER.startswith(text.removesuffix(CUT).rstrip())
