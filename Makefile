@@ -89,7 +89,7 @@ clean:
 # Playwright is in an environment of its own, so that `make test` needs none.
 .tools/browser/ready: .venv/ready
 	$(UV) venv --quiet --allow-existing --python 3.11 .tools/browser/env
-	$(UV) pip install --quiet --python .tools/browser/env --group dev --group server --group browser --editable '.[all]'
+	$(UV) pip install --quiet --python .tools/browser/env --group dev --group beside --group browser --editable '.[all]'
 	@touch $@
 
 # What makes the site reads the package's files and imports nothing of it.
