@@ -228,7 +228,7 @@ async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: s
     async with memory_of(conn_string, user_id, budget=budget) as memory:
         said = memory.conversation("t")
         await said.aappend([*talk(100), HumanMessage("The code is E-47.", id="code"), *talk(300)[100:]])
-        await Worker(memory).drain()
+        await Worker(memory, user_id=user_id).drain()
         await said.aadd_board_item("fact", "The kiln is blue.", by="maya")
         question = "What was the code?"
         pack = await said.acontext(question)
@@ -316,7 +316,7 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
     async with memory_of(conn_string, user_id, budget=ContextBudget(characters=4_000)) as memory:
         said = memory.conversation("t")
         await said.aappend(talk(60))
-        await Worker(memory).drain()
+        await Worker(memory, user_id=user_id).drain()
         await said.aadd_board_item("fact", "Maya wants a blue glaze.", by="maya")
         for number in range(2):
             question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")

@@ -209,6 +209,6 @@ async def test_what_a_worker_has_taken_up_is_not_warned_of(
         for turn in turns(31):
             await memory.conversation("t").aappend(turn)
         _aged(conn_string, user_id)
-        await Worker(writing).drain()
+        await Worker(writing, user_id=user_id).drain()
         await memory.conversation("t").acontext("What was it?")
     assert "supabase-memory worker" not in caplog.text
