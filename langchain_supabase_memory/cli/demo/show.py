@@ -7,6 +7,7 @@ import logging
 import shlex
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from dataclasses import dataclass, field
@@ -46,12 +47,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.worker import Tally
 
 _REPLAY = f"""
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+import sys
 from {replay.__name__} import main
 main(*sys.argv[1:])
 """
-"""The process that stores the conversation. Ctrl-C is for both, and one of them says so."""
+"""The process that stores the conversation."""
 
 _SHOWN = 5
 """How many items of each kind of the board are shown."""
@@ -309,18 +309,31 @@ def _replay(console: Console, conn_string: str, said: list[transcript.Said], pat
         task = progress.add_task("Process 1 stores the conversation", total=len(said))
         for number, limit in ((1, half), (2, len(said))):
             progress.update(task, description=f"Process {number} stores the conversation")
-            with subprocess.Popen(
-                [sys.executable, "-c", _REPLAY, conn_string, str(path or "")], stdout=subprocess.PIPE, text=True
-            ) as process:
+            command = [sys.executable, "-c", _REPLAY, conn_string, str(path or "")]
+            # In a session of its own Ctrl-C does not reach it: this process ends it, and says whatever there is to say.
+            with (
+                tempfile.TemporaryFile("w+") as said_aside,
+                subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=said_aside, text=True, start_new_session=True
+                ) as process,
+            ):
                 assert process.stdout is not None
-                for line in process.stdout:
-                    progress.update(task, completed=int(line))
-                    if number == 1 and int(line) >= limit:
-                        process.kill()
-                        break
+                try:
+                    for line in process.stdout:
+                        progress.update(task, completed=int(line))
+                        if number == 1 and int(line) >= limit:
+                            process.kill()
+                            break
+                except BaseException:
+                    process.kill()
+                    raise
+                process.wait()
+                said_aside.seek(0)
+                aside = said_aside.read()
             if number == 1:
                 progress.console.print(f"Process 1 was killed (kill -9) after {limit} messages. Process 2 takes over.")
             elif process.returncode != 0:
+                progress.console.print(aside, markup=False, highlight=False)
                 raise SupabaseMemoryError("The process that stores the conversation failed.", hint="See above.")
 
 
