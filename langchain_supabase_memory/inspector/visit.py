@@ -12,7 +12,7 @@ from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.values import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
 
@@ -121,9 +121,8 @@ class Visit:
 
     def link(self, path: str, **asked: Any) -> str:
         """An address of this inspector; what is `None` or empty is left out."""
-        kept = {name: value for name, value in asked.items() if value not in (None, "")}
-        query = f"?{urlencode(kept)}" if kept else ""
-        return f"{self.request.scope.get('root_path', '')}{path}{query}"
+        query = _query(asked)
+        return f"{self._root}{path}{'?' if query else ''}{query}"
 
     def of(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **asked: Any) -> str:
         """An address below a conversation."""
@@ -132,8 +131,20 @@ class Visit:
 
     def here(self, path: str, **asked: Any) -> str:
         """An address below the conversation that this one names."""
+        query = _query(asked)
+        return f"{self._root}/conversation{path}?{self._named}{'&' if query else ''}{query}"
+
+    @cached_property
+    def _root(self) -> str:
+        """Where the application is mounted."""
+        return str(self.request.scope.get("root_path", ""))
+
+    @cached_property
+    def _named(self) -> str:
+        """What names this conversation in an address; a page has hundreds of them."""
         key = self.conversation().key
-        return self.of(path, key.user_id, key.agent_id, key.thread_id, **asked)
+        user = key.user_id if self.of_everybody else None
+        return _query({"user": user, "agent": key.agent_id, "thread": key.thread_id})
 
     def number(self, name: str, *, least: int = 0, most: int = 2**31 - 1) -> int | None:
         """A whole number of the address, within bounds; `None` if there is none."""
@@ -141,6 +152,11 @@ class Visit:
         if not (text.isascii() and text.isdigit() and len(text) < 12):
             return None
         return max(least, min(most, int(text)))
+
+
+def _query(asked: Mapping[str, Any]) -> str:
+    """The query of an address, without what is `None` or empty."""
+    return urlencode({name: value for name, value in asked.items() if value not in (None, "")})
 
 
 def is_uuid(text: str) -> bool:

@@ -47,7 +47,7 @@ def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> lis
 
 def day(chunk: Chunk, here: tzinfo) -> str:
     """The line above the chunks of a day, such as `2026-08-14:`."""
-    return f"{chunk.said_at.astimezone(here):%Y-%m-%d}:"
+    return f"{chunk.said_at.astimezone(here).date().isoformat()}:"
 
 
 def line(chunk: Chunk) -> str:
