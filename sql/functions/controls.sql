@@ -264,9 +264,9 @@ begin
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level > 0
        and s.to_sequence >= v_first and s.from_sequence > v_c.expired_through;
     -- Of the rolling summary never more than what can be written anew.
-    perform memory_private.uncover(p_user_id, p_conversation_id, greatest(v_first, (
-      select s.to_sequence + 1 from memory.conversation_summaries s
-      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0 and s.number = v_barrier)));
+    select greatest(v_first, max(s.to_sequence) + 1) into v_first from memory.conversation_summaries s
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0 and s.number = v_barrier;
+    perform memory_private.uncover(p_user_id, p_conversation_id, v_first);
   end if;
   -- The others lose the sentences. A vector of them would still mean the same: it goes, and so does one on its way.
   for v_s in

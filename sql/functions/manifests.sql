@@ -147,6 +147,9 @@ begin
   end if;
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return json_build_object('manifests', '[]'::json, 'after', null);
+  end if;
   v_gone := memory_private.expired(v_c, p_retention);
   for v_row in
     select x.* from memory.context_manifests x

@@ -996,7 +996,24 @@ create function public.memory_worker_queue(
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set jit = off -- as in memory_due
 as $function$
+declare
+  v_unreadable bigint;
+  v_paused     jsonb;
+  v_bytes      bigint;
 begin
+  select count(*) into v_unreadable from memory.conversation_messages m
+   where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id);
+  select jsonb_object_agg(d.duty, d.count) into v_paused
+    from (select k.duty, count(*) from memory_private.work w cross join lateral jsonb_object_keys(w.paused) k (duty)
+          where p_user_id is null or w.user_id = p_user_id
+          group by k.duty) d;
+  select sum(pg_catalog.pg_relation_size(t.oid::regclass) + coalesce((
+           select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
+           join pg_catalog.pg_class r on r.oid = i.indexrelid
+           join pg_catalog.pg_am a on a.oid = r.relam
+           where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
+    into v_bytes
+    from memory_private.stored('memory.chunk_embeddings') t (oid);
   return (select jsonb_build_object(
     'depth', count(*) filter (where w.run_after < 'infinity'),
     'due', count(*) filter (where w.run_after <= clock_timestamp()),
@@ -1004,24 +1021,12 @@ begin
     'waiting', count(*) filter (where w.lease_token is null and w.run_after > clock_timestamp() and w.run_after < 'infinity'),
     'dead', count(*) filter (where w.dead_at is not null),
     'unreadable', count(*) filter (where w.error = 'unreadable'),
-    'unreadable_messages', (
-      select count(*) from memory.conversation_messages m
-      where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id)),
-    'paused', coalesce((
-      select jsonb_object_agg(d.duty, d.count) from (
-        select k.duty, count(*) from memory_private.work p cross join lateral jsonb_object_keys(p.paused) k (duty)
-        where p_user_id is null or p.user_id = p_user_id
-        group by k.duty) d), '{}'),
+    'unreadable_messages', v_unreadable,
+    'paused', coalesce(v_paused, '{}'),
     'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.run_after < 'infinity')), 0),
     'next_seconds', case when count(*) filter (where w.run_after < 'infinity') > 0 then greatest(0, extract(epoch from
       greatest(min(w.run_after), 'epoch') - clock_timestamp())) end,
-    'vector_bytes', (
-      select sum(pg_catalog.pg_relation_size(t.oid::regclass) + coalesce((
-        select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
-        join pg_catalog.pg_class r on r.oid = i.indexrelid
-        join pg_catalog.pg_am a on a.oid = r.relam
-        where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
-      from memory_private.stored('memory.chunk_embeddings') t (oid)))
+    'vector_bytes', v_bytes)
   from memory_private.work w
   where p_user_id is null or w.user_id = p_user_id);
 end
