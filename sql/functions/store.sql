@@ -474,7 +474,10 @@ begin
     select e.user_id, e.path, e.key from memory.store_items e
     where e.expires_at <= clock_timestamp() and ($1 is null or e.user_id = $1) and ($2 is null or e.user_id >= $2)
     order by e.user_id, e.expires_at limit $3
-      for update skip locked $sql$
+    -- Citus: swept_items
+      for update skip locked
+    -- Citus: end
+    $sql$
     using /* 1 */ p_user_id, /* 2 */ p_after, /* 3 */ least(p_limit, 1000)
   loop
     delete from memory.store_items i where i.user_id = v_item.user_id and i.path = v_item.path and i.key = v_item.key;

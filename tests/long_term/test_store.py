@@ -697,9 +697,7 @@ def test_without_a_query_the_newest_come_first(store: SupabaseStore) -> None:
 
 def expire(conn_string: str, user_id: str, key: str = "k", *, by: str = "-1 second") -> None:
     """Set when an item expires, by the database's clock."""
-    statement = (
-        "update memory.store_items set expires_at = clock_timestamp() + %s::interval where user_id = %s and key = %s"
-    )
+    statement = "update memory.store_items set expires_at = now() + %s::interval where user_id = %s and key = %s"
     sql(conn_string, statement, by, user_id, key)
 
 
@@ -840,7 +838,7 @@ async def test_a_server_sweeps_for_everybody_by_pages(conn_string: str, user_id:
             SupabaseStore(memory, user_id=user).put(("t",), "stays", {}, ttl=1)
         sql(
             conn_string,
-            "update memory.store_items set expires_at = clock_timestamp() where user_id = any (%s) and key <> 'stays'",
+            "update memory.store_items set expires_at = now() where user_id = any (%s) and key <> 'stays'",
             users,
         )
         assert SupabaseStore(memory, user_id=users[0]).sweep() == 900

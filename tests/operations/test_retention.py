@@ -145,9 +145,7 @@ async def test_the_databases_clock_decides(door: Door, user_id: str, conn_string
     where = {"thread_id": "t", "user_id": user_id}
     await door(door.service.conversation(**where).append, said(1))
     with psycopg.connect(conn_string) as connection:
-        statement = (
-            "update memory.conversation_messages set created_at = clock_timestamp() - interval '%s' where user_id = %%s"
-        )
+        statement = "update memory.conversation_messages set created_at = now() - interval '%s' where user_id = %%s"
         connection.execute((statement % "86399 seconds").encode(), [user_id])
         connection.commit()
         assert len(await texts(door, user_id, retention=Retention(max_age=DAY + timedelta(hours=1)))) == 2
@@ -364,7 +362,7 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
     conversation = direct.conversation("t")
     summarized(direct)
     retention = Retention(max_age=DAY, max_summary_age=timedelta(days=90))
-    age = "update memory.{} set created_at = clock_timestamp() - %s where user_id = %s and {}"
+    age = "update memory.{} set created_at = now() - %s where user_id = %s and {}"
 
     sql.execute(age.format("conversation_messages", "sequence < 55").encode(), [timedelta(hours=25), direct.user_id])
     assert len(direct.conversation("t").read(retention=retention)) == 5
@@ -398,8 +396,7 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
 def test_when_its_summaries_go_what_is_kept_is_summarized_anew(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     summarized(direct)
     sql.execute(
-        "update memory.conversation_summaries set created_at = clock_timestamp() - interval '91 days'"
-        " where user_id = %s",
+        "update memory.conversation_summaries set created_at = now() - interval '91 days' where user_id = %s",
         [direct.user_id],
     )
     assert direct.forget_expired(retention=Retention(max_messages=40)) == Receipt(1, 20, segments=5)
@@ -523,8 +520,7 @@ class Story:
 
     def forget_summaries(self) -> None:
         self.sql.execute(
-            "update memory.conversation_summaries set created_at = clock_timestamp() - interval '91 days'"
-            " where user_id = %s",
+            "update memory.conversation_summaries set created_at = now() - interval '91 days' where user_id = %s",
             [self.memory.user_id],
         )
         hidden = self.seen(Retention())

@@ -311,7 +311,7 @@ def test_what_is_none_of_the_choices_is_refused(direct: SupabaseMemory, wrong: d
 
 def aged(sql: psycopg.Connection, user_id: str, thread_id: str, days: float) -> None:
     changed = sql.execute(
-        "update memory.conversation_summaries s set created_at = clock_timestamp() - %s * interval '1 day'"
+        "update memory.conversation_summaries s set created_at = now() - %s * interval '1 day'"
         " from memory.conversations c where c.user_id = s.user_id and c.id = s.conversation_id and s.user_id = %s"
         " and c.thread_id = %s",
         [days, user_id, thread_id],

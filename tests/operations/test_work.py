@@ -66,7 +66,7 @@ def rows(conn_string: str, user_id: str) -> list[dict[str, Any]]:
         return connection.execute(
             "select w.user_id, w.since, nullif(w.run_after, 'infinity') as run_after, w.attempts, w.error, w.worker, w.paused,"
             " w.lease_token, w.dead_at, c.thread_id, extract(epoch from nullif(w.run_after, 'infinity') - clock_timestamp())::float8 as wait"
-            " from memory_private.work w join memory.conversations c on c.id = w.conversation_id"
+            " from memory_private.work w join memory.conversations c on c.user_id = w.user_id and c.id = w.conversation_id"
             " where w.user_id = %s order by c.thread_id",
             [user_id],
         ).fetchall()
@@ -81,8 +81,8 @@ def now_due(conn_string: str, user_id: str) -> None:
     """What waits need not wait any more."""
     change(
         conn_string,
-        "update memory_private.work w set run_after = clock_timestamp(), paused = coalesce((select jsonb_object_agg("
-        " d.key, d.value || jsonb_build_object('until', clock_timestamp())) from jsonb_each(w.paused) d), '{}')"
+        "update memory_private.work w set run_after = now(), paused = coalesce((select jsonb_object_agg("
+        " d.key, d.value || jsonb_build_object('until', now())) from jsonb_each(w.paused) d), '{}')"
         " where user_id = %s and run_after < 'infinity'",
         user_id,
     )

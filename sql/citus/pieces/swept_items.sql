@@ -1,0 +1,1 @@
+    -- Rows of several nodes cannot be locked: what two sweep at once both count.
