@@ -909,6 +909,7 @@ create function public.memory_status(
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- as in memory_due; what is in work, little beside all that is stored, is found from there
+set enable_partitionwise_join = on -- else all that is due in any of them is joined before a page is taken
 as $function$
 declare
   v_ids uuid[]; -- null: all
