@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from statistics import median, quantiles
@@ -18,6 +19,8 @@ from tests.counting import CountingTransport
 
 if TYPE_CHECKING:
     from benchmarks.services import Lab, Site
+    from langchain_supabase_memory.memory.conversation import Conversation
+    from tests.counting import Cost
 
 BOUND: Final = 1.5
 GROWTH_BOUND: Final = 0.05
@@ -83,29 +86,24 @@ async def _with_manifests(lab: Lab) -> Table:
             name = f"{door}, synchronous_commit={commit}"
             rows.append([name, medians["without"], medians["with"], ratio])
             notes.append(verdict(f"a manifest, {name}, ratio to none", ratio, MANIFEST_BOUND))
-    notes += _loaded(lab.site("off"))
+    notes += _loaded(lab.another("off"))  # where nothing else is: what a load reads hangs on who came first
     return Table(MANIFEST_TITLE, ["", "without, ms", "with, ms", "x without"], rows, notes)
 
 
 def _loaded(site: Site) -> list[str]:
     """What a load costs, counted, of an owner whose answers have manifests, and of one whose answers have none."""
-    costs = []
-    for share in (0, 1):
-        with psycopg.connect(site.conn_string, autocommit=True) as connection:
-            transport = CountingTransport(connection)
-            policy = ManifestPolicy(share=share)
-            owner = f"manifests-{share}"
-            memory = SupabaseMemory(transport, user_id=owner, model=None, recall=None, manifests=policy)
-            told = memory.conversation("loaded")
-            for place in range(20):
-                asked = work.short(2 * place)
-                told.append([asked, work.short(2 * place + 1)], pack=told.context(asked))
-            loads = []
-            for _ in range(8):  # the first ones of a connection, and one after a vacuum, read what the others know
+    loads: list[list[Cost]] = []
+    with ExitStack() as stack:
+        each = [
+            _told(stack.enter_context(psycopg.connect(site.conn_string, autocommit=True)), share) for share in (0, 1)
+        ]
+        for _ in range(8):  # in turns: the first ones of a connection, and those after a vacuum, read what others know
+            loads.append([])
+            for transport, told in each:
                 transport.taken()
                 told.context(work.short(0))
-                loads.append(transport.taken())
-            costs.append(min(loads, key=lambda load: load.read))
+                loads[-1].append(transport.taken())
+    costs = [min(column, key=lambda load: load.read) for column in zip(*loads, strict=True)]
     without, having = costs
     said = "a load, {} with manifests by those without"
     return [
@@ -113,6 +111,18 @@ def _loaded(site: Site) -> list[str]:
         verdict(said.format("rows read"), having.read / without.read, 1),
         verdict("a load with manifests, rows written", having.written, 0),
     ]
+
+
+def _told(connection: psycopg.Connection[Any], share: int) -> tuple[CountingTransport, Conversation]:
+    """A conversation of which so large a share of the answers has manifests."""
+    transport = CountingTransport(connection)
+    policy = ManifestPolicy(share=share)
+    memory = SupabaseMemory(transport, user_id=f"manifests-{share}", model=None, recall=None, manifests=policy)
+    told = memory.conversation("loaded")
+    for place in range(20):
+        asked = work.short(2 * place)
+        told.append([asked, work.short(2 * place + 1)], pack=told.context(asked))
+    return transport, told
 
 
 async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, float]:
