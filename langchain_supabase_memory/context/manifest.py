@@ -57,8 +57,6 @@ def written(pack: ContextPack, door: Door) -> Lists:
         1 << bit for bit, error in enumerate((pack.summary_error, pack.recall_error, pack.rerank_error)) if error
     )
     flags |= (codes.OPTED_OUT if pack.opted_out else 0) | (codes.MORE if board.has_more else 0)
-    is_scored = len(pack.recalled) <= codes.SCORED
-    flags |= 0 if is_scored else codes.CUT
     head = [
         codes.HEAD,
         codes.DOORS.index(door),
@@ -72,7 +70,7 @@ def written(pack: ContextPack, door: Door) -> Lists:
         *pack.whole,
     ]
     items = [[codes.ITEMS, *(codes.beginning(item.id) for item in board.items)]] if board.items else []
-    return [head, *_parts(pack), *items, *_passages(pack, is_scored=is_scored), *_omitted(pack)]
+    return [head, *_parts(pack), *items, *_passages(pack), *_omitted(pack)]
 
 
 def _turn(pack: ContextPack) -> int:
@@ -126,10 +124,10 @@ def _recalled(pack: ContextPack) -> Reason:
     return "meaning" if any(chunk.similarity is not None for chunk in pack.recalled) else "words"
 
 
-def _passages(pack: ContextPack, *, is_scored: bool) -> Iterator[list[int]]:
+def _passages(pack: ContextPack) -> Iterator[list[int]]:
     here = (pack.key.thread_id, pack.key.agent_id)
     for chunk in pack.recalled:
-        scores = codes.hundredths(chunk.score_parts) if is_scored else []
+        scores = codes.hundredths(chunk.score_parts)
         if (chunk.thread_id, chunk.agent_id) == here:
             yield [codes.PASSAGE, chunk.from_sequence, chunk.to_sequence, chunk.part, *scores]
         else:

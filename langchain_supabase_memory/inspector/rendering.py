@@ -41,7 +41,7 @@ def shown(visit: Visit, template: str, *, tab: str, seen: str = "", about: str =
     asked = {name: value for name, value in visit.asked.items() if name in ("user", "agent", "thread", "state")}
     events = visit.link("/events", about=about, seen=seen, **asked) if about else ""
     text = _PAGES.get_template(template).render(
-        visit=visit, link=visit.link, root=visit.request.scope.get("root_path", ""), tab=tab, events=events, **given
+        visit=visit, link=visit.link, root=visit.root, tab=tab, events=events, **given
     )
     return HTMLResponse(text)
 

@@ -122,20 +122,18 @@ class Visit:
     def link(self, path: str, **asked: Any) -> str:
         """An address of this inspector; what is `None` or empty is left out."""
         query = _query(asked)
-        return f"{self._root}{path}{'?' if query else ''}{query}"
+        return f"{self.root}{path}{'?' if query else ''}{query}"
 
     def of(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **asked: Any) -> str:
         """An address below a conversation."""
-        user = user_id if self.of_everybody else None
-        return self.link(f"/conversation{path}", user=user, agent=agent_id, thread=thread_id, **asked)
+        return self._below(self._naming(user_id, agent_id, thread_id), path, asked)
 
     def here(self, path: str, **asked: Any) -> str:
         """An address below the conversation that this one names."""
-        query = _query(asked)
-        return f"{self._root}/conversation{path}?{self._named}{'&' if query else ''}{query}"
+        return self._below(self._named, path, asked)
 
     @cached_property
-    def _root(self) -> str:
+    def root(self) -> str:
         """Where the application is mounted."""
         return str(self.request.scope.get("root_path", ""))
 
@@ -143,8 +141,15 @@ class Visit:
     def _named(self) -> str:
         """What names this conversation in an address; a page has hundreds of them."""
         key = self.conversation().key
-        user = key.user_id if self.of_everybody else None
-        return _query({"user": user, "agent": key.agent_id, "thread": key.thread_id})
+        return self._naming(key.user_id, key.agent_id, key.thread_id)
+
+    def _naming(self, user_id: str | None, agent_id: str, thread_id: str) -> str:
+        user = user_id if self.of_everybody else None
+        return _query({"user": user, "agent": agent_id, "thread": thread_id})
+
+    def _below(self, named: str, path: str, asked: Mapping[str, Any]) -> str:
+        query = _query(asked)
+        return f"{self.root}/conversation{path}?{named}{'&' if query else ''}{query}"
 
     def number(self, name: str, *, least: int = 0, most: int = 2**31 - 1) -> int | None:
         """A whole number of the address, within bounds; `None` if there is none."""

@@ -19,7 +19,7 @@ from langchain_supabase_memory.language.extractive.coverage import Piece, choose
 from langchain_supabase_memory.language.extractive.entities import TYPES
 from langchain_supabase_memory.language.extractive.facts import importance
 from langchain_supabase_memory.language.extractive.pieces import pieces
-from langchain_supabase_memory.language.extractive.quotes import HEADER, Quote, label, parse
+from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, HEADERS, Quote, is_bare, label, parse
 from langchain_supabase_memory.language.extractive.terms import figures, readings, stem, stems
 from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, LISTS, SCHEMA, STATES
 
@@ -197,6 +197,16 @@ def test_a_long_sentence_is_clipped_outside_the_quotation_marks() -> None:
     assert not only.closes
     assert str(only).endswith('" […]')
     assert "…" not in only.text
+
+
+@pytest.mark.parametrize("header", sorted(HEADERS))
+def test_a_heading_alone_says_nothing(header: str) -> None:
+    quote = Quote(3, "User", "The kiln is blue.")
+    assert is_bare(header)
+    assert is_bare(f"{header} {CUT}")
+    assert is_bare(f"{header[:5]} {CUT}")
+    assert not is_bare(f"{header}\n{quote}")
+    assert not is_bare("The kiln is blue.")
 
 
 def test_nobody_forges_a_line() -> None:

@@ -13,7 +13,16 @@ from langchain_supabase_memory.language.extractive.coverage import Piece, choose
 from langchain_supabase_memory.language.extractive.dialogue import greets, unanswered
 from langchain_supabase_memory.language.extractive.phrases import phrases
 from langchain_supabase_memory.language.extractive.pieces import pieces
-from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, SUMMARY, Quote, label, parse
+from langchain_supabase_memory.language.extractive.quotes import (
+    CUT,
+    HEADER,
+    HEADERS,
+    SHORT_HEADER,
+    SUMMARY,
+    Quote,
+    label,
+    parse,
+)
 from langchain_supabase_memory.language.extractive.terms import figures, stem, stems_of
 from langchain_supabase_memory.language.spelling import WORD, keys
 
@@ -35,8 +44,6 @@ _TELLING: Final = 5  # terms from which a piece is more than a scrap
 _KEPT: Final = 1.25  # a quote of the summary before stands for more than was read now
 _SUMMARIZED: Final = 1.0
 _OF_ONESELF: Final = frozenset({"self", "mine", "mine_after", "prefers"})
-_SHORT_HEADER: Final = "Quotes:"
-_HEADERS: Final = frozenset({HEADER, _SHORT_HEADER})
 _LEAST: Final = 40
 _SHORTEST: Final = 8  # characters of a quote that was cut
 
@@ -59,7 +66,7 @@ def summary(previous: str | None, lines: Sequence[Line], characters: int) -> str
     Returns:
         A heading and one quote a line, in the order of the conversation.
     """
-    header = HEADER if characters >= len(HEADER) + _LEAST else _SHORT_HEADER
+    header = HEADER if characters >= len(HEADER) + _LEAST else SHORT_HEADER
     room = characters - len(header)
     candidates = [each for each in (*_kept(previous or ""), *_said(lines)) if each.terms]
     fitting = [fitted for each in candidates if (fitted := _fitted(each, room)) is not None]
@@ -74,7 +81,7 @@ def summary(previous: str | None, lines: Sequence[Line], characters: int) -> str
 def _kept(previous: str) -> Iterator[_Candidate]:
     """What an earlier summary holds: its quotes, and what else it says by pieces."""
     for line in previous.splitlines():
-        if line in _HEADERS or not line.strip():
+        if line in HEADERS or not line.strip():
             continue
         quote = parse(line)
         if quote is not None:

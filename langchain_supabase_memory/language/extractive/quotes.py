@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 HEADER: Final = "Quotes from the conversation, selected without a language model:"
-"""How every such summary begins."""
+"""How such a summary begins."""
+
+SHORT_HEADER: Final = "Quotes:"
+"""How one begins that has no room for that."""
+
+HEADERS: Final = frozenset({HEADER, SHORT_HEADER})
 
 SUMMARY: Final = "Summary"
 """Who is said to speak where a summary that somebody else wrote is quoted."""
@@ -80,4 +85,5 @@ def carries_a_summary(text: str) -> bool:
 
 def is_bare(text: str) -> bool:
     """Whether nothing but the heading is left of a summary of quotes, or less."""
-    return HEADER.startswith(text.removesuffix(CUT).rstrip())
+    left = text.removesuffix(CUT).rstrip()
+    return any(header.startswith(left) for header in HEADERS)

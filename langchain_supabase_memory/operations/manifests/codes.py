@@ -72,9 +72,6 @@ NONE: Final = -1
 LONGEST: Final = 1024
 """The most bytes of a manifest."""
 
-SCORED: Final = LONGEST // 16
-"""Of more passages the parts of their scores would not fit, and are not written out: a list is no shorter than this."""
-
 
 def beginning(identity: str) -> int:
     """The first eight digits of a uuid as a number: enough to know it again on one board or among one user's chunks."""
