@@ -1,6 +1,6 @@
-# The whole vocabulary: demo, test, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
+# The whole vocabulary: demo, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
 # sets up what it needs, given Python and npm.
-.PHONY: demo test test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
+.PHONY: demo test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
@@ -34,6 +34,10 @@ demo: .venv/ready
 # `pure` needs no server: make test ARGS="-m pure".
 test: .venv/ready $(if $(findstring -m pure,$(ARGS)),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# What takes real processes and minutes: servers that fork, thousands of cancelled calls, databases that are killed.
+test-slow: .venv/ready tests/services/node_modules/ready
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
 
 # The inspector and the page of examples/ in a real Chromium: Debian's, which is installed where that may be, or the one that CHROMIUM names.
 test-browser: .tools/browser/ready tests/services/node_modules/ready

@@ -101,14 +101,15 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Each test is marked by what it needs, and the long files come first; all else as it was collected.
 
-    What needs a browser is left out unless it is asked for by its mark: the two commands need none.
+    What needs a browser, or minutes, is left out unless it is asked for by its mark.
     """
     for item in items:
         item.add_marker(_needs(item))
-    if "browser" not in config.option.markexpr:
-        left_out = [item for item in items if item.get_closest_marker("browser")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("browser")]
+    for mark in ("browser", "slow"):
+        if mark not in config.option.markexpr:
+            left_out = [item for item in items if item.get_closest_marker(mark)]
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker(mark)]
     runs = _runs_on_citus if config.getoption("--citus") is not None else _runs_without_citus
     left_out = [item for item in items if not runs(item)]
     config.hook.pytest_deselected(items=left_out)
