@@ -1,7 +1,8 @@
 """Messages in blocks that no provider wants to see cut, and histories made valid that were broken before us.
 
-A block is one message; or an AI message with tool calls and the tool messages directly after it, paired by position,
-since ids of calls repeat across turns with some providers. What providers refuse is written down in the tests.
+A block is one message; or an AI message with tool calls and its results, wherever runs at the same time have put them:
+a result belongs to the newest call before it that has its id and no result, since ids of calls repeat across turns with
+some providers. What providers refuse is written down in the tests.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from langchain_supabase_memory.language.messages import content, fence
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-NO_RESULT: Final = "[no result: this call was interrupted]"
+NO_RESULT: Final = "[no result: this call was interrupted, or is still running]"
 """What stands in for the result of a call that never got one."""
 
 ORPHAN: Final = "a tool result without its call"
@@ -94,8 +95,8 @@ class Block:
 def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]]:
     """Cut a history into blocks, and make it valid where it is not.
 
-    A tool message whose call is not directly before it, a second result for one call, and a message without any
-    content are left out. A call without a result gets `NO_RESULT`; those of the last block do not, for their results
+    A tool message without a call before it, a second result for one call, and a message without any content are left
+    out. A call without a result gets `NO_RESULT`; those of the last block do not, for their results
     may still come. AI messages directly before calls become one with them. Roles that only some providers know become
     ones that all know; a stored system message becomes fenced data, for whoever can write into a conversation could
     have written it. Calls get ids that no other call has; those of the last block keep theirs as long as results are
@@ -109,15 +110,15 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
     """
     made: list[Block] = []
     left_out: list[tuple[int, str]] = []
+    waiting: dict[str, list[Block]] = {}  # for each call that has no result yet, its block, once for each such call
     for place, entry in enumerate(entries):
         if _is_plain(entry.message):
             made.append(Block([entry], place))
             continue
         message = _filled(_whole(entry.message))
         if isinstance(message, ToolMessage):
-            waiting = {call["id"] or "" for call in made[-1].unanswered} if made else set()
-            if message.tool_call_id in waiting:
-                made[-1].entries.append(_with(entry, message))
+            if called := waiting.get(message.tool_call_id):
+                called.pop().entries.append(_with(entry, message))
             else:
                 left_out += [(sequence, ORPHAN) for sequence in entry.sequences]
             continue
@@ -129,6 +130,8 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
         while made and _continues(made[-1], block):
             block = _joined(made.pop(), block)
         made.append(block)
+        for call in content.tool_calls(block.entries[0].message):
+            waiting.setdefault(call["id"] or "", []).append(block)
     used: set[str] = set()
     for block in made[:-1]:
         if content.tool_calls(block.entries[0].message):
