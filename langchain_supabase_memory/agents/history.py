@@ -224,7 +224,12 @@ class SupabaseChatMessageHistory(BaseChatMessageHistory):
     def _write(self, messages: Sequence[BaseMessage]) -> Flow[None]:
         served = {message.id for message in self._snapshot or () if message.id is not None}
         # What was served may come back changed, and from the outbox it would replace what is stored.
-        batch = [message for message in codec.checked(messages) if message.id not in served]
+        listed = codec.checked(messages)
+        questions = (place for place, each in enumerate(listed) if each.type == "human" and each.id not in served)
+        fresh = next(questions, len(listed))
+        # Behind a new question an id that was served is another message's: some providers repeat theirs.
+        batch = [each for each in listed[:fresh] if each.id not in served]
+        batch += codec.distinct(listed[fresh:], [each for each in self._snapshot or () if each.id is not None])
         codec.ensure_ids(batch)
         self._snapshot = None
         failure = manifest = None

@@ -27,7 +27,7 @@ from langchain_supabase_memory.language.messages.redaction.payload import redact
 from langchain_supabase_memory.values import StoredMessage, is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.values import Role
@@ -56,19 +56,64 @@ def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:
-    """Give every message without an id one, on the caller's own object, so that a retry is a retry.
+    """Give every message an id of its own, on the caller's own object, so that a retry is a retry.
 
-    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers.
+    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers. An answer that has the id of
+    one before an earlier question is another message: some providers repeat their ids.
 
     Args:
         messages: The messages of one call.
         idempotency_key: What names the call, so that the same call in another process gives the same ids: those of
             their places in it.
     """
+    places: dict[str, int] = {}
+    asked, question = -1, ""
     for place, message in enumerate(messages):
         if not message.id:
             made = uuid4() if idempotency_key is None else uuid5(_IDS, f"{place} {idempotency_key}")
             message.id = f"lc_{made}"
+        elif places.get(message.id, place) < asked and message is not messages[places[message.id]]:
+            rename([message], [row_id(message.id)], question)
+        places[message.id] = place
+        if message.type == "human":
+            asked, question = place, message.id
+
+
+def distinct(messages: Sequence[BaseMessage], known: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """Answers with ids of their own: some providers give every answer the same one.
+
+    Args:
+        messages: What a model answered.
+        known: The messages that it answers.
+
+    Returns:
+        The messages; a copy with a fresh id of each whose id another message has.
+    """
+    ids = {message.id for message in known}
+    return [
+        message.model_copy(update={"id": f"lc_{uuid4()}"}) if message.id is not None and message.id in ids else message
+        for message in messages
+    ]
+
+
+def rename(messages: Sequence[BaseMessage], ids: Collection[str], turn: str) -> dict[str, str]:
+    """Give messages whose id is another's, on the caller's own objects, one that is made of theirs and what they say.
+
+    Args:
+        messages: The messages of one call.
+        ids: The ids that are others', as they are stored.
+        turn: What tells the turn from others, so that the same answer in two turns is two messages.
+
+    Returns:
+        The new ids by the old ones.
+    """
+    made: dict[str, str] = {}
+    for message in messages:
+        before = row_id(message.id)
+        if before in ids:
+            message.id = f"lc_{uuid5(_IDS, f'{before} {turn} {message.type} {message.content}')}"
+            made[before] = message.id
+    return made
 
 
 def row_id(message_id: object) -> str:
