@@ -95,6 +95,8 @@ begin
     memory_private.pairs(int8multirange),
     memory_private.place(text, uuid, text),
     memory_private.move(text, uuid, bigint[], boolean), memory_private.take_out(text, uuid, bigint, bigint),
+    memory_private.owner_digest(text), memory_private.database_id(), memory_private.forks(text, uuid),
+    memory_private.left_behind(text, uuid, bigint),
     memory_private.follow(text, text, text, json), memory_private.followed(text, uuid, bigint, json, jsonb),
     memory_private.expire_superseded(text, uuid, timestamptz, bigint),
     memory_private.reposition(text, uuid), memory_private.folded(text),
@@ -182,7 +184,8 @@ begin
   end loop;
   -- What was shipped is compared with what holds by who serves.
   grant select on memory_private.installation to service_role;
-  create policy installation_server on memory_private.installation for select to service_role using (true);
+  grant select (database_id) on memory_private.installation to authenticated;
+  create policy installation_select on memory_private.installation for select to authenticated, service_role using (true);
 
   foreach v_name in array v_work loop
     execute format('alter table memory_private.%I enable row level security', v_name);

@@ -108,17 +108,28 @@ def _store_and_read(call: Caller) -> None:
 
 
 def _branch(call: Caller) -> None:
-    state = {"token": "t1", "expected": None, "after": None, "ids": ["b0", "b1", "b2"], "whole": True}
+    state = {"token": "t1", "expected": None, "after": None, "ids": ["b0", "b1", "b2"], "database": None}
     said = [HumanMessage("One.", id="b0"), AIMessage("Two.", id="b1"), HumanMessage("Three.", id="b2")]
-    call("append", thread_id="graph", messages=rows(said, metadata={"via": "graph"}), branch=state)
-    left = {**state, "token": "t2", "expected": "t1", "ids": ["b0"]}
-    call("append", thread_id="graph", messages=[], branch=left)
+    first = call("append", thread_id="graph", messages=rows(said, metadata={"via": "graph"}), branch=state)
+    owner, database = first["owner"], first["database"]
+    left = {**state, "token": "t2", "expected": "t1", "ids": ["b0"], "owner": owner, "database": database}
+    assert call("append", thread_id="graph", messages=[], branch=left)["lacking"] == ["b2", "b1"]
+    call("append", thread_id="graph", messages=[], branch={**left, "removed": ["b1", "b2"]})
     assert call("coverage", thread_id="graph")["superseded"] == [[1, 2]]
-    moved = call("append", thread_id="graph", messages=rows(said), branch={**state, "expected": "t0", "after": "b0"})
+    moved = call(
+        "append",
+        thread_id="graph",
+        messages=rows(said),
+        branch={**left, "token": "t9", "expected": "t0", "after": "b0"},
+    )
     assert moved["moved"]
+    for name in ("owner", "database"):
+        assert call("append", thread_id="graph", messages=[], branch={**left, name: "another"})["foreign"] == name
     strange = {"token": "t3", "ids": ["z0"], "strict": True}
     new = rows([HumanMessage("Who?", id="z0")])
     assert call("append", thread_id="graph", messages=new, branch=strange)["unfamiliar"]
+    again = rows([HumanMessage("And then?", id="b3"), AIMessage("Three again.", id="b0")])
+    assert call("append", thread_id="graph", messages=again)["repeated"] == ["b0"]
 
 
 def _summarize(call: Caller) -> None:

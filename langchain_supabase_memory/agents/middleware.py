@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from langchain_core.messages import ToolMessage
+
 from langchain_supabase_memory.adapters.writer import Summarizer, writer
 from langchain_supabase_memory.agents import slash_commands
 from langchain_supabase_memory.agents.run import steps
@@ -14,10 +16,10 @@ from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task
 from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
-from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
+from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, removals, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
 from langchain_supabase_memory.errors import MissingDependencyError
-from langchain_supabase_memory.language.messages import chaining
+from langchain_supabase_memory.language.messages import chaining, codec
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations.branch import Record
@@ -30,6 +32,7 @@ try:
     from langchain.agents.middleware.types import (
         AgentMiddleware,
         AgentState,
+        ExtendedModelResponse,
         ModelRequest,
         ModelResponse,
         PrivateStateAttr,
@@ -37,6 +40,7 @@ try:
         hook_config,
         omit_payload,
     )
+    from langgraph.types import Command
 except ImportError:
     raise MissingDependencyError("SupabaseMemoryMiddleware", "agents") from None
 
@@ -62,20 +66,20 @@ class MemoryState(AgentState[Any]):
 class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     """Gives an agent of `create_agent` a memory.
 
-    What is new is stored before and after each model call, so that an error, an interrupt, a retry or a killed process
-    loses nothing and repeats nothing; the context is read with what is stored before, in one round trip. At the end of
-    a turn it is stored as it stands in the state then, whatever other middleware made of it. Each model call gets the
-    bounded context in place of the whole history; it is not written into the state. The thread and the owner come from
-    the run's configuration and context (see `identity.Bound`), never from what was said.
+    What is new is stored right before and after each model call, so that an error, an interrupt, a retry or a killed
+    process loses nothing and repeats nothing; the context is read with what is stored before, in one round trip. What
+    other middleware refuses or redacts before the model is called is never stored as it came. At the end of a turn it
+    is stored as it stands in the state then, whatever other middleware made of it. Each model call gets the bounded
+    context in place of the whole history; it is not written into the state. The thread and the owner come from the
+    run's configuration and context (see `identity.Bound`), never from what was said.
 
-    The graph's state decides which of its messages are current. What the newest state has left, because the graph was
-    forked, went back in time, made an answer anew, or removed a message, is superseded: no prompt, summary or search
-    has it, `coverage` names it, and it comes back when the state does. What was stored by hand, or before the graph's
-    thread began, always stays. So does what a state without a checkpointer does not have, and what was trimmed: by
-    LangChain's `SummarizationMiddleware`, by `SupabaseSummarizationNode`, or by the application, which says so with
-    `trims`. A checkpointer that was wiped begins a new thread behind what is stored; a fork from before the first
-    message is known by the checkpoint that the run names. Agents whose states differ need ids of their own
-    (`agent_id`).
+    Every message that was stored stays, in the order in which it was stored, until a state that held it takes it away:
+    a run that names an earlier checkpoint leaves what lies beyond that, and a message that is removed from the state is
+    gone. What was left is superseded: no prompt, summary or search has it, `coverage` names it, and it comes back when
+    the state does. A run that merely lacks a message takes nothing away: it may be another run of the same thread. What
+    disappears from the beginning of the state, or during a run from earlier turns, was trimmed and stays, unless
+    `on_trim` says otherwise. Agents whose states differ need ids of their own (`agent_id`), and users threads of their
+    own: a state that holds another user's messages is refused.
 
     Args:
         memory: Where the conversation is.
@@ -93,8 +97,11 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once.
         commands: Whether a user's message that is just `/summarize` (or `/summarise`) is answered by the memory: it
             summarizes now, and says what the board holds. Neither the command nor the answer is stored.
-        trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
-            its beginning were not removed.
+        on_trim: What becomes of messages that disappear from the beginning of the state, or during a run from earlier
+            turns: `"keep"` them, as they were trimmed, or `"supersede"` them, as the application removed them.
+        sends_history: Whether the application keeps the history itself and sends all of it with each run, without a
+            checkpointer: then what it leaves out behind its first message was removed, such as the rest of a
+            conversation whose question a person edits.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -125,14 +132,15 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         project_id: str | None = None,
         rollout: Rollout | None = None,
         commands: bool = True,
-        trims: bool = False,
+        on_trim: OnTrim = "keep",
+        sends_history: bool = False,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
         super().__init__()
         self._memory = opened(memory)
         checked(budget=budget, policy=policy)
-        for name, given in (("references", references), ("commands", commands), ("trims", trims)):
+        for name, given in (("references", references), ("commands", commands)):
             truth(name, given)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = Bound(user_id, agent_id, project_id)
@@ -147,13 +155,13 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._ahead = Ahead()
         self._commands = commands
-        self._trims = trims
+        self._rules = Rules(on_trim, sends_history)
         # Whole conversations stay out of the tracing of the hooks.
         self.trace_policy = TracePolicy(process_inputs=omit_payload)
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Answer a command to the memory, so that the model does not see it."""
+        """Take away what was removed since the last run, and answer a command to the memory without the model."""
         return steps.run(self._obey(state, runtime))
 
     @hook_config(can_jump_to=["end"])
@@ -162,7 +170,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return await steps.arun(self._obey(state, runtime))
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Store what came from the user and from tools, and load the context with it."""
+        """Store what came from tools, and load the context with it."""
         return steps.run(self._store_ahead(state, runtime))
 
     async def abefore_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -188,7 +196,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Give the model the bounded context."""
+        """Store what came from the user, and give the model the bounded context."""
         return steps.run(self._answer(request, handler))
 
     async def awrap_model_call(
@@ -201,11 +209,12 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """Do what the user commands, and end the run; nothing if they command nothing."""
         run = self._thread(state)
         asked = slash_commands.command(run.conversation) if self._commands else None
-        if asked is None:
-            return None
         key = self._key(runtime)
+        if asked is None:
+            changes = removals(self._memory, key, run, rules=self._rules)
+            return None if changes is None else _remembered((yield from changes.stored(self._guard))) or None
         runtime.stream_writer({"type": SUMMARIZING, "thread_id": key.thread_id})
-        record = yield from store_new(self._guard, key, replace(run, current=[]))
+        record = yield from store_new(self._guard, key, replace(run, current=[]), rules=self._rules)
         text = yield from self._guard.attempt(
             self._summarized(key), _UNSUMMARIZED, key, seconds=self._summarizing_seconds
         )
@@ -215,18 +224,24 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
         """Bring the store to the state."""
         run, key = self._thread(state), self._key(runtime)
-        record = yield from store_new(self._guard, key, run)
+        record = yield from store_new(self._guard, key, run, rules=self._rules)
         return _remembered(record) or None
 
     def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
-        """Bring the store to the state, and read the pack in the same round trip, for the call that follows."""
+        """Bring the store to the state, and read the pack in the same round trip, for the call that follows.
+
+        Only behind tools, whose results a limit may keep from the model. What the user said is stored as the model is
+        called: other middleware may refuse it before.
+        """
+        if not state["messages"] or not isinstance(state["messages"][-1], ToolMessage):
+            return None
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
         run, key = self._thread(state), self._key(runtime)
-        changes = news(self._memory, key, run)
+        changes = news(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None
-        record, pack = yield from self._loader.stored(key, changes, runtime.stream_writer)
+        record, pack = yield from self._loader.stored(key, changes, run, runtime.stream_writer)
         if record is not None and pack is not None:
             self._ahead.keep(record.token, key, run, pack)
         return _remembered(record) or None
@@ -234,9 +249,16 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _answer(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Steps[Any]:
         """The answer of the model to the bounded context, and of its handler in either color."""
         key, run, writer = self._key(request.runtime), self._requested(request), request.runtime.stream_writer
-        stamp = None
+        stamp = record = None
+        pack = self._ahead.taken(key, run)
+        if pack is None:
+            changes = news(self._memory, key, run.origin or run, rules=self._rules)
+            if changes is not None and self._staged is None:
+                record, pack = yield from self._loader.stored(key, changes, run, writer)
+            elif changes is not None:
+                record = yield from changes.stored(self._guard)
         if self._staged is None:
-            prompt = Prompt(self._ahead.taken(key, run) or (yield from self._loader.load(key, run, writer)))
+            prompt = Prompt(pack or (yield from self._loader.load(key, run, writer)))
         else:
             prompt = yield from self._staged.prompt(key, run, writer)
         if prompt.pack is not None:
@@ -246,16 +268,20 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
         response = yield prompt.settled(partial(handler, request), writer)
+        known = [*(run.origin or run).messages, *([] if prompt.pack is None else prompt.pack.messages)]
+        response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
             current = (run if run.origin is None else run.origin).current
             lists = noted(self._memory.settings.manifests, prompt.pack, "middleware")
             self._memory.packs.keep(key, current, lists)
-        return _stamped(response, stamp)
+        if record is None:
+            return _stamped(response, stamp)
+        return ExtendedModelResponse(_stamped(response, stamp), Command(update=_remembered(record)))
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:
         """The state's messages, and what of them was stored last."""
-        return thread(state["messages"], running()[0], trims=self._trims, record=Record.of(state.get(_STORED)))
+        return thread(state["messages"], running()[0], record=Record.of(state.get(_STORED)))
 
     def _requested(self, request: ModelRequest[Any]) -> Thread:
         """The messages of a request; other middleware may have made others of the state's."""

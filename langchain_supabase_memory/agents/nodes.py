@@ -20,7 +20,7 @@ from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
+from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
@@ -58,7 +58,8 @@ class _Settings(TypedDict, total=False):
     deadline_seconds: float
     model: Summarizer | None
     name: str | None
-    trims: bool
+    on_trim: OnTrim
+    sends_history: bool
 
 
 class _LoadSettings(_Settings, total=False):
@@ -84,7 +85,8 @@ class _Node(Runnable[Any, dict[str, Any]]):
         deadline_seconds: How long one operation of the memory may take, in seconds.
         model: The summary model; the memory's by default. With `None` no summary is made.
         name: The node's name.
-        trims: Whether the graph trims its messages itself, with `RemoveMessage`; see `SupabaseMemoryMiddleware`.
+        on_trim: What becomes of messages that disappear from the state's beginning; see `SupabaseMemoryMiddleware`.
+        sends_history: Whether the application sends the whole history with each run; see there.
     """
 
     def __init__(
@@ -98,14 +100,14 @@ class _Node(Runnable[Any, dict[str, Any]]):
         deadline_seconds: float = 10.0,
         model: Summarizer | Inherited | None = INHERITED,
         name: str | None = None,
-        trims: bool = False,
+        on_trim: OnTrim = "keep",
+        sends_history: bool = False,
     ) -> None:
         self.name = name or type(self).__name__
         self._memory = opened(memory)
-        truth("trims", trims)
         self._bound = Bound(user_id, agent_id)
         self._input = input_messages_key
-        self._trims = trims
+        self._rules = Rules(on_trim, sends_history)
         self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
@@ -137,7 +139,7 @@ class _Node(Runnable[Any, dict[str, Any]]):
 
     def _thread(self, state: object, config: RunnableConfig | None) -> Thread:
         messages = state.get(self._input) if isinstance(state, dict) else getattr(state, self._input, None)
-        return thread([] if messages is None else messages, config or running()[0], trims=self._trims)
+        return thread([] if messages is None else messages, config or running()[0], input_key=self._input)
 
     def __repr__(self) -> str:
         """The node's name; it reads nothing."""
@@ -147,13 +149,13 @@ class _Node(Runnable[Any, dict[str, Any]]):
 class SaveTurnNode(_Node):
     """Stores the state's messages: once each, in order, as they are now. Put it after the model.
 
-    What the state has left, because the graph was forked or a message removed, is superseded; see
+    What the state has left, because the run names an earlier checkpoint or a message was removed, is superseded; see
     `SupabaseMemoryMiddleware`. Arguments as for every node, see `_Node`. It returns no update.
     """
 
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key = self._thread(state, config), self._key(config)
-        yield from store_new(self._guard, key, run)
+        yield from store_new(self._guard, key, run, rules=self._rules)
         return {}
 
 
@@ -207,11 +209,11 @@ class LoadContextNode(_Node):
 
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
-        changes = news(self._memory, key, run) if self._stores else None
+        changes = news(self._memory, key, run, rules=self._rules) if self._stores else None
         if self._staged is None:
             pack = None
             if changes is not None:
-                _, pack = yield from self._loader.stored(key, changes, writer)
+                _, pack = yield from self._loader.stored(key, changes, run, writer)
             if pack is None:
                 pack = yield from self._loader.load(key, run, writer)
             prompt = Prompt(pack)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -86,9 +87,9 @@ def context(
         policy: Whether and when a summary is made first.
         current: The current turn: the user's message, and what followed it so far. It is not part of the history,
             whether it is stored already or not, and the user's message is never cut.
-        branch: The history as a graph's state has it. Messages that came from a graph and are not on it, because the
-            graph was forked or a message removed, are left out.
-        lineage: What the branch's lack of a message means.
+        branch: The history as a graph's state has it.
+        lineage: Where that comes from. Where the run names the checkpoint that it goes on from, messages that came from
+            a graph and lie beyond it are left out.
         waiting: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
@@ -424,11 +425,12 @@ def _history(
     turn = {message.id for message in current if message.id is not None}
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
     on_branch = {message.id: message for message in branch or ()}
-    first = (
-        None
-        if branch is None
-        else _begins(document, [stored[each] for each in (*on_branch, *turn) if each in stored], lineage)
-    )
+    # What a run has left that names its checkpoint, and that is still to be moved out.
+    left = math.inf
+    if branch is not None and lineage.named:
+        begin = document.get("branch_from")
+        default = math.inf if begin is None else begin - 1
+        left = max((stored[each] for each in (*on_branch, *turn) if each in stored), default=default)
 
     entries: list[Entry] = []
     superseded: dict[int, str] = {}
@@ -440,7 +442,7 @@ def _history(
             superseded[sequence] = UNREADABLE
             continue
         held = on_branch.get(message.id)
-        if held is None and row["via"] == VIA and first is not None and sequence >= first:
+        if held is None and row["via"] == VIA and sequence > left:
             superseded[sequence] = SUPERSEDED
             continue
         entries.append(Entry(held if held is not None and content.was_said(held) else message, (sequence,)))
@@ -460,16 +462,6 @@ def _history(
         read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],
         recallable=-1 if document.get("recalled") is None else document.get("indexed_through", -1),
     )
-
-
-def _begins(document: Mapping[str, Any], held: Sequence[int], lineage: Lineage) -> int | None:
-    """From which sequence on the graph's state decides; as the database does when a state is stored."""
-    since = document.get("branch_from")
-    if not held:
-        return since if lineage.begun else None
-    if lineage.tail:
-        return max(held) + 1
-    return min(held) if since is None or not lineage.whole else min(since, *held)
 
 
 def _due(

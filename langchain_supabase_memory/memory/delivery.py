@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.memory.outbox import Waiting
+    from langchain_supabase_memory.operations.branch import Update
     from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
@@ -56,7 +57,7 @@ def deliver(
     metadata: Mapping[str, Any] | None = None,
     replace: bool = True,
     retention: Retention | None = None,
-    branch: Mapping[str, Any] | None = None,
+    branch: Update | None = None,
     manifest: Lists | None = None,
 ) -> Flow[None]:
     """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
@@ -71,7 +72,7 @@ def deliver(
         metadata: What to store beside each of them.
         replace: Whether a message that is there already with other content is replaced.
         retention: What is kept; the memory's by default.
-        branch: What a graph's state holds; see `conversations.append`.
+        branch: The graph's state that they come from; see `conversations.append`.
         manifest: What stood in the prompt that they answer; what waits in the outbox waits without it.
 
     Raises:
@@ -81,7 +82,7 @@ def deliver(
 
     def stored(
         batch: Sequence[Waiting | tuple[BaseMessage, None]],
-        branch: Mapping[str, Any] | None = None,
+        branch: Update | None = None,
         manifest: Lists | None = None,
     ) -> Flow[None]:
         said = [message for message, _ in batch]
@@ -108,6 +109,8 @@ def deliver(
             memory.outbox.delivered(key, said)
 
     held = memory.outbox.waiting(key)
+    if branch is not None:
+        branch.document["waiting"] = len(held)
     fresh = [(message, None) for message in messages]
     try:
         return (yield from stored([*held, *fresh], branch, manifest))

@@ -1,19 +1,22 @@
-"""A graph's branch: what its newest state holds, told apart from what is stored without sending all of it."""
+"""A graph's branch: what its state holds, told apart from what is stored without sending all of it.
+
+Only a state that once held a message can take it away. What a state held is kept in its record, where the graph keeps
+one, and in the checkpoints before it. What a run leaves that names the checkpoint it goes on from, the database knows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
+from base64 import b64encode
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-
-from langchain_supabase_memory.language.messages import content
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.values import ConversationKey
 
@@ -23,57 +26,90 @@ OURS: Final = "lc_supabase_memory"
 _CHECKPOINTER: Final = "__pregel_checkpointer"
 """LangGraph's key for the run's checkpointer; written out, so that `langgraph` is not imported for it."""
 
+_DURABILITY: Final = "__pregel_durability"
+"""LangGraph's key for when checkpoints are written."""
+
 _BESIDE: Final = ("name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id", "status")
 """What counts of a message beside its words."""
 
 _MOST_KNOWN: Final = 10_000
 """Of how many conversations it is remembered what was stored last."""
 
+_HELD_CHARACTERS: Final = 8
+"""How many characters of a record stand for one message: 48 bits of a digest."""
+
 
 @dataclass(frozen=True)
 class Lineage:
-    """What a state's lack of a message means.
+    """Where a graph's state comes from.
 
     Attributes:
-        whole: The state is kept between runs and nothing was trimmed from it: what it lacks was removed.
-        begun: With that, the state goes on from an earlier one, even if it has nothing of what is stored.
-        tail: The state holds a selection of ours: only what is newer than all of it can have been left.
+        named: The run names the checkpoint that it goes on from: what lies beyond that is left.
+        saver: The run's checkpointer; `None` without one.
+        place: Names the state's present checkpoint for it: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
+        is_written: Whether checkpoints are written while a run goes on, and not only at its end.
     """
 
-    whole: bool = False
-    begun: bool = False
-    tail: bool = False
+    named: bool = False
+    saver: Any = None
+    place: Mapping[str, str] | None = None
+    is_written: bool = True
+
+    @property
+    def task(self) -> str:
+        """The task whose graph this is, unlike any other; empty for a graph that is nobody's task."""
+        namespace = "" if self.place is None else self.place["checkpoint_ns"]
+        return namespace if ":" in namespace.rpartition("|")[2] else ""
 
 
 ALONE: Final = Lineage()
-"""Of a state that may have been trimmed, and of none."""
+"""Of a list of messages that is no graph's state."""
 
 
-def lineage(
-    messages: Sequence[BaseMessage], config: Mapping[str, Any] | None, *, trims: bool, begun: bool = False
-) -> Lineage:
-    """What the lack of a message means in a run.
+def lineage(config: Mapping[str, Any] | None) -> Lineage:
+    """Where the state of a run comes from.
 
     Args:
-        messages: The state's.
-        config: The run's configuration.
-        trims: Whether the application trims the state itself.
-        begun: Whether the state is known to go on from an earlier one; a fork is known by itself.
+        config: The configuration of the node that runs.
     """
     found = config or {}
-    kept = (found.get("configurable") or {}).get(_CHECKPOINTER) is not None
-    # A run that names a checkpoint goes on from there; LangGraph moves the name from the ids to the metadata.
-    forked = (found.get("metadata") or {}).get("checkpoint_id") is not None
-    whole = kept and not trims and not any(map(_tells_of_others, messages))
-    return Lineage(whole, whole and (begun or forked), any(str(each.id).startswith(OURS) for each in messages))
+    configurable: Mapping[str, Any] = found.get("configurable") or {}
+    # LangGraph moves the name of a checkpoint from the ids to the metadata.
+    named = (found.get("metadata") or {}).get("checkpoint_id") is not None
+    namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+    checkpoint = (configurable.get("checkpoint_map") or {}).get(namespace)
+    if checkpoint is None:
+        return Lineage(named, configurable.get(_CHECKPOINTER))
+    place = {
+        "thread_id": str(configurable.get("thread_id")),
+        "checkpoint_ns": namespace,
+        "checkpoint_id": checkpoint,
+    }
+    return Lineage(named, configurable.get(_CHECKPOINTER), place, configurable.get(_DURABILITY) != "exit")
 
 
-def _tells_of_others(message: BaseMessage) -> bool:
-    """Whether a message stands for others that were trimmed."""
-    if str(message.id).startswith(OURS):
-        return True
-    source = content.source(message)
-    return source not in (None, content.OURS) and isinstance(message, (HumanMessage, SystemMessage))
+@dataclass(frozen=True)
+class Owner:
+    """Whose state a record is about; a digest, and no name.
+
+    Attributes:
+        user: A digest of the user's id.
+        database: What tells the database from others.
+        agent_id: The agent.
+        thread_id: The thread.
+    """
+
+    user: str
+    database: str
+    agent_id: str
+    thread_id: str
+
+    @classmethod
+    def of(cls, key: ConversationKey, answer: Mapping[str, Any]) -> Owner | None:
+        """As the database answered; `None` if it was not asked."""
+        if "owner" not in answer:
+            return None
+        return cls(answer["owner"], answer["database"], key.agent_id, key.thread_id)
 
 
 @dataclass(frozen=True)
@@ -84,22 +120,81 @@ class Record:
         token: Names it in the database.
         marks: Places in it: the id of a message, and the digest of all messages up to that one. The last is its end.
         first: The id of the first message that counts, where those before it are older than what is stored.
+        held: What stands for the ids of its messages.
+        owner: Whose it is; `None` as long as the database has not said.
     """
 
     token: str
     marks: list[tuple[str, str]]
     first: str | None = None
+    held: str = ""
+    owner: Owner | None = None
 
     @classmethod
-    def of(cls, held: Mapping[str, Any] | None) -> Record | None:
-        """What `to_dict` made; `None` of nothing."""
-        return (
-            None if held is None else cls(held["token"], [(each[0], each[1]) for each in held["marks"]], held["first"])
-        )
+    def of(cls, value: Mapping[str, Any] | None) -> Record | None:
+        """What `to_dict` made; `None` of nothing, and of what another release made."""
+        try:
+            if value is None:
+                return None
+            marks = [(each[0], each[1]) for each in value["marks"]]
+            owner = None if value["owner"] is None else Owner(*value["owner"])
+            return cls(value["token"], marks, value["first"], value["held"], owner)
+        except (KeyError, TypeError, IndexError):
+            return None
 
     def to_dict(self) -> dict[str, Any]:
         """For a graph's state: names and digests, no content."""
-        return {"token": self.token, "marks": [list(mark) for mark in self.marks], "first": self.first}
+        owner = self.owner
+        return {
+            "token": self.token,
+            "marks": [list(mark) for mark in self.marks],
+            "first": self.first,
+            "held": self.held,
+            "owner": None if owner is None else [owner.user, owner.database, owner.agent_id, owner.thread_id],
+        }
+
+    def held_of(self, ids: Collection[str]) -> list[str]:
+        """Those of some ids that the state held.
+
+        Args:
+            ids: Ids of messages, as they are stored.
+        """
+        size = _HELD_CHARACTERS
+        known = {self.held[place : place + size] for place in range(0, len(self.held), size)}
+        return [each for each in ids if _short(each) in known]
+
+    def lacks_nothing(self, ids: Collection[str]) -> bool:
+        """Whether a state with these ids has everything that this one held."""
+        size, present = _HELD_CHARACTERS, set(map(_short, ids))
+        return all(self.held[place : place + size] in present for place in range(0, len(self.held), size))
+
+
+def held(ids: Collection[str]) -> str:
+    """What stands for ids in a record."""
+    return "".join(map(_short, ids))
+
+
+def _short(message_id: str) -> str:
+    digest = hashlib.blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+    return b64encode(digest).decode()
+
+
+def owner_digest(user_id: str) -> str:
+    """Whose a graph's state is, without the name; as `memory_private.owner_digest` says it."""
+    return hashlib.sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass
+class Update:
+    """A graph's state on its way to the database.
+
+    Attributes:
+        document: What the SQL function takes of it.
+        answer: What the database answered.
+    """
+
+    document: dict[str, Any]
+    answer: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Records:
@@ -108,6 +203,8 @@ class Records:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[ConversationKey, Record] = OrderedDict()
+        self.database: str | None = None
+        """The database, as soon as it has said which it is."""
 
     def of(self, key: ConversationKey) -> Record | None:
         """What was stored last in a conversation by this process, if that is known."""
@@ -116,6 +213,8 @@ class Records:
 
     def keep(self, key: ConversationKey, record: Record) -> None:
         """Remember what was stored."""
+        if record.owner is not None:
+            self.database = record.owner.database
         with self._lock:
             self._held[key] = record
             self._held.move_to_end(key)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.operations.branch import Update
     from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.settings import Retention
 
@@ -56,12 +57,12 @@ class ElsewhereError(Exception):
     """The store is not where a graph's state goes on from; nothing was stored.
 
     Args:
-        is_unfamiliar: Whether it has none of the state's messages; else another branch was stored since.
+        answer: Why: `foreign`, `moved`, `lacking` or `unfamiliar`, as the SQL function says.
     """
 
-    def __init__(self, is_unfamiliar: bool) -> None:
+    def __init__(self, answer: Mapping[str, Any]) -> None:
         super().__init__()
-        self.is_unfamiliar = is_unfamiliar
+        self.answer = answer
 
 
 def append(
@@ -74,7 +75,7 @@ def append(
     retention: Retention | None = None,
     redactor: Redactor | None = None,
     idempotency_key: str | None = None,
-    branch: Mapping[str, Any] | None = None,
+    branch: Update | None = None,
     manifest: Lists | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip, as `Conversation.append`.
@@ -88,7 +89,7 @@ def append(
         retention: What is kept.
         redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
         idempotency_key: What names this call.
-        branch: What a graph's state holds, as the SQL function takes it; what the state has left is superseded.
+        branch: The graph's state that they come from, which is told the answer.
         manifest: What stood in the prompt that they answer, within its size.
 
     Raises:
@@ -110,19 +111,47 @@ def append(
             rows[row["id"]] = row
     arguments = {**conversation_ids(key), "p_replace": replace, "p_retention": retention_argument(retention)}
     if branch is not None:
-        arguments["p_branch"] = branch
+        arguments["p_branch"] = branch.document
     if manifest is not None:
         arguments["p_manifest"] = manifest
     answer = yield from _stored(rows, arguments)
+    if branch is not None:
+        branch.answer = answer
     if answer["sequences"] is None:
-        raise ElsewhereError("unfamiliar" in answer)
+        raise ElsewhereError(answer)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
+    if answer.get("repeated"):
+        yield from _append_repeated(answer["repeated"], listed, rows, numbers, arguments, redactor)
     return AppendResult(
         conversation_id=answer["conversation_id"],
         sequences=[numbers.get(codec.row_id(message.id)) for message in listed],
         appended=answer["appended"],
         updated=answer["updated"],
     )
+
+
+def _append_repeated(
+    repeated: Sequence[str],
+    messages: Sequence[BaseMessage],
+    rows: Mapping[str, dict[str, Any]],
+    numbers: dict[str, int | None],
+    arguments: Mapping[str, Any],
+    redactor: Redactor | None,
+) -> Flow[None]:
+    """Store messages that have another's id under one of their own, and note their numbers."""
+    branch = arguments.get("p_branch")
+    asked = next((message.id for message in reversed(messages) if message.type == "human"), None)
+    turn = asked or (branch or {}).get("turn") or ""
+    renamed = codec.rename(messages, repeated, turn)
+    again = {}
+    for message in messages:
+        if codec.row_id(message.id) in renamed.values():
+            before = next(old for old, new in renamed.items() if new == message.id)
+            again[codec.row_id(message.id)] = {**rows[before], **codec.to_row(message, redactor)}
+    more = {} if branch is None else {"p_branch": {**branch, "ids": [renamed.get(i, i) for i in branch["ids"]]}}
+    answer = yield from _stored(again, {**arguments, **more})
+    if answer["sequences"] is not None:
+        numbers.update(zip(again, answer["sequences"], strict=True))
 
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:

@@ -41,9 +41,9 @@ begin
     kept as (
       insert into memory.conversation_messages (
         user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-        images, payload, unreadable)
+        images, payload, unreadable, parent, forked)
       select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-             d.updated_at, d.metadata, d.images, d.payload, d.unreadable
+             d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
       from moved d)
     select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
   else
@@ -55,9 +55,9 @@ begin
     kept as (
       insert into memory.superseded_messages (
         user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-        images, payload, unreadable)
+        images, payload, unreadable, parent, forked)
       select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-             d.updated_at, d.metadata, d.images, d.payload, d.unreadable
+             d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
       from moved d)
     select -count(*) as count, -sum(d.characters) as characters, -sum(d.tokens) as tokens into v_moved from moved d;
   end if;
@@ -84,28 +84,131 @@ begin
 end
 $function$;
 
--- Before a graph's messages are stored: whether the store is where the state begins to differ, and from which sequence
--- on the state decides. What the state has again is moved in. The branch is {"token", "expected", "after", "ids", "whole",
--- "begun", "tail", "strict"}:
+-- Whose a graph's state is, without the name.
+create or replace function memory_private.owner_digest(p_user_id text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select left(encode(sha256(convert_to(p_user_id, 'UTF8')), 'hex'), 32)
+$function$;
+
+-- What tells this database from every other; a copy has the same.
+create or replace function memory_private.database_id() returns text
+language sql stable security invoker set search_path = ''
+as $function$
+  select i.database_id::text from memory_private.installation i
+$function$;
+
+-- Where the states of a graph part: the sequences of the messages whose state did not go on from the newest, in order.
+create or replace function memory_private.forks(
+  p_user_id text, p_conversation_id uuid, out sequences bigint[], out parents bigint[], out forked boolean[]
+)
+language sql stable security invoker set search_path = ''
+set jit = off
+as $function$
+  select coalesce(array_agg(t.sequence order by t.sequence), '{}'), coalesce(array_agg(t.parent order by t.sequence), '{}'),
+         coalesce(array_agg(t.forked order by t.sequence), '{}')
+  from (
+    select m.sequence, m.parent, coalesce(m.forked, false) as forked from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.parent is not null
+    union all
+    select s.sequence, s.parent, false from memory.superseded_messages s -- it has been left already
+     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.parent is not null) t
+$function$;
+
+-- What a run leaves that names the checkpoint it goes on from: what follows that, and what took its place or had its
+-- place taken. Never what came before it, nor what another run stored beside it.
+create or replace function memory_private.left_behind(
+  p_user_id text, p_conversation_id uuid, p_parent bigint -- the last message of the state, or what it begins in place of
+) returns int8multirange
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_forks   record := memory_private.forks(p_user_id, p_conversation_id);
+  v_count   constant integer := cardinality(v_forks.sequences);
+  v_place   integer := v_count;
+  v_at      bigint := p_parent;
+  v_path    int8multirange := '{}';
+  v_root    bigint := p_parent; -- what its first message begins
+  v_parents bigint[] := array[p_parent]; -- what follows these is left
+  v_left    int8multirange := '{}';
+  v_run     int8range; -- from one parting to the next, each message follows the one before it
+begin
+  while v_at >= 0 loop
+    while v_place > 0 and v_forks.sequences[v_place] > v_at loop
+      v_place := v_place - 1;
+    end loop;
+    if v_place = 0 then
+      v_path := v_path + int8multirange(int8range(0, v_at, '[]'));
+      v_root := (select -1 - m.sequence from memory.conversation_messages m
+                 where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+                   and m.metadata ->> 'via' = 'graph'
+                 order by m.sequence limit 1);
+      exit;
+    end if;
+    v_path := v_path + int8multirange(int8range(v_forks.sequences[v_place], v_at, '[]'));
+    v_at := v_forks.parents[v_place];
+    v_root := v_at;
+    if v_forks.forked[v_place] then
+      v_parents := v_parents || v_at;
+    end if;
+  end loop;
+  for v_place in 0..v_count loop
+    v_run := int8range(
+      case when v_place = 0 then 0 else v_forks.sequences[v_place] end,
+      case when v_place < v_count then v_forks.sequences[v_place + 1] end);
+    if v_place > 0 and (
+      v_forks.parents[v_place] = any (v_parents) or v_forks.parents[v_place] <@ v_left
+      or v_forks.forked[v_place] and not v_forks.sequences[v_place] <@ v_path and (
+        v_forks.parents[v_place] <@ v_path or v_forks.parents[v_place] = v_root))
+    then
+      v_left := v_left + int8multirange(v_run);
+    else
+      v_left := v_left + coalesce((
+        select range_agg(v_run * int8range(case when p < 0 then -1 - p else p + 1 end, null)) from unnest(v_parents) p
+        where p <@ v_run or p < 0 and v_place = 0 and -1 - p <@ v_run), '{}');
+    end if;
+  end loop;
+  return v_left - v_path;
+end
+$function$;
+
+-- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
+-- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
+-- "all", "waiting", "owner", "database"}:
 --   token     names the state that is being stored; expected: the one that is thought to be here.
 --   after     the id of the last message that is known to be the same; null: nothing is known.
 --   ids       of all the state's messages after that, also of those that nobody said.
---   whole     the state is kept between runs, and nothing was trimmed from it: what it has not any more was removed.
---   begun     with that, the state is a continuation even if it has nothing of what is stored.
---   tail      the state holds a selection: only what comes after all of it was left.
 --   strict    nothing is stored if none of its messages is known here, though there are some.
--- Answers {"moved": true} or {"unfamiliar": true} where nothing is to be stored; else what followed() needs.
+--   named     the run names the checkpoint that it goes on from: what lies beyond that is left.
+--   removed   the ids of what the state held and has no more; null: that is not known, so nothing is stored if it lacks
+--             something, and what that is is answered.
+--   since     with that, the id of the message after which a lack counts; null: the first that the state has.
+--   all       with that, a lack counts from the beginning on.
+--   waiting   how many of the messages waited to be stored, of whatever run.
+--   owner, database   whose state it is, and of which database, as an append answered it before.
+-- Answers {"foreign": …}, {"moved": true}, {"lacking": […]} or {"unfamiliar": true} where nothing is to be stored; else what
+-- followed() needs.
 create or replace function memory_private.follow(p_user_id text, p_agent_id text, p_thread_id text, p_branch json)
 returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_c     memory.conversations;
-  v_back  bigint[];
-  v_known record;
-  v_from  bigint;
+  v_c       memory.conversations;
+  v_back    bigint[];
+  v_known   record;
+  v_parent  bigint;
+  v_low     bigint;
+  v_lacking text[];
+  v_gone    bigint[];
+  -- An object, for its keys are found without looking at all of them.
+  v_held    jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
 begin
+  if p_branch ->> 'owner' <> memory_private.owner_digest(p_user_id) then
+    return '{"foreign": "owner"}';
+  elsif p_branch ->> 'database' <> memory_private.database_id() then
+    return '{"foreign": "database"}';
+  end if;
   select c.* into v_c from memory.conversations c
    where c.user_id = p_user_id and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
@@ -132,24 +235,53 @@ begin
     from (select memory_private.place(p_user_id, v_c.id, i.id) as place
           from json_array_elements_text(p_branch -> 'ids') as i (id)) t;
   if p_branch ->> 'after' is not null then
-    v_from := coalesce(memory_private.place(p_user_id, v_c.id, p_branch ->> 'after') + 1, v_known.first);
-  elsif v_known.first is not null then
-    v_from := case when (p_branch ->> 'tail')::boolean then v_known.last + 1
-                   when (p_branch ->> 'whole')::boolean then least(v_c.branch_from, v_known.first)
-                   else v_known.first end;
-  elsif (p_branch ->> 'begun')::boolean then
-    v_from := v_c.branch_from;
-  elsif (p_branch ->> 'strict')::boolean and v_c.message_count > 0 then
-    return '{"unfamiliar": true}';
+    v_low := memory_private.place(p_user_id, v_c.id, p_branch ->> 'after');
+    v_parent := greatest(v_known.last, v_low);
+  else
+    v_parent := v_known.last;
+    if v_parent is null and (p_branch ->> 'strict')::boolean and v_c.message_count > 0 then
+      return '{"unfamiliar": true}';
+    end if;
+  end if;
+
+  if json_typeof(p_branch -> 'removed') = 'array' then
+    v_gone := array(
+      select m.sequence
+      from json_array_elements_text(p_branch -> 'removed') i (id)
+      join memory.conversation_messages m
+        on m.user_id = p_user_id and m.conversation_id = v_c.id and m.message_id = i.id
+      where m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
+  else
+    -- What disappears from a state's beginning was trimmed: where the state has nothing that is here, that is all.
+    v_low := greatest(v_low, case
+      when (p_branch ->> 'all')::boolean then -1
+      when p_branch ->> 'since' is null then coalesce(v_low, v_known.first, v_c.next_sequence)
+      else coalesce(memory_private.place(p_user_id, v_c.id, p_branch ->> 'since'), v_c.next_sequence) end);
+    v_lacking := array(
+      select m.message_id from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence > v_low
+        and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id
+      order by m.sequence desc limit 10000);
+    if v_lacking <> '{}' then
+      return jsonb_build_object('lacking', to_jsonb(v_lacking));
+    end if;
+  end if;
+  if (p_branch ->> 'named')::boolean and v_parent is distinct from v_c.graph_through then
+    v_gone := v_gone || array(
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = v_c.id
+        and m.sequence <@ memory_private.left_behind(p_user_id, v_c.id, coalesce(v_parent, -1 - v_c.branch_from))
+        and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
   end if;
   return jsonb_build_object(
-    'from', v_from,
-    'begins', case when p_branch ->> 'after' is not null or v_known.first is not null or v_from is not null
+    'parent', v_parent,
+    'gone', to_jsonb(array(select distinct s from unnest(v_gone) s order by 1)),
+    'begins', case when v_parent is not null or (p_branch ->> 'named')::boolean
                    then least(v_c.branch_from, v_known.first) end);
 end
 $function$;
 
--- After a graph's messages are stored: what its state does not have is moved out.
+-- After a graph's messages are stored: what its state takes away is moved out, and where it parted from the newest noted.
 create or replace function memory_private.followed(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_branch json, p_place jsonb
 ) returns void
@@ -157,25 +289,43 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  -- An object, for its keys are found without looking at all of them.
-  v_held jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
-  v_gone bigint[];
+  v_c      record;
+  v_parent constant bigint := (p_place ->> 'parent')::bigint;
+  v_mine   bigint := p_first; -- the first of the state's own messages
+  v_gone   bigint[] := array(select s::bigint from jsonb_array_elements_text(p_place -> 'gone') s);
+  v_held   jsonb;
 begin
-  if p_place ->> 'from' is not null then
-    v_gone := array(
-      select m.sequence from memory.conversation_messages m
-      where m.user_id = p_user_id and m.conversation_id = p_conversation_id
-        and m.sequence >= (p_place ->> 'from')::bigint
-        and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id
-      order by m.sequence);
-    if v_gone <> '{}' then
-      perform memory_private.move(p_user_id, p_conversation_id, v_gone, false);
+  -- What waited to be stored comes first, and may be another run's; or what the run leaves, if it names its checkpoint.
+  if (p_branch ->> 'waiting')::integer > 0 then
+    v_held := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
+    v_mine := (
+      select min(m.sequence) from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= p_first
+        and v_held ? m.message_id);
+    if (p_branch ->> 'named')::boolean then
+      v_gone := v_gone || array(
+        select m.sequence from memory.conversation_messages m
+        where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= p_first
+          and not v_held ? m.message_id
+        order by m.sequence);
     end if;
+  end if;
+  if v_gone <> '{}' then
+    perform memory_private.move(p_user_id, p_conversation_id, v_gone, false);
   end if;
   update memory.conversations c
      set branch_token = p_branch ->> 'token',
-         branch_from = coalesce((p_place ->> 'begins')::bigint, p_first)
-   where c.user_id = p_user_id and c.id = p_conversation_id;
+         branch_from = coalesce((p_place ->> 'begins')::bigint, p_first),
+         graph_through = case when c.next_sequence > p_first then c.next_sequence - 1 else c.graph_through end
+   where c.user_id = p_user_id and c.id = p_conversation_id
+  returning c.graph_through, c.branch_from,
+            (select o.graph_through from memory.conversations o where o.user_id = p_user_id and o.id = c.id) as newest
+       into v_c;
+  if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
+    update memory.conversation_messages m
+       set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_mine;
+  end if;
 end
 $function$;
 

@@ -89,11 +89,18 @@ declare
   v_aside      boolean;
   v_is_out     boolean; -- whether nothing of the conversation is to be remembered
   v_place      jsonb; -- of the branch
+  v_whose      jsonb := '{}'; -- what a graph's state keeps, to tell later whose it is
+  v_asked      bigint; -- the question before a message
+  v_repeated   text[] := '{}';
 begin
   if p_branch is not null then
     perform memory_private.admit(p_branch);
     v_place := memory_private.follow(v_user, p_agent_id, p_thread_id, p_branch);
-    if v_place ?| '{moved,unfamiliar}' then
+    if json_typeof(p_branch -> 'database') = 'null' then
+      v_whose := jsonb_build_object(
+        'owner', memory_private.owner_digest(v_user), 'database', memory_private.database_id());
+    end if;
+    if v_place ?| '{foreign,moved,lacking,unfamiliar}' then
       return v_place || '{"conversation_id": null, "sequences": null, "appended": 0, "updated": []}';
     end if;
   end if;
@@ -108,7 +115,8 @@ begin
       perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
     end if;
     return jsonb_build_object(
-      'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb);
+      'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb)
+      || v_whose;
   end if;
   perform memory_private.admit(p_messages, true);
 
@@ -207,13 +215,19 @@ begin
       'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
       'message_ids', to_jsonb(v_ids),
       'appended', v_count,
-      'updated', '[]'::jsonb);
+      'updated', '[]'::jsonb) || v_whose;
   end if;
 
   -- Update what was there with other content.
   v_now := clock_timestamp(); -- since then the lock may have been waited for
   v_counted := v_tokens;
   v_weighed := v_characters;
+  if p_branch ->> 'after' is not null then
+    select m.sequence into v_asked from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user'
+       and m.sequence <= memory_private.place(v_user, v_id, p_branch ->> 'after')
+     order by m.sequence desc limit 1;
+  end if;
   for v_row in
     select * from json_to_recordset(p_messages) as (
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
@@ -226,14 +240,25 @@ begin
      where t.message_id = v_row.id;
     v_is_again := coalesce(v_stored.sequence = any (v_sequences), false); -- its id was in this call before
     v_sequences := v_sequences || v_stored.sequence;
+    if v_row.role = 'user' then
+      v_asked := v_stored.sequence;
+    end if;
     continue when v_stored.sequence >= v_first and not v_is_again;
     v_characters := v_characters - v_row.characters;
     v_tokens := v_tokens - v_row.tokens;
     continue when v_stored.sequence is null or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    -- What has another's id, and stands behind a later question, is another message: some providers repeat their ids.
+    if v_stored.sequence < v_asked or not p_replace and p_branch is null and exists (
+      select from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user'
+        and m.sequence > v_stored.sequence and m.sequence < v_first)
+    then
+      v_repeated := v_repeated || v_row.id;
+    end if;
     if not p_replace then
       v_different := v_different || v_row.id;
-      continue;
     end if;
+    continue when not p_replace or v_row.id = any (v_repeated);
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.tally(v_user, v_id, v_range, -1, v_first);
     update memory.conversation_messages m
@@ -284,8 +309,9 @@ begin
     'sequences', to_jsonb(v_sequences),
     'message_ids', to_jsonb(v_ids),
     'appended', v_fresh,
-    'updated', to_jsonb(v_updated))
-    || case when p_replace then '{}' else jsonb_build_object('different', v_different) end;
+    'updated', to_jsonb(v_updated)) || v_whose
+    || case when p_replace then '{}' else jsonb_build_object('different', v_different) end
+    || case when v_repeated = '{}' then '{}' else jsonb_build_object('repeated', v_repeated) end;
 end
 $function$;
 comment on function public.memory_append is
@@ -326,16 +352,20 @@ p_retention: what is kept. What is beyond it is removed with this append. Null: 
 - messages: integer or null. So many messages.
 - age: number or null. Messages that are no older, in seconds.
 - summary_age: number or null. Summaries and a board whose newest change is no older, in seconds.
-p_branch: what a graph''s state holds, where the messages come from one; what the state has left is set aside. Null:
+p_branch: what a graph''s state holds, where the messages come from one; what the state takes away is set aside. Null:
   they come from none.
-- token: text. Names the state that is being stored, at most 100 bytes; draw it at random.
-- expected: text or null. The token that was stored last, as far as the caller knows.
-- after: text or null. The id of the last message that is known to be the same; null: nothing is known.
-- ids: text[]. The ids of all messages of the state after that one.
-- whole: boolean. Whether the state is kept between runs and nothing was trimmed from it: what it lacks was removed.
-- begun: boolean. With whole: whether it goes on from an earlier state, even if it has nothing of what is stored.
-- tail: boolean. Whether the state holds a selection: only what comes after all of it was left.
-- strict: boolean. Whether nothing is stored if some messages are stored here, and none of the state''s.
+- token: text. Names the state.
+- expected: text or null. The token of the state that is thought to be stored here.
+- after: text or null. The id of the last message that is known to be stored; null: of none it is known.
+- ids: text[]. The ids of the state''s messages after that, also of those that are not stored.
+- strict: boolean. Whether nothing is stored where none of its messages is known here, though there are some.
+- named: boolean. Whether the run names the checkpoint that it goes on from: what lies beyond that is left.
+- removed: text[] or null. The ids of messages that the state held and has no more. Null: that is not known.
+- since: text or null. Without removed, the id of the message after which a lack counts; null: the first of the state.
+- all: boolean. Whether a lack counts from the beginning of the conversation on.
+- waiting: integer. How many of the first messages are not the state''s, but waited to be stored.
+- owner: text or null. Whose state it is, as it was answered before; null: nobody knows.
+- database: text or null. The database, as it was answered before. Null: it is answered; absent: it is this one.
 p_manifest: what stood in the prompt that the messages answer, as pack of memory_manifests: lists of whole numbers, at
   most 1024 bytes. It is stored with the messages if one of them is new. What is none is left out, and nothing is refused
   for it. Null: nobody says.
@@ -343,11 +373,19 @@ Returns: object.
 - conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
 - sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
   for one that was forgotten or has expired. Null as a whole if the branch is elsewhere and nothing was stored.
-- message_ids: text[]. The id of each message in the order in which they were passed. Not with moved or unfamiliar.
+- message_ids: text[]. The id of each message in the order in which they were passed. Not where nothing is stored
+  because of the branch.
 - appended: integer. How many are new.
 - updated: text[]. The ids of those that were replaced.
 - different: text[]. Only without p_replace, and where some were there already: the ids of those that are there with
   another payload, which stays.
+- repeated: text[]. Only where there are some: the ids of those that have another message''s id, which was said before a
+  later question. They are not stored: give them ids of their own, and pass them again.
+- owner: text. Only with a p_branch whose database is null: whose state it is, as a digest.
+- database: text. With owner: which database this is.
+- foreign: text. Only with p_branch: owner or database, where the state is another''s. Nothing is stored.
+- lacking: text[]. Only with p_branch: the ids of messages that a graph stored and the state lacks, the newest first.
+  Nothing is stored: pass those that the state held once as removed.
 - moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
 - unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
   is stored.

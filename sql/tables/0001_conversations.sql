@@ -107,6 +107,7 @@ create table memory.conversations (
   has_gone              boolean     not null default false,
   branch_token          text check (octet_length(branch_token) <= 100),
   branch_from           bigint check (branch_from >= 0),
+  graph_through         bigint      not null default -1,
   has_superseded        boolean     not null default false,
 
   -- How far it is summarized.
@@ -151,11 +152,11 @@ create table memory.conversations (
   constraint conversations_counts_check check (
     greatest(
       next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
-      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from)
+      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, graph_through, unembedded_from)
       <= 9007199254740991
     and least(
       next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
-      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, unembedded_from)
+      summarized_tokens, expired_through, indexed_through, chunk_count, branch_from, graph_through, unembedded_from)
       >= -9007199254740991
     and greatest(summary_failures, index_failures) <= 1000000000)
 ) with (fillfactor = 70); -- the counter is updated in place (HOT) at every append
@@ -173,6 +174,8 @@ comment on column memory.conversations.branch_token is
   'Names what a graph last stored here; drawn at random each time, so that it tells nothing of what was said.';
 comment on column memory.conversations.branch_from is
   'The first sequence of what the graph''s state has held; what came before it no state can take away.';
+comment on column memory.conversations.graph_through is
+  'The last sequence that a graph stored; -1 if none has.';
 comment on column memory.conversations.summarized_through is
   'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
 comment on column memory.conversations.indexed_through is
@@ -221,6 +224,8 @@ create table memory.conversation_messages (
     and case when json_typeof(payload #> '{data,tool_calls}') = 'array'
              then json_array_length(payload #> '{data,tool_calls}') = 0 else true end) stored,
   unreadable            text check (octet_length(unreadable) <= 200),
+  parent                bigint check (parent < sequence and parent >= -9007199254740991),
+  forked                boolean,
   primary key (user_id, conversation_id, sequence),
   unique (user_id, conversation_id, message_id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
@@ -241,10 +246,19 @@ create index conversation_messages_turns_idx
 create index conversation_messages_unreadable_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where unreadable is not null;
 
+-- Where the states of a graph part: few messages, and none in a conversation with one run at a time.
+create index conversation_messages_parent_idx
+  on memory.conversation_messages (user_id, conversation_id, sequence) where parent is not null;
+
 comment on table memory.conversation_messages is
   'One LangChain message: the lossless payload, and beside it what is searched, counted and shown.';
 comment on column memory.conversation_messages.bytes is
   'What the payload and the columns beside it take: reads are bounded by it.';
+comment on column memory.conversation_messages.parent is
+  'The sequence of the message before it in the graph''s state that stored it; null: the newest that a graph had stored.
+  Negative: it begins a state; -1 less the first sequence of the states that begin with it or in its place.';
+comment on column memory.conversation_messages.forked is
+  'With parent: whether the run named the checkpoint that it goes on from, so that it takes the place of what follows it.';
 comment on column memory.conversation_messages.unreadable is
   'Why no message could be made of the payload, in a word; null: it could, or nobody has tried. Cleared by a new payload.';
 
@@ -303,6 +317,8 @@ create table memory.superseded_messages (
   bytes           integer     not null generated always as (
     memory_private.weighed(payload, text, metadata, images, characters, tokens)) stored,
   unreadable      text check (octet_length(unreadable) <= 200),
+  parent          bigint,
+  forked          boolean,
   superseded_at   timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, sequence),
   unique (user_id, conversation_id, message_id),

@@ -38,23 +38,25 @@ class Bounded(MessagesState):
 class Page:
     """An application that keeps the history itself, and sends it whole: no ids, no checkpointer."""
 
-    def __init__(self, memory: SupabaseMemory, way: str) -> None:
-        self.memory, self.way = memory, way
+    def __init__(self, memory: SupabaseMemory, way: str, *, sends_history: bool = False) -> None:
+        self.memory, self.way, self.sends_history = memory, way, sends_history
         self.chat = ScriptedModel(script=lambda given: f"re {given[-1].text}")
         self.said: list[Said] = []
         self.graph: Any = self._agent() if way.startswith("middleware") else self._nodes()
 
     def _agent(self) -> Any:
-        return create_agent(self.chat, [look_up], middleware=[SupabaseMemoryMiddleware(self.memory)])
+        return create_agent(
+            self.chat, [look_up], middleware=[SupabaseMemoryMiddleware(self.memory, sends_history=self.sends_history)]
+        )
 
     def _nodes(self) -> Any:
         def model(state: Any) -> Any:
             return {"messages": [self.chat.invoke(state["summarized_messages"])]}
 
         builder = StateGraph(Bounded)
-        builder.add_node("load", SupabaseSummarizationNode(self.memory))
+        builder.add_node("load", SupabaseSummarizationNode(self.memory, sends_history=self.sends_history))
         builder.add_node("model", model)
-        builder.add_node("save", SaveTurnNode(self.memory))
+        builder.add_node("save", SaveTurnNode(self.memory, sends_history=self.sends_history))
         for first, then in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
             builder.add_edge(first, then)
         return builder.compile()
@@ -114,7 +116,8 @@ async def test_a_window_of_the_last_ones_keeps_what_is_older(memory: SupabaseMem
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_question_put_otherwise_takes_the_place_of_the_old_one(memory: SupabaseMemory, way: str) -> None:
-    page = Page(memory, way)
+    """The application says that what it sends is all there is."""
+    page = Page(memory, way, sends_history=True)
     for text in ("one", "two", "three", "four"):
         await page.ask(text)
     del page.said[4:]
@@ -124,8 +127,20 @@ async def test_a_question_put_otherwise_takes_the_place_of_the_old_one(memory: S
     page.is_right(12)
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_older_history_takes_nothing_away(memory: SupabaseMemory, way: str) -> None:
+    """It may be that of another tab: who does not say that it is all there is removes nothing."""
+    page = Page(memory, way)
+    for text in ("one", "two", "three", "four"):
+        await page.ask(text)
+    before = page.stored
+    del page.said[4:]
+    await page.ask("other")
+    assert page.stored == [*before, "other", "re other"]
+
+
 async def test_also_long_ago(memory: SupabaseMemory) -> None:
-    page = Page(memory, "middleware-sync")
+    page = Page(memory, "middleware-sync", sends_history=True)
     for number in range(20):
         await page.ask(f"word {number}")
     del page.said[2:]

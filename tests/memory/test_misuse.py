@@ -276,7 +276,10 @@ OVER = {
         lambda: pkg.SupabaseMemoryMiddleware(memory, rollout="parallel"),
         r'Rollout\("parallel"\)',
     ),
-    "middleware with trims=1": Mistake(lambda: pkg.SupabaseMemoryMiddleware(memory, trims=1), "Pass trims=True"),
+    "middleware with sends_history=1": Mistake(
+        lambda: pkg.SupabaseMemoryMiddleware(memory, sends_history=1), "Pass sends_history=True"
+    ),
+    "middleware with on_trim=True": Mistake(lambda: pkg.SupabaseMemoryMiddleware(memory, on_trim=True), '"keep"'),
     "middleware with a deadline as timedelta": Mistake(
         lambda: pkg.SupabaseMemoryMiddleware(memory, deadline_seconds=timedelta(seconds=5)),
         "deadline_seconds=10",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
 from langchain_supabase_memory.agents.run.guard import Guard, Task
-from langchain_supabase_memory.agents.run.thread import Changes, Thread
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.load import context, from_what_is_kept, index_now, referring
 from langchain_supabase_memory.context.storing import stored_and_read
 from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.memory.packing import recalling
 from langchain_supabase_memory.operations import summaries, turns
+from langchain_supabase_memory.operations.branch import Record
 from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from langgraph.types import StreamWriter
 
     from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.thread import Changes, Thread
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.recalled import Recalling
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
-    from langchain_supabase_memory.operations.branch import Record
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
 
@@ -82,20 +82,20 @@ class Loader:
         return None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def stored(
-        self, key: ConversationKey, changes: Changes, writer: StreamWriter
+        self, key: ConversationKey, changes: Changes, run: Thread, writer: StreamWriter
     ) -> Steps[tuple[Record | None, ContextPack | None]]:
         """Bring the store to a state, and load the pack with it where one round trip can do both.
 
         Args:
             key: The conversation.
-            changes: What is new, and the run's messages.
+            changes: What of the state is new.
+            run: The messages that the pack is for.
             writer: The custom stream, which is told what is done meanwhile.
 
         Returns:
             What is to be remembered of what was stored, `None` if nothing was; and the pack, `None` if it is still to
             be loaded.
         """
-        run = changes.run
         match = yield from self._match(key, run)
         if match is not None or waiting(self.guard.memory, key):
             # The turn that is pointed at may be new itself; and what waits is shown until it is stored.
@@ -103,6 +103,8 @@ class Loader:
         query = self._query(run)
         flow = stored_and_read(changes.flow(), self._context(key, run, query))
         record, pack = (yield from self.guard.attempt(flow, changes.task, key)) or (None, None)
+        if not isinstance(record, Record):
+            return (yield from changes.resolved(self.guard, record)), None
         return record, None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def _match(self, key: ConversationKey, run: Thread) -> Steps[Match | None]:
@@ -174,16 +176,6 @@ class Loader:
         return True
 
     def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
-        """The pack; where another branch is stored than the state is on, the store is brought to the state first."""
-        pack = yield from self._read(key, run, query)
-        record = None if run.origin is None else run.origin.record
-        if run.origin is None or record is None or pack.branch_token in (None, record.token):
-            return pack
-        # The run goes on from a checkpoint that lies behind the hook that stores.
-        yield from Changes.of(self.guard.memory, key, run.origin).flow()
-        return (yield from self._read(key, run, query))
-
-    def _read(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
         return context(
             key,
             budget=self.budget,

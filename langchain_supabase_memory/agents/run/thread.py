@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
+from langchain_supabase_memory.agents.run import checkpoints, owners, task_ids
 from langchain_supabase_memory.agents.run.alignment import aligned, spoken
 from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.checks import choice, truth
 from langchain_supabase_memory.context.load import VIA
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.memory.delivery import deliver
 from langchain_supabase_memory.operations import branch as branches
 from langchain_supabase_memory.operations import conversations
-from langchain_supabase_memory.operations.branch import ALONE, Lineage, Record
+from langchain_supabase_memory.operations.branch import ALONE, Lineage, Owner, Record, Update
 from langchain_supabase_memory.operations.pages import PAGE
 
 if TYPE_CHECKING:
@@ -25,11 +27,41 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.agents.run.steps import Steps
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.branch import Records
     from langchain_supabase_memory.operations.manifests.codes import Lists
     from langchain_supabase_memory.values import ConversationKey
 
-_TRIES: Final = 3
-"""How often a state is sent: as it seems to be new, as a whole, and aligned."""
+OnTrim: TypeAlias = Literal["keep", "supersede"]
+"""What becomes of messages that disappear from the beginning of a graph's state, or during a run from earlier turns.
+
+- `"keep"`: they were trimmed to save tokens; the memory keeps them.
+- `"supersede"`: the application removed them; the memory shows them no more.
+"""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What it means that a state lacks a message.
+
+    Attributes:
+        on_trim: What becomes of messages that disappear from the state's beginning.
+        sends_history: Whether the application keeps the history itself and sends all of it with each run, so that what
+            it leaves out behind its first message was removed.
+
+    Raises:
+        ConfigurationError: A value is none of its choices.
+    """
+
+    on_trim: OnTrim = "keep"
+    sends_history: bool = False
+
+    def __post_init__(self) -> None:
+        choice("on_trim", self.on_trim, ("keep", "supersede"))
+        truth("sends_history", self.sends_history)
+
+
+_TRIES: Final = 6
+"""How often a state is sent: as it seems to be new, as a whole, aligned, and with what it held."""
 
 _BEYOND: Final = 20
 """How many more messages than twice those of a state are read to align it."""
@@ -43,9 +75,10 @@ class Thread:
         system: System messages at the front: the developer's own, which are neither stored nor fitted.
         branch: The history, as this branch of the graph has it.
         current: The current turn: from the user's last message on.
-        lineage: What the lack of a message means.
+        lineage: Where the state comes from.
         record: What was stored last on this branch of the graph, where the state says so.
         origin: The state that these messages stand for, if other middleware may have changed them for one request.
+        input_key: The key of the graph's state that holds the messages.
     """
 
     system: list[BaseMessage]
@@ -54,6 +87,7 @@ class Thread:
     lineage: Lineage = ALONE
     record: Record | None = None
     origin: Thread | None = None
+    input_key: str = "messages"
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -67,15 +101,19 @@ class Thread:
 
 
 def thread(
-    messages: object, config: Mapping[str, Any] | None = None, *, trims: bool = False, record: Record | None = None
+    messages: object,
+    config: Mapping[str, Any] | None = None,
+    *,
+    record: Record | None = None,
+    input_key: str = "messages",
 ) -> Thread:
     """Cut a graph's messages into their parts.
 
     Args:
         messages: A list of messages, or what LangChain makes messages of.
         config: The run's configuration.
-        trims: Whether the application trims the state itself.
         record: What was stored last on this branch of the graph, where the state says so.
+        input_key: The key of the graph's state that holds the messages.
 
     Raises:
         InvalidInputError: They are no messages.
@@ -88,13 +126,13 @@ def thread(
         raise InvalidInputError(
             f"The graph's messages are none ({type(error).__name__}).", hint="Pass a list of LangChain messages."
         ) from None
+    task_ids.name(listed, config)
     codec.ensure_ids(listed)
     front = next((place for place, each in enumerate(listed) if not isinstance(each, SystemMessage)), len(listed))
     rest = listed[front:]
     asked = [place for place, each in enumerate(rest) if isinstance(each, HumanMessage) and content.was_said(each)]
     start = asked[-1] if asked else len(rest)
-    lineage = branches.lineage(rest, config, trims=trims, begun=record is not None)
-    return Thread(listed[:front], rest[:start], rest[start:], lineage, record)
+    return Thread(listed[:front], rest[:start], rest[start:], branches.lineage(config), record, None, input_key)
 
 
 def store(guard: Guard, key: ConversationKey, messages: Sequence[BaseMessage]) -> Steps[None]:
@@ -117,25 +155,52 @@ def _storing(messages: Sequence[BaseMessage]) -> Task:
     return Task("The messages could not be stored; they wait in the outbox", messages)
 
 
-def store_new(guard: Guard, key: ConversationKey, run: Thread) -> Steps[Record | None]:
+def store_new(guard: Guard, key: ConversationKey, run: Thread, *, rules: Rules) -> Steps[Record | None]:
     """Bring the store to a graph's state; what fails waits.
 
     Args:
         guard: What is done about a failure.
         key: The conversation.
         run: The state.
+        rules: What it means that the state lacks a message.
 
     Returns:
         What is to be remembered of it; `None` if nothing was stored.
     """
-    changes = news(guard.memory, key, run)
+    changes = news(guard.memory, key, run, rules=rules)
     return None if changes is None else (yield from changes.stored(guard))
 
 
-def news(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Changes | None:
+def news(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules: Rules) -> Changes | None:
     """What of a graph's state may be new; `None` if nothing is."""
-    changes = Changes.of(memory, key, run)
+    changes = Changes.of(memory, key, run, rules)
     return None if changes.is_done or not run.messages else changes
+
+
+def removals(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules: Rules) -> Changes | None:
+    """What the state held when it was stored last and lacks where a run begins; `None` if it lacks nothing.
+
+    Args:
+        memory: The memory.
+        key: The conversation.
+        run: The state, with the question of the run.
+        rules: What it means that the state lacks a message.
+    """
+    changes = Changes.of(memory, key, run, rules)
+    if changes.own is None or changes.own.lacks_nothing(changes.ids()):
+        return None
+    return replace(changes, stores=False)
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A state lacks messages that a graph stored; whether it held them once is not known. Nothing was stored.
+
+    Attributes:
+        ids: Theirs.
+    """
+
+    ids: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -148,9 +213,12 @@ class Changes:
         run: The state.
         messages: Those of its messages that count.
         record: What was stored last, as far as is known.
+        own: The same, where it is what this very state held.
         digests: Of the messages that count.
         known: How many of them are stored as they are, as far as is known.
-        is_done: Whether that is all, and nothing else was stored.
+        is_newest: Whether nothing else was stored, as far as is known.
+        rules: What it means that the state lacks a message.
+        stores: Whether what is new is stored; else only what was removed is taken away.
     """
 
     memory: SupabaseMemory
@@ -158,72 +226,203 @@ class Changes:
     run: Thread
     messages: list[BaseMessage]
     record: Record | None
+    own: Record | None
     digests: list[str]
     known: int
-    is_done: bool
+    is_newest: bool
+    rules: Rules
+    stores: bool = True
 
     @classmethod
-    def of(cls, memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Changes:
+    def of(cls, memory: SupabaseMemory, key: ConversationKey, run: Thread, rules: Rules) -> Changes:
         """Those of a state; where that does not say what was stored last, this process may know it."""
-        record, messages = run.record or memory.records.of(key), run.messages
+        own = _of_this(run.record, key, memory.records)
+        record, messages = own or memory.records.of(key), run.messages
         if record is not None and record.first is not None:
             messages = messages[next((place for place, each in enumerate(messages) if each.id == record.first), 0) :]
         chain = branches.digests(messages)
         known, is_newest = branches.known(messages, chain, record)
-        return cls(memory, key, run, messages, record, chain, known, is_newest and known == len(messages))
+        return cls(memory, key, run, messages, record, own, chain, known, is_newest, rules)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the state is stored as it is, as far as is known, and is where the run goes on."""
+        return self.is_newest and self.known == len(self.messages) and not self.run.lineage.named
 
     @property
     def task(self) -> Task:
         """What is to be done; if it fails, what may be new waits."""
-        return _storing(content.said(self.messages[self.known :]))
+        messages = self.messages[self.known :] if self.stores else []
+        if not self._is_mine:
+            messages = [each for each in messages if any(each is one for one in self.run.current)]
+        return _storing(content.said(messages))
+
+    @property
+    def _is_mine(self) -> bool:
+        """Whether the state is known to be this owner's without asking the database."""
+        owner = self._owner
+        return owner is None or (self.key.user_id is not None and owner == branches.owner_digest(self.key.user_id))
+
+    @property
+    def _owner(self) -> str | None:
+        """Whose the state's history is, as a digest; `None` if nothing says so."""
+        if self.own is not None and self.own.owner is not None:
+            return self.own.owner.user
+        return owners.of(self.run.lineage) if self.run.branch else None
 
     def stored(self, guard: Guard) -> Steps[Record | None]:
         """Store what is new; what fails waits. Returns what is to be remembered, `None` if nothing was stored."""
-        return (yield from guard.attempt(self.flow(), self.task, self.key))
+        return (yield from self.resolved(guard, (yield from guard.attempt(self.flow(), self.task, self.key))))
 
-    def flow(self) -> Flow[Record]:
+    def resolved(self, guard: Guard, result: Record | Lacking | None) -> Steps[Record | None]:
+        """What came of storing; where the state lacks something, once its checkpoints have told what that means.
+
+        Args:
+            guard: What is done about a failure.
+            result: What `flow` returned, or `None` if it failed.
+        """
+        if not isinstance(result, Lacking):
+            return result
+        removed = yield from checkpoints.removed(self.run.lineage, self.run.input_key, result.ids)
+        stored = yield from guard.attempt(self.flow(removed), self.task, self.key)
+        return stored if isinstance(stored, Record) else None
+
+    def flow(self, removed: Sequence[str] | None = None) -> Flow[Record | Lacking]:
         """Store what is new; where the store has something else than was thought, bring it to the state.
 
-        One round trip, but where the state was forked or is aligned. Returns what is to be remembered.
+        One round trip, but where the state parted from what is stored or is aligned.
+
+        Args:
+            removed: The ids of stored messages that the state held and lacks; `None` if that is not known.
+
+        Returns:
+            What is to be remembered; or what the state lacks, if nobody here knows whether it held that once.
+
+        Raises:
+            InvalidInputError: The state is another user's.
         """
         messages, chain, known, token = self.messages, self.digests, self.known, uuid4().hex
-        manifest = self.memory.packs.answered(self.key, self.run.messages, messages[known:])
-        first = None if self.record is None or len(messages) == len(self.run.messages) else self.record.first
+        record, own = self.record, self.own
+        manifest = self.memory.packs.answered(self.key, self.run.messages, messages[known:]) if self.stores else None
+        first = None if record is None or len(messages) == len(self.run.messages) else record.first
         # Without a checkpointer it may be resent with ids that were made just now.
-        strict = bool(self.run.branch) and not self.run.lineage.whole
+        strict = bool(self.run.branch) and self.run.lineage.saver is None
+        is_told = removed is not None
+        if not is_told and self._lacks_nothing(is_moved=False):
+            removed = []
+        update = Update({})
         for _ in range(_TRIES):
+            update.document = {
+                "token": token,
+                "expected": None if record is None else record.token,
+                "after": codec.row_id(messages[known - 1].id) if known else None,
+                "ids": [codec.row_id(message.id) for message in messages[known:]],
+                "strict": strict,
+                "named": self.run.lineage.named,
+                "removed": removed,
+                "since": self._since,
+                "turn": self.run.current[0].id if self.run.current else None,
+                "all": self.rules.on_trim == "supersede",
+                **self._whose(own or record),
+            }
             try:
-                after = messages[known - 1].id if known else None
-                yield from self._send(messages[known:], token, after, strict, manifest)
+                yield from self._send(messages[known:] if self.stores else [], update, manifest)
                 break
             except conversations.ElsewhereError as elsewhere:
-                known = 0
-                if elsewhere.is_unfamiliar:
+                answer = elsewhere.answer
+                if answer.get("foreign") == "owner":
+                    raise _anothers() from None
+                if "foreign" in answer:  # another database's: what the state holds is new here
+                    record = own = None
+                elif "lacking" in answer:
+                    if own is None and not self.rules.sends_history:
+                        return Lacking(answer["lacking"])
+                    removed = answer["lacking"] if own is None else own.held_of(answer["lacking"])
+                    continue
+                elif "unfamiliar" in answer:
                     strict = False
                     place = yield from _align(self.memory, self.key, self.run)
                     messages = self.run.messages[place:]
                     chain, first = branches.digests(messages), messages[0].id if place else None
-        made = Record(token, branches.marks(messages, chain, len(messages) - len(self.run.current)), first)
+                elif not is_told and not self._lacks_nothing(is_moved=True):
+                    removed = None
+                known = 0
+        else:
+            raise UnavailableError("The conversation was changed by others at each try.", hint="Try again.")
+        return self._recorded(token, messages, chain, first, update.answer, own or record)
+
+    def _recorded(
+        self,
+        token: str,
+        messages: Sequence[BaseMessage],
+        chain: Sequence[str],
+        first: str | None,
+        answer: Mapping[str, Any],
+        record: Record | None,
+    ) -> Record:
+        end = len(messages) if self.stores else len(messages) - len(self.run.current)
+        marks = branches.marks(messages[:end], chain, len(messages) - len(self.run.current))
+        owner = Owner.of(self.key, answer) or (None if record is None else record.owner)
+        ids = [codec.row_id(message.id) for message in messages[:end] if content.was_said(message)]
+        made = Record(token, marks, first, branches.held(ids), owner)
         self.memory.records.keep(self.key, made)
+        owners.keep(self.run.lineage, owner)
         return made
 
-    def _send(
-        self, messages: Sequence[BaseMessage], token: str, after: str | None, strict: bool, manifest: Lists | None
-    ) -> Flow[None]:
-        branch = {
-            "token": token,
-            "expected": None if self.record is None else self.record.token,
-            "after": None if after is None else codec.row_id(after),
-            "ids": [codec.row_id(message.id) for message in messages],
-            "strict": strict,
-            **asdict(self.run.lineage),
-        }
+    def ids(self) -> list[str]:
+        """The ids of the state's messages, as they are stored."""
+        return [codec.row_id(message.id) for message in self.messages]
+
+    def _lacks_nothing(self, *, is_moved: bool) -> bool:
+        """Whether it is known that the state held nothing that it lacks.
+
+        Args:
+            is_moved: Whether something else was stored since.
+        """
+        if self.own is not None:
+            return self.is_newest or self.own.lacks_nothing(self.ids())
+        lineage = self.run.lineage
+        tells = self.rules.sends_history or checkpoints.tells(lineage)
+        return lineage.named or not tells or (self.is_newest and not is_moved)
+
+    @property
+    def _since(self) -> str | None:
+        """Where a lack counts from: within a run, what disappears of earlier turns was trimmed."""
+        if not self.stores or self.own is None or self.rules.on_trim == "supersede" or not self.run.current:
+            return None
+        return codec.row_id(self.run.current[0].id)
+
+    def _whose(self, record: Record | None) -> dict[str, Any]:
+        """What the database is told, or asked, of the owner."""
+        told: dict[str, Any] = {} if self._owner is None else {"owner": self._owner}
+        owner = None if record is None else record.owner
+        if owner is None:
+            return {**told, "database": None}
+        return told if owner.database == self.memory.records.database else {**told, "database": owner.database}
+
+    def _send(self, messages: Sequence[BaseMessage], update: Update, manifest: Lists | None) -> Flow[None]:
         lasting = content.said(messages)
         # What is not sent yet is missed by nobody: the ids are all there.
         for first in range(0, max(len(lasting), 1), PAGE):
-            page, whole = lasting[first : first + PAGE], branch if first == 0 else None
+            page, whole = lasting[first : first + PAGE], update if first == 0 else None
             shown = manifest if first + PAGE >= len(lasting) else None  # with the answer, which comes last
             yield from deliver(self.memory, self.key, page, metadata={"via": VIA}, branch=whole, manifest=shown)
+
+
+def _of_this(record: Record | None, key: ConversationKey, records: Records) -> Record | None:
+    """A state's record, if it is about this conversation; that of a thread that was copied is about another."""
+    if record is None or record.owner is None:
+        return record
+    owner, database = record.owner, records.database
+    is_here = (owner.agent_id, owner.thread_id) == (key.agent_id, key.thread_id)
+    return record if is_here and database in (None, owner.database) else None
+
+
+def _anothers() -> InvalidInputError:
+    return InvalidInputError(
+        "The graph's state holds another user's conversation, under the same thread and checkpointer.",
+        hint="Give each user threads of their own: put the user's id into thread_id, such as f'{user_id}:chat'.",
+    )
 
 
 def _align(memory: SupabaseMemory, key: ConversationKey, run: Thread) -> Flow[int]:

@@ -1,0 +1,150 @@
+"""What a graph's state held before: read from the checkpoints that its run goes on from.
+
+It is asked for where a state lacks messages that a graph stored, and nothing else tells whether it held them once: a
+message that was removed from the state, or one of another run at the same time. That is seldom, so that a run pays
+nothing for it otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from langchain_supabase_memory import flow as driver
+from langchain_supabase_memory.agents.run.steps import Either
+from langchain_supabase_memory.language.messages import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.operations.branch import Lineage
+
+_MOST: Final = 100
+"""How many checkpoints are read back."""
+
+_TRIES: Final = 20
+_PAUSE_SECONDS: Final = 0.05
+"""LangGraph writes a checkpoint while its step runs: the present one is waited for a second at most."""
+
+_logger = logging.getLogger(__name__)
+
+
+class _State(NamedTuple):
+    """What one checkpoint held.
+
+    Attributes:
+        source: What made it: `input`, `loop` (a step of a run), `update` (the application) or `fork`.
+        ids: The ids of its messages.
+    """
+
+    source: str
+    ids: frozenset[str]
+
+
+def tells(lineage: Lineage) -> bool:
+    """Whether there are checkpoints that can be read."""
+    return lineage.saver is not None and lineage.place is not None and lineage.is_written
+
+
+def removed(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Steps[list[str]]:
+    """Which messages were removed from a state, of those that it lacks.
+
+    Between two runs, by the application: any. Within a run: only what the run itself added, for what disappears of
+    earlier turns was trimmed.
+
+    Args:
+        lineage: Where the state comes from.
+        input_key: The key of the graph's state that holds the messages.
+        ids: What it lacks, as it is stored.
+
+    Returns:
+        Those of `ids` that were removed; none where no checkpoint tells.
+    """
+    if not tells(lineage):
+        return []
+    saver, walk = lineage.saver, _walk(lineage.place or {}, input_key)
+
+    def run() -> list[_State]:
+        try:
+            return driver.run(walk, lambda step: _tuple(saver.get_tuple, step))
+        except Exception as error:
+            return _unread(error)
+
+    async def arun() -> list[_State]:
+        try:
+            return await driver.arun(walk, lambda step: _atuple(saver.aget_tuple, step))
+        except Exception as error:
+            return _unread(error)
+
+    states: list[_State] = yield Either(run, arun)
+    gone = _gone(states)
+    return [each for each in ids if each in gone]
+
+
+class _Read(NamedTuple):
+    """A checkpoint to be read, and how often it is tried."""
+
+    config: Mapping[str, Any]
+    tries: int
+
+
+def _tuple(get: Any, step: _Read) -> Any:
+    for _ in range(step.tries - 1):
+        found = get(step.config)
+        if found is not None:
+            return found
+        time.sleep(_PAUSE_SECONDS)
+    return get(step.config)
+
+
+async def _atuple(get: Any, step: _Read) -> Any:
+    for _ in range(step.tries - 1):
+        found = await get(step.config)
+        if found is not None:
+            return found
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return await get(step.config)
+
+
+def _unread(error: Exception) -> list[_State]:
+    """Nothing: what a checkpointer raises costs no answer, and its text may hold content."""
+    _logger.warning("The checkpoints of a run could not be read (%s).", type(error).__name__)
+    return []
+
+
+def _walk(place: Mapping[str, str], input_key: str) -> Generator[_Read, Any, list[_State]]:
+    """The checkpoints from the present one back to the end of the run before, the newest first."""
+    states: list[_State] = []
+    read, has_input = _Read({"configurable": dict(place)}, _TRIES), False
+    while len(states) < _MOST:
+        found = yield read
+        if found is None:
+            break
+        source = str((found.metadata or {}).get("source"))
+        messages = found.checkpoint["channel_values"].get(input_key) or ()
+        states.append(_State(source, frozenset(codec.row_id(_id(each)) for each in messages)))
+        if (has_input and source == "loop") or found.parent_config is None:
+            break
+        has_input = has_input or source == "input"
+        read = _Read(found.parent_config, 1)
+    return states
+
+
+def _id(message: Any) -> Any:
+    return message.get("id") if isinstance(message, dict) else getattr(message, "id", None)
+
+
+def _gone(states: Sequence[_State]) -> set[str]:
+    """What was removed on the way from the oldest of some checkpoints to the newest."""
+    if not states:
+        return set()
+    before = states[-1].ids if any(each.source == "input" for each in states[:-1]) else frozenset[str]()
+    gone: set[str] = set()
+    for newer, older in itertools.pairwise(states):
+        is_by_application = newer.source != "loop" or older.source == "input"
+        gone |= older.ids - newer.ids if is_by_application else older.ids - newer.ids - before
+    return gone - states[0].ids
