@@ -202,6 +202,7 @@ class UnavailableError(SupabaseMemoryError):
         retry_after_seconds: How long the server asks to wait, in seconds; `None` if it does not say.
         is_away: Whether it tells that the database is away. By default it does, unless the code says that one call met
             another, took too long, or came too often.
+        was_sent: Whether the call was sent; the circuit breaker refuses calls while the database is away.
     """
 
     default_message = "The database is not available."
@@ -215,8 +216,10 @@ class UnavailableError(SupabaseMemoryError):
         hint: str | None = None,
         retry_after_seconds: float | None = None,
         is_away: bool | None = None,
+        was_sent: bool = True,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
+        self.was_sent = was_sent
         self.retry_after_seconds = retry_after_seconds
         self.is_away = _OF_ONE_CALL.fullmatch(code or "") is None if is_away is None else is_away
 
@@ -228,8 +231,10 @@ class DatabaseError(SupabaseMemoryError):
     default_hint = "Look the code up in the Postgres or PostgREST documentation; the server's log has the details."
 
 
-_OF_ONE_CALL: Final = re.compile("(40|55)...|57014|XX000|429")
-"""Codes of an `UnavailableError` that say nothing of the next call: SQLSTATEs, and the status of too many."""
+_OF_ONE_CALL: Final = re.compile("(40|55|58)...|25P0[34]|53100|53200|53400|57014|XX000|429")
+"""Codes of an `UnavailableError` that say nothing of the next call: SQLSTATEs, and the status of too many.
+
+A full disk is one of them: it refuses writes, and reads go on."""
 
 
 _CODE: Final = re.compile(r"[\w.-]{1,64}")
@@ -248,13 +253,16 @@ _STATE: Final = "Look at the project's state in Supabase's dashboard; the call i
 _FULL: Final = "Use a pooler and fewer workers, or a larger database; the call is safe to repeat."
 _SLOWER: Final = "Ask for less at once, or raise the role's statement_timeout; the call is safe to repeat."
 
+_BROKEN_OFF: Final = _Meaning(UnavailableError, "The database broke the call off because it took too long.", _SLOWER)
+_STARTING: Final = _Meaning(UnavailableError, "The database is starting up or shutting down.", _STATE)
 _NO_DATABASE: Final = _Meaning(UnavailableError, "The Data API has no connection to the database.", _STATE)
 _NO_API: Final = _Meaning(
     ConfigurationError,
     "There is no Data API at this address.",
-    'Check the project\'s url, without a path behind it, and rest_path: leave it out on Supabase, pass rest_path="" '
-    "for a bare PostgREST.",
+    "Check the project's url and port, without a path behind it, and rest_path: leave it out on Supabase, pass "
+    'rest_path="" for a bare PostgREST.',
 )
+_LOST: Final = _Meaning(UnavailableError, "The Data API lost the database during the call.", _STATE)
 _BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered in the database's place.", _STATE)
 
 # The longest matching prefix wins. Sources: PostgreSQL's appendix A, PostgREST's error reference.
@@ -268,6 +276,8 @@ _CODES: Final[dict[str, _Meaning]] = {
         "Write at the primary's address; if this is the primary, look whether its disk is full, where "
         "Supabase makes it read-only.",
     ),
+    "25P03": _BROKEN_OFF,  # idle in a transaction
+    "25P04": _BROKEN_OFF,  # transaction_timeout
     "28": _Meaning(AuthenticationError),  # invalid password or role
     "3D000": _Meaning(ConfigurationError),  # no such database
     "3F000": _Meaning(SchemaMissingError),  # no such schema
@@ -278,12 +288,28 @@ _CODES: Final[dict[str, _Meaning]] = {
     "42883": _Meaning(SchemaMissingError),  # no such function
     "42P01": _Meaning(SchemaMissingError),  # no such table
     "53": _Meaning(UnavailableError, "The database is out of connections, memory or disk.", _FULL),
+    "53100": _Meaning(
+        UnavailableError,
+        "The disk of the database is full; reads go on.",
+        "Free space or enlarge the disk; the call is safe to repeat.",
+    ),
     "55P03": _Meaning(UnavailableError, "What the call needs was locked for too long.", _AGAIN),
-    "57": _Meaning(UnavailableError, "The database is starting up or shutting down.", _STATE),
+    "57": _STARTING,
     "XX000": _Meaning(
         UnavailableError, "The database failed inside; it does while its functions are replaced.", _AGAIN
     ),
-    "57014": _Meaning(UnavailableError, "The database broke the call off because it took too long.", _SLOWER),
+    "57014": _BROKEN_OFF,
+    "57P04": _Meaning(ConfigurationError, "The database was deleted."),
+    "58": _Meaning(
+        UnavailableError,
+        "The database could not read or write a file.",
+        "Look at the disk and the log of the server; the call is safe to repeat.",
+    ),
+    "58P01": _Meaning(
+        ConfigurationError,
+        "The server lacks a file of an extension, or of its own.",
+        "Look whether pgvector is installed on this server, and into its log.",
+    ),
     "PGRST000": _NO_DATABASE,
     "PGRST001": _NO_DATABASE,
     "PGRST002": _NO_DATABASE,
@@ -295,7 +321,7 @@ _CODES: Final[dict[str, _Meaning]] = {
     ),
     "PGRST125": _NO_API,  # no such path
     "PGRST202": _Meaning(SchemaMissingError),  # no such function
-    "PGRST301": _Meaning(AuthenticationError),  # token not valid
+    "PGRST301": _Meaning(AuthenticationError),  # token not valid; see `of_token`
     "PGRST302": _Meaning(AuthenticationError),  # no anonymous access
     "PGRST303": _Meaning(AuthenticationError),  # claims not valid
     "PT400": _Meaning(InvalidInputError),  # raised by our own functions
@@ -310,6 +336,12 @@ _STATUSES: Final[dict[int, _Meaning]] = {
     401: _Meaning(AuthenticationError),
     403: _Meaning(PermissionDeniedError),
     404: _NO_API,
+    405: _NO_API,
+    407: _Meaning(
+        ConfigurationError,
+        "A proxy asks for a user and a password.",
+        "Name them in HTTPS_PROXY, or add the project's host to NO_PROXY.",
+    ),
     408: _Meaning(UnavailableError, "The server gave up waiting for the request.", _AGAIN),
     413: _Meaning(TooLargeError),
     425: _Meaning(UnavailableError, "The server asks for the request once more, later.", _AGAIN),
@@ -318,11 +350,19 @@ _STATUSES: Final[dict[int, _Meaning]] = {
         "The server has had too many requests.",
         "Send fewer at once; the call is safe to repeat later.",
     ),
-    500: _Meaning(UnavailableError, "The server failed before the database answered.", _STATE),
-    502: _BAD_GATEWAY,
-    503: _BAD_GATEWAY,
-    504: _BAD_GATEWAY,
-    **dict.fromkeys([*range(520, 528), 530], _BAD_GATEWAY),
+    431: _Meaning(
+        TooLargeError,
+        "The headers of the request are too long for the server.",
+        "Take claims out of the access token, or raise the limit of the proxy.",
+    ),
+    501: _NO_API,
+    505: _NO_API,
+    511: _Meaning(
+        ConfigurationError,
+        "This network wants a sign-in before it lets a request out.",
+        "Sign in to the network, or use another one.",
+    ),
+    **dict.fromkeys([502, 503, 504, *range(520, 528), 530], _BAD_GATEWAY),
     540: _Meaning(ConfigurationError, "The project is paused.", "Restore it in Supabase's dashboard."),
 }
 _REDIRECT: Final = _Meaning(
@@ -330,7 +370,18 @@ _REDIRECT: Final = _Meaning(
     "The project's url answers with a redirect.",
     "Use the address that it leads to: with https://, and without a page behind it.",
 )
+_FAILED: Final = _Meaning(UnavailableError, "The server failed before the database answered.", _STATE)
 _UNKNOWN: Final = _Meaning(DatabaseError)
+_NO_CODE: Final = _Meaning(
+    DatabaseError,
+    "Something before the database answered, with an HTTP status that is not the database's.",
+    "Look whether the url leads to the Data API, and which proxy stands before it.",
+)
+_STOPPED: Final = _Meaning(
+    AuthenticationError,
+    "A page came in the place of an answer: a proxy, a firewall or a sign-in stands before the Data API.",
+    "Open the project's url from this machine, and look at network restrictions; then check the key.",
+)
 
 
 def from_code(code: str | None) -> SupabaseMemoryError:
@@ -361,20 +412,93 @@ def from_ours(code: str, message: str | None, hint: str | None) -> SupabaseMemor
     return kind(said[0], code=code, hint=said[1])
 
 
-def from_status(status: int, retry_after_seconds: float | None = None) -> SupabaseMemoryError:
+def from_status(status: int, retry_after_seconds: float | None = None, *, is_page: bool = False) -> SupabaseMemoryError:
     """The error for an HTTP status that came with no code of the database's.
 
     Args:
         status: The status; none of success.
         retry_after_seconds: How long the server asks to wait, in seconds, if it says so.
+        is_page: Whether it came with a page, or anything else but a JSON document.
 
     Returns:
-        An instance to raise; `DatabaseError` for a status that is not in the table.
+        An instance to raise. A status of the server's that is not in the table is an `UnavailableError`, one of the
+        client's a `DatabaseError`.
     """
-    kind, message, hint = _STATUSES.get(status, _REDIRECT if 300 <= status < 400 else _UNKNOWN)
+    if is_page and status in (401, 403):
+        meaning = _STOPPED
+    else:
+        rest = _REDIRECT if status < 400 else _NO_CODE if status < 500 else _FAILED
+        meaning = _STATUSES.get(status, rest)
+    kind, message, hint = meaning
     if issubclass(kind, UnavailableError):
         return kind(message, code=str(status), hint=hint, retry_after_seconds=retry_after_seconds)
     return kind(message, code=str(status), hint=hint)
+
+
+_OF_TOKENS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
+    (re.compile("expired", re.IGNORECASE), _Meaning(TokenExpiredError)),
+    (
+        re.compile("not ?yet ?valid|issued ?at ?future", re.IGNORECASE),
+        _Meaning(
+            AuthenticationError,
+            "The access token is not valid yet.",
+            "Set the clocks of the server and of what issues tokens by NTP; claims nbf and iat lie in the future.",
+        ),
+    ),
+    (
+        re.compile("Claims.*Decode|parsing claims|claim must be", re.IGNORECASE),
+        _Meaning(
+            AuthenticationError,
+            "A claim of the access token is of a wrong type.",
+            "Correct what issues the token: exp, nbf and iat are numbers, sub and role are texts.",
+        ),
+    ),
+    (
+        re.compile("signature|suitable key", re.IGNORECASE),
+        _Meaning(
+            AuthenticationError,
+            "The key or the access token is signed by another project, or by an old secret.",
+            "Check the project's url and key: both are of the same project, and so is the session.",
+        ),
+    ),
+)
+"""What PostgREST says of a token, for all of which it gives one code; the first that fits."""
+
+
+def of_token(code: str, words: str) -> SupabaseMemoryError:
+    """The error for an access token, or a key, that PostgREST does not take.
+
+    Args:
+        code: PostgREST's code.
+        words: What it says; none of it is kept.
+    """
+    meaning = next((meaning for pattern, meaning in _OF_TOKENS if pattern.search(words)), None)
+    return from_code(code) if meaning is None else meaning.kind(meaning.message, code=code, hint=meaning.hint)
+
+
+def of_role(code: str) -> SupabaseMemoryError:
+    """The error for an access token whose role the database does not have, or that the Data API may not take on.
+
+    Args:
+        code: The SQLSTATE.
+    """
+    return AuthenticationError(
+        "The database does not take the role of the access token.",
+        code=code,
+        hint="The claim role is anon, authenticated or service_role; look which project the token is of.",
+    )
+
+
+def lost(status: int, retry_after_seconds: float | None = None) -> SupabaseMemoryError:
+    """The error for the empty code with which PostgREST tells that its connection to the database broke.
+
+    Args:
+        status: The HTTP status, which is 400 then, or 503.
+        retry_after_seconds: How long the server asks to wait, in seconds, if it says so.
+    """
+    return UnavailableError(
+        _LOST.message, code=str(status), hint=_LOST.hint, retry_after_seconds=retry_after_seconds, is_away=True
+    )
 
 
 _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
@@ -418,6 +542,10 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
+        re.compile("database system is|recovery mode"),
+        _STARTING,
+    ),
+    (
         re.compile("pg_hba"),
         _Meaning(
             AuthenticationError,
@@ -426,7 +554,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
-        re.compile("password|authentication|role … does not exist"),
+        re.compile("password|authentication|role … (does not exist|is not permitted)"),
         _Meaning(
             AuthenticationError,
             "Postgres did not accept the user or the password.",
@@ -434,7 +562,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
-        re.compile("database … does not exist"),
+        re.compile("database … (does not exist|is not currently accepting)"),
         _Meaning(
             ConfigurationError,
             "There is no such database on this server.",
@@ -454,11 +582,19 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
-        re.compile("on socket .*(refused|No such file)"),
+        re.compile("on the default socket .*(refused|No such file)"),
         _Meaning(
             UnavailableError,
             "Postgres could not be reached: the connection string names no host, and nothing listens on this machine.",
             "Name the host: postgresql://user:password@host:5432/postgres. The call is safe to repeat.",
+        ),
+    ),
+    (
+        re.compile("on socket .*(refused|No such file)"),
+        _Meaning(
+            UnavailableError,
+            "Postgres could not be reached: no server listens on this socket.",
+            "Start the server; the call is safe to repeat.",
         ),
     ),
     (
@@ -488,6 +624,7 @@ def unconnected(words: str) -> SupabaseMemoryError:
     Args:
         words: What libpq says; none of it is kept.
     """
+    words = re.sub(r'on socket "(/var/run/postgresql|/run/postgresql|/tmp)/\.s\.', 'on the default socket "', words)
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "…", words)  # names, which may be anything
     if re.search("resolve host|translate host name", words):
         return unresolved(is_known_to_be_none=not re.search("[Tt]emporary failure|[Tt]ry again", words))

@@ -172,6 +172,27 @@ def postgres(conn_string: object) -> dict[str, Any]:
     return parts
 
 
+ENCODING: Final[dict[str, Any]] = {"client_encoding": "utf8"}
+"""A keyword of each connection: `PGCLIENTENCODING`, or the connection string, may name an encoding that lacks signs."""
+
+
+def check_encoding(name: str | None) -> None:
+    """Refuse a database that cannot hold every text.
+
+    Args:
+        name: Its encoding, as the server names it; `None` where a pooler does not tell.
+
+    Raises:
+        ConfigurationError: It is another than UTF8.
+    """
+    if name not in (None, "", "UTF8"):
+        raise ConfigurationError(
+            f"The database stores text as {name}, which cannot hold every message.",
+            hint="Make one that stores UTF8: create database memory encoding 'UTF8' template template0; and name it "
+            "in the connection string.",
+        )
+
+
 def _unparsed(words: str) -> ConfigurationError:
     """The error for what libpq cannot take apart; none of its words is kept, for they repeat what was passed."""
     if "query parameter" in words or "connection option" in words:

@@ -13,6 +13,7 @@ import httpx
 import jwt
 from mcp.server.auth.provider import AccessToken
 
+from langchain_supabase_memory.adapters.transports.credentials import check_types
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, UnavailableError
@@ -142,7 +143,7 @@ class Verifier:
         """
         try:
             claims = await self._claims(checked_token(token))
-        except (jwt.PyJWTError, AuthenticationError, ValueError) as error:
+        except (jwt.PyJWTError, AuthenticationError, ValueError, TypeError, ArithmeticError) as error:
             _logger.info("An access token was refused: %s", type(error).__name__)
             return None
         client = claims.get("client_id")
@@ -172,6 +173,7 @@ class Verifier:
             leeway=_LEEWAY_SECONDS,
             options={"require": ["exp", "sub", "aud", "iss"]},
         )
+        check_types(claims)
         # A server's own token bypasses row level security: it is nobody's here.
         if claims.get("role") != AUDIENCE or not claims["sub"].strip() or claims["exp"] <= time.time():
             raise jwt.InvalidTokenError

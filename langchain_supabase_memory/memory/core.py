@@ -150,7 +150,10 @@ class Settings:
 
 
 class Core:
-    """A transport with the defaults of a memory: it names conversations and drives flows. Arguments as for `Doors`."""
+    """A transport with the defaults of a memory: it names conversations and drives flows.
+
+    Arguments as for `SupabaseMemory`.
+    """
 
     def __init__(self, transport: Transport, *, user_id: str | None, agent_id: str, settings: Settings) -> None:
         if user_id is not None:
@@ -260,7 +263,7 @@ class Core:
             if isinstance(step, Compute):
                 return step.function()
             if isinstance(step, Call):
-                with self.causes.watching("database", settles=step.function != SCHEMA):
+                with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                     return self.transport.perform(step)
             part, asked = self._asked(step)
             with self.causes.watching(part):
@@ -275,7 +278,7 @@ class Core:
             if isinstance(step, Compute):
                 return await in_thread(step.function)
             if isinstance(step, Call):
-                with self.causes.watching("database", settles=step.function != SCHEMA):
+                with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                     return await self.transport.aperform(step)
             part, asked = self._asked(step)
             with self.causes.watching(part):

@@ -175,7 +175,9 @@ class Doors(Core):
             ConfigurationError: The path is none, or a setting is of another type than it must be.
         """
         a_folder(path)
-        from langchain_supabase_memory.adapters.transports.embedded import start_migrated
+        from langchain_supabase_memory.adapters.transports.embedded import check_installed, start_migrated
+
+        check_installed()  # before the import of what is a part of it
         from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 
         transport = PostgresTransport(partial(start_migrated, path))

@@ -330,7 +330,7 @@ class Worker:
                     if drain or not (self._has_begun or isinstance(error, UnavailableError)):
                         raise
                     self._last_error = type(error).__name__
-                    _logger.warning("No work could be taken", extra={"memory_worker": self.name, **about_error(error)})
+                    self._warn("No work could be taken", error, {"memory_worker": self.name})
                     await wake.wait(pause * random.uniform(0.5, 1))
                     pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
                     continue
@@ -416,13 +416,13 @@ class Worker:
             if _is_cancelled():
                 raise
             error = type(raised).__name__
-            _logger.warning("A piece of work failed", extra={**about(lease.key), **about_error(raised)})
+            self._warn("A piece of work failed", raised, about(lease.key))
         self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
         try:
             outcome = await self._given_back(lease, error, done)
         except Exception as raised:
             outcome = "lost"  # the lease runs out, and somebody takes it up again
-            _logger.warning("A lease could not be given back", extra={**about(lease.key), **about_error(raised)})
+            self._warn("A lease could not be given back", raised, about(lease.key))
         self._count(lease, done, error, outcome)
 
     async def _given_back(self, lease: Lease, error: str | None, done: Done) -> Outcome:
@@ -463,6 +463,11 @@ class Worker:
         facts = {"memory_outcome": outcome, "memory_attempts": lease.attempts, "memory_error": error}
         _logger.info("A piece of work is done", extra={**about(lease.key), **facts})
 
+    def _warn(self, what: str, error: BaseException, fields: Mapping[str, Any]) -> None:
+        """Log a failure, once while its cause stands."""
+        level = self._memory.causes.level(what, error, logging.WARNING)
+        _logger.log(level, what, extra={**fields, **about_error(error)})
+
     def _alert(self, kind: Alert, facts: Mapping[str, Any]) -> None:
         alert(self._memory.metrics, kind, facts)
         if self._on_alert is not None:
@@ -481,7 +486,7 @@ class Worker:
             try:
                 tokens = await self._memory.arun(work.heartbeat(held.values(), lease_seconds=self.policy.lease_seconds))
             except Exception as error:  # this loop must not end
-                _logger.warning("Leases could not be kept", extra={"memory_worker": self.name, **about_error(error)})
+                self._warn("Leases could not be kept", error, {"memory_worker": self.name})
                 continue
             for task, lease in held.items():
                 if lease.token not in tokens and lease.token not in self._ending and not task.done():
@@ -496,7 +501,7 @@ class Worker:
             try:
                 await sweep(self._turns, self.policy, self._model)
             except Exception as error:  # nor may this one
-                _logger.warning("Chores were left undone", extra={"memory_worker": self.name, **about_error(error)})
+                self._warn("Chores were left undone", error, {"memory_worker": self.name})
             await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
 
     async def _gauge(self) -> None:

@@ -52,6 +52,7 @@ from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
 from tests.services.data_api import DataApi, token
+from tests.services.outages import SEEN
 from tests.services.postgres import Cluster
 from tests.services.proxy import TRUTH, Lie, Proxy
 
@@ -91,15 +92,16 @@ NO_ANSWERS = [
 NOTHING = [Lie("null", 200, body=b"null"), Lie("[]", 200, body=b"[]")]
 
 OUTAGES = [
-    Lie("empty error", 503, body=b'{"code":"","message":"","details":null,"hint":null}', is_forwarded=False),
+    *(Lie(f"{each.status} {each.code!r}", each.status, body=each.body, is_forwarded=False) for each in SEEN),
+    Lie("empty code", 500, body=b'{"code": "", "message": "server closed the connection"}', is_forwarded=False),
     Lie("500 without code", 500, body=b'{"message": "upstream"}', is_forwarded=False),
     Lie("500 with a number", 500, body=b'{"code": 500, "message": "upstream"}', is_forwarded=False),
     Lie("500 that is a list", 500, body=b"[[]]", is_forwarded=False),
     Lie("503 too deep", 503, body=b"[" * 200_000, is_forwarded=False),
-    *map(page, (408, 425, 429, 500, 502, 503, 504, *range(520, 528), 530)),
+    *map(page, (408, 425, 429, 500, 502, 503, 504, 507, 509, *range(520, 528), 529, 530, 598)),
     *(
-        Lie(code, 500, body=f'{{"code": "{code}", "message": "{SECRET}"}}'.encode(), is_forwarded=False)
-        for code in ("57P01", "57P02", "57P03", "08006", "53300", "PGRST000", "PGRST002")
+        Lie(code, 503, body=f'{{"code": "{code}", "message": "{SECRET}"}}'.encode(), is_forwarded=False)
+        for code in ("57P03", "08006", "53300", "53200", "58030", "25P04")
     ),
     Lie("dropped", drops="before"),
     Lie("dropped after", drops="after"),
@@ -113,8 +115,21 @@ ERRORS: list[tuple[Lie, type[SupabaseMemoryError], str]] = [
     (page(302), ConfigurationError, "redirect"),
     (page(307), ConfigurationError, "redirect"),
     (page(308), ConfigurationError, "redirect"),
-    (page(401), AuthenticationError, "key"),
+    (page(401), AuthenticationError, "sign-in stands before.*key"),
+    (page(403), AuthenticationError, "a firewall or a sign-in"),
+    (page(400), DatabaseError, "which proxy"),
+    (page(405), ConfigurationError, "no Data API"),
+    (page(407), ConfigurationError, "HTTPS_PROXY"),
+    (page(431), TooLargeError, "headers"),
+    (page(501), ConfigurationError, "no Data API"),
+    (page(511), ConfigurationError, "Sign in to the network"),
     (page(418), DatabaseError, "418"),
+    (Lie("PGRST106", 406, body=b'{"code": "PGRST106", "message": ""}'), ConfigurationError, "Add public to the exposed"),
+    (
+        Lie("another schema", 404, body=b'{"code": "PGRST202", "message": "Could not find the function api.memory_count(p_thread_id) in the schema cache"}'),
+        ConfigurationError,
+        "Add public to the exposed",
+    ),
     (Lie("PT413", 413, body=b'{"code": "PT413", "message": "too much", "hint": "send less"}'), TooLargeError, "Too mu"),
     (Lie("PGRST202", 404, body=b'{"code": "PGRST202", "message": ""}'), SchemaOutdatedError, "migrate"),
     (Lie("PGRST125", 404, body=b'{"code": "PGRST125", "message": ""}'), ConfigurationError, "rest_path"),
@@ -255,7 +270,7 @@ def test_retry_after_is_seconds_or_a_date() -> None:
 async def test_only_what_says_that_the_database_is_away_opens_the_circuit(
     through: Any, proxy: Proxy, color: str
 ) -> None:
-    neutral = {"429 page", "deep", "a long number"}
+    neutral = {"429 page", "deep", "a long number", "503 '53100'", "53200", "58030", "25P04"}
     for lie in EVERY:
         memory = through(retry=NO_RETRY, breaker=BreakerPolicy(failures=1))
         proxy.tells(lie)
@@ -381,7 +396,7 @@ WRITES = ["memory_append"]
 def lies() -> list[Lie]:
     """One of each sort, for what takes longer to try."""
     named = {lie.name: lie for lie in EVERY}
-    some = ("200 page", "cut", "empty", "null", "deep", "another object", "empty error", "521 page", "dropped after",
+    some = ("200 page", "cut", "empty", "null", "deep", "another object", "400 ''", "521 page", "dropped after",
             "404 page", "413 page", "540 page", "401 page", "PT413", "23514", "dropped in the midst", "302 page")  # fmt: skip
     return [named[name] for name in some]
 

@@ -12,11 +12,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yarl
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from supabase import Client, ClientOptions
 
 from langchain_supabase_memory import (
     LoadContextNode,
@@ -348,3 +350,31 @@ def test_claims_that_were_verified_are_a_user_s(conn_string: str, user_id: str) 
         assert memory.causes is not None
         assert agent(memory).invoke(ASKED, CONFIG)["messages"][-1].text == "answered"
         assert memory.conversation("t").count() == 2
+
+
+@pytest.mark.parametrize("by", ["url", "client"])
+def test_a_data_api_that_does_not_expose_public_says_so_and_its_order_is_no_matter(
+    cluster: Cluster, user_id: str, by: str
+) -> None:
+    database = cluster.migrated_database()
+    cluster.execute(
+        "create schema api; grant usage on schema api to anon, authenticated, service_role", database=database
+    )
+
+    def memory_over(api: DataApi) -> SupabaseMemory:
+        key = token("service_role")
+        if by == "url":
+            return SupabaseMemory.from_url(api.url, key, rest_path="", user_id=user_id)
+        client = Client(api.url, key, ClientOptions(schema="api"))
+        client.rest_url = yarl.URL(api.url)  # a bare PostgREST has no path
+        return SupabaseMemory.from_client(client, user_id=user_id)
+
+    with DataApi(cluster, database, schemas="api") as api, memory_over(api) as memory:
+        with pytest.raises(ConfigurationError, match="does not expose the schema public.*Add public"):
+            memory.conversation("t").count()
+        assert [each.next_action for each in memory.doctor() if each.state == "red"] == [
+            "Add public to the exposed schemas in the project's API settings."
+        ]
+    with DataApi(cluster, database, schemas="api,public") as api, memory_over(api) as memory:
+        memory.conversation("t").append([HumanMessage("hi")])
+        assert memory.conversation("t").count() == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 import traceback
 from collections import UserDict
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 import yarl
 from langchain_core.messages import HumanMessage
@@ -21,6 +24,7 @@ from langchain_supabase_memory.adapters.transports.breaker import CLOSED
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
+from tests.services.data_api import SECRET as SIGNED_BY
 from tests.services.data_api import DataApi, token
 
 SECRET = "canary-5507"
@@ -287,3 +291,67 @@ def test_a_function_is_asked_once_for_each_try(data_api: DataApi, user_id: str) 
             memory.conversation("t").count()
     assert len(asked) == 3
     assert memory.health().state == CLOSED.state
+
+
+# --- Claims of wrong types
+
+
+NOW = int(time.time())
+WRONG_CLAIMS: list[tuple[dict[str, object], str]] = [
+    ({"exp": "tomorrow"}, "claim"),
+    ({"exp": str(NOW + 100)}, "claim"),
+    ({"exp": True}, "claim"),
+    ({"exp": [NOW + 100]}, "claim"),
+    ({"nbf": "yesterday"}, "claim"),
+    ({"iat": "now"}, "claim"),
+    ({"sub": 5}, "claim"),
+    ({"sub": {"id": "u"}}, "claim"),
+    ({"aud": 5}, "claim"),
+    ({"role": 5}, "role"),
+    ({"role": "nobody"}, "role"),
+    ({"role": "postgres"}, "role"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), WRONG_CLAIMS, ids=range(len(WRONG_CLAIMS)))
+def test_a_claim_of_a_wrong_type_is_refused_with_its_reason_at_both_doors(
+    data_api: DataApi, conn_string: str, wrong: dict[str, object], words: str
+) -> None:
+    claims = {"role": "authenticated", "sub": "maya", "exp": NOW + 1000, **wrong}
+    signed = jwt.api_jws.encode(json.dumps(claims).encode(), SIGNED_BY, "HS256")
+    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed, retry=NO_RETRY)
+    with memory, pytest.raises(AuthenticationError, match=words) as caught:
+        memory.conversation("t").count()
+    assert caught.value.hint
+    with pytest.raises(AuthenticationError, match="claim") as caught:
+        SupabaseMemory.from_conn_string(conn_string, claims=claims)
+    assert caught.value.hint
+
+
+def test_a_number_that_is_no_date_is_no_claim(conn_string: str) -> None:
+    for number in (float("inf"), float("nan"), 10**400, -(10**400)):
+        with pytest.raises(AuthenticationError, match="claim exp"):
+            SupabaseMemory.from_conn_string(conn_string, claims={"sub": "maya", "exp": number})
+    SupabaseMemory.from_conn_string(conn_string, claims={"sub": "maya", "exp": NOW + 0.5, "iat": None, "aud": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"nbf": NOW + 1000}, "not valid yet.*clocks"), ({"iat": NOW + 1000}, "not valid yet.*clocks")],
+)
+def test_a_token_of_tomorrow_speaks_of_clocks(data_api: DataApi, more: dict[str, object], words: str) -> None:
+    signed = token("authenticated", "maya", **more)  # type: ignore[arg-type]
+    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed, retry=NO_RETRY)
+    with memory, pytest.raises(AuthenticationError, match=words):
+        memory.conversation("t").count()
+
+
+def test_a_key_of_another_project_says_so(data_api: DataApi) -> None:
+    of_another = jwt.encode(
+        {"role": "service_role", "exp": NOW + 1000}, "another-secret-that-is-long-enough-for-it", "HS256"
+    )
+    with (
+        SupabaseMemory.from_url(data_api.url, of_another, rest_path="", user_id="u", retry=NO_RETRY) as memory,
+        pytest.raises(AuthenticationError, match="signed by another project"),
+    ):
+        memory.conversation("t").count()

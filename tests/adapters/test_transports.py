@@ -278,7 +278,9 @@ def test_a_code_gets_the_class_of_its_longest_prefix() -> None:
     assert type(from_code("42501")) is PermissionDeniedError
     assert type(from_code("42P01")) is SchemaMissingError
     assert type(from_status(503)) is UnavailableError
-    assert type(from_code("58030")) is DatabaseError
+    assert type(from_code("58030")) is UnavailableError
+    assert type(from_code("58P01")) is ConfigurationError
+    assert type(from_code("XX001")) is DatabaseError
     assert type(from_code(None)) is DatabaseError
 
 

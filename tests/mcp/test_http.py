@@ -238,7 +238,8 @@ def bad_tokens(project: Project, user_id: str) -> dict[str, str]:
 
     def signed(key: Any, algorithm: str, kid: str | None = first.key_id, **more: Any) -> str:
         said = {name: value for name, value in {**claims, **more}.items() if value is not None}
-        return jwt.encode(said, key, algorithm, headers={} if kid is None else {"kid": kid})
+        body = json.dumps(said).encode()  # PyJWT itself refuses to write wrong types
+        return jwt.api_jws.encode(body, key, algorithm, headers={"typ": "JWT"} if kid is None else {"kid": kid})
 
     pem = first.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     head, body, _ = project.token(user_id).split(".")
@@ -265,6 +266,15 @@ def bad_tokens(project: Project, user_id: str) -> dict[str, str]:
         "a role of an owner": signed(first.private, "ES256", role="postgres"),
         "expired": project.token(user_id, expires_in=-1),
         "never expires": signed(first.private, "ES256", exp=None),
+        "an end that is a text": signed(first.private, "ES256", exp=str(int(time.time()) + 3600)),
+        "an end that is a word": signed(first.private, "ES256", exp="tomorrow"),
+        "an end without end": signed(first.private, "ES256", exp=float("inf")),
+        "an end that is no number": signed(first.private, "ES256", exp=float("nan")),
+        "an end that is a list": signed(first.private, "ES256", exp=[int(time.time()) + 3600]),
+        "a beginning that is a text": signed(first.private, "ES256", nbf=str(int(time.time()) - 60)),
+        "a time that is a text": signed(first.private, "ES256", iat=str(int(time.time()) - 60)),
+        "a user that is a number": signed(first.private, "ES256", sub=5),
+        "a role that is a list": signed(first.private, "ES256", role=["authenticated"]),
         "not yet": signed(first.private, "ES256", nbf=int(time.time()) + 3600),
         "nobody": project.token(None),
         "a blank user": project.token(" "),

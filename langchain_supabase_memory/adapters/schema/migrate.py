@@ -41,7 +41,7 @@ def ensure(conn_string: str) -> None:
     import psycopg
 
     found = None
-    with suppress(psycopg.Error), psycopg.connect(conn_string, connect_timeout=10) as connection:
+    with suppress(psycopg.Error), psycopg.connect(conn_string, connect_timeout=10, **addresses.ENCODING) as connection:
         found = connection.execute("select public.memory_schema()").fetchone()
     if found is None or found[0] != asdict(script.current(found[0].get("vector_schema", script.VECTOR_SCHEMA))):
         migrate(conn_string)
@@ -87,7 +87,8 @@ def migrate(
 
     Raises:
         ConfigurationError: `vector_index` or `partitions` is out of range, the name of pgvector's schema cannot be
-            written, `citus` comes with `partitions` or `realtime`, or the server is a read replica.
+            written, `citus` comes with `partitions` or `realtime`, the database does not store text as UTF8, or the
+            server is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
         MigrationConflictError: The tables are of a newer release, or from files that were edited since, or not in as
             many partitions, or not as spread, as asked for; or the extension citus is missing.
@@ -105,7 +106,10 @@ def migrate(
 
     def apply() -> script.Installed:
         # Two simple queries in one transaction, and nothing that lasts longer: any pooler may sit between.
-        with psycopg.connect(conn_string, connect_timeout=10, prepare_threshold=None) as connection:
+        with psycopg.connect(
+            conn_string, connect_timeout=10, prepare_threshold=None, **addresses.ENCODING
+        ) as connection:
+            addresses.check_encoding(connection.info.parameter_status("server_encoding"))
             connection.execute(lock.sql.encode())
             found = connection.execute(_VECTOR_SCHEMA).fetchone()
             vector_schema = script.VECTOR_SCHEMA if found is None else str(found[0])

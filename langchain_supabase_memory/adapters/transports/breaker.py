@@ -81,10 +81,13 @@ class Breaker:
                 return False
             wait = self._closed_until - self._clock()
             if self._probing or wait > 0:
+                wait = max(wait, 0.0)
                 raise UnavailableError(
-                    f"The database was away a moment ago; the next try is in {max(wait, 0):.1f} seconds.",
+                    "The database was away a moment ago.",
                     code=self._last_code,
-                    hint="Nothing was sent. It recovers by itself.",
+                    hint=f"Nothing was sent. It recovers by itself; the next try is in {wait:.1f} seconds.",
+                    retry_after_seconds=wait,
+                    was_sent=False,
                 )
             self._probing = True
             return True

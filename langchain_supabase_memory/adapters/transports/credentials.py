@@ -134,6 +134,7 @@ def claims(given: object) -> tuple[str, str]:
         raise AuthenticationError(
             "Nobody is signed in: the claims name no user.", hint='Pass the claims of a token of Auth, with "sub".'
         )
+    check_types(given)
     try:
         return json.dumps(dict(given), allow_nan=False), role
     except (TypeError, ValueError, RecursionError):
@@ -141,6 +142,38 @@ def claims(given: object) -> tuple[str, str]:
             "The claims are no JSON.", hint="Pass them as they were decoded from the token."
         ) from None
 
+
+def check_types(claims: Mapping[str, Any]) -> None:
+    """Refuse claims of types that RFC 7519 does not have, which compare wrongly, or not at all.
+
+    Args:
+        claims: The claims of a verified token.
+
+    Raises:
+        AuthenticationError: One is of another type.
+    """
+    for name, (types, what) in _TYPES.items():
+        value = claims.get(name)
+        if value is None:
+            continue
+        is_usable = isinstance(value, types) and not isinstance(value, bool)
+        if not is_usable or (types is _NUMBERS and not abs(value) < _MUCH):  # not a number is less than nothing
+            raise AuthenticationError(
+                f"The claim {name} of the token is {kind(value)}, and not {what}.",
+                hint="Pass the claims as they were decoded from a token of Auth; correct what issues the token.",
+            )
+
+
+_NUMBERS: Final = (int, float)
+_MUCH: Final = 1e15
+"""More seconds than any date has."""
+
+_TYPES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    **dict.fromkeys(("exp", "nbf", "iat"), (_NUMBERS, "a number of seconds")),
+    **dict.fromkeys(("sub", "role", "iss"), ((str,), "a text")),
+    "aud": ((str, list, tuple), "a text or a list of texts"),
+}
+"""What each registered claim is; the others are the application's."""
 
 _AWAIT: Final = "Await it first, or pass the function itself. "
 

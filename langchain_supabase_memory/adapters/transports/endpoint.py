@@ -6,7 +6,7 @@ for one address, and it takes more than half of the processor's time for a reque
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -15,6 +15,9 @@ from langchain_supabase_memory import documents
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Call
+
+PROFILE: Final = {"Content-Profile": "public"}
+"""Names the schema of our functions: else the Data API looks in the first that it exposes."""
 
 
 class Endpoint:
@@ -30,8 +33,15 @@ class Endpoint:
     def __init__(self, address: str, key: str, timeout_seconds: float, connections: int) -> None:
         self._address = httpx.URL(address)
         self._urls: dict[str, httpx.URL] = {}
-        headers = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
-        self._headers = httpx.Headers({**headers, "apikey": key, "Authorization": f"Bearer {key}"})
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "Content-Type": "application/json",
+            **PROFILE,
+            "apikey": key,
+            "Authorization": f"Bearer {key}",
+        }
+        self._headers = httpx.Headers(headers)
         self._extensions = {"timeout": httpx.Timeout(timeout_seconds).as_dict()}
         self._limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
 

@@ -157,7 +157,7 @@ class PostgresTransport:
             return
         raise failure
 
-    def _perform_once(self, call: Call) -> Any:
+    def _perform_once(self, call: Call, *, is_repeated: bool = False) -> Any:
         claims = None if self._claims is None else self._claims.now()
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
@@ -172,16 +172,16 @@ class PostgresTransport:
                 row = cursor.fetchone()
         except _FAILURES as error:
             failure = _translated(error)
-            is_mended = self._pools.stops_preparing(error, pool.kwargs)
+            is_mended = self._pools.stops_preparing(error, pool.kwargs) or (_is_read_only(error) and not is_repeated)
             if is_mended or _is_lost(error):
                 self._pools.discard(pool)
         else:
             return checked(call.function, _answer(row))
         if is_mended:
-            return self._perform_once(call)
+            return self._perform_once(call, is_repeated=True)
         raise failure
 
-    async def _aperform_once(self, call: Call) -> Any:
+    async def _aperform_once(self, call: Call, *, is_repeated: bool = False) -> Any:
         claims = None if self._claims is None else await self._claims.anow()
         pool = await self._pools.asynchronous.get()
         statement, arguments = _statement(call)
@@ -199,13 +199,13 @@ class PostgresTransport:
                 await pool.give_back(connection)
         except _FAILURES as error:
             failure = _translated(error)
-            is_mended = self._pools.stops_preparing(error, pool.kwargs)
+            is_mended = self._pools.stops_preparing(error, pool.kwargs) or (_is_read_only(error) and not is_repeated)
             if is_mended or _is_lost(error):
                 await self._pools.asynchronous.aclose(pool)
         else:
             return checked(call.function, _answer(row))
         if is_mended:
-            return await self._aperform_once(call)
+            return await self._aperform_once(call, is_repeated=True)
         raise failure
 
     def __repr__(self) -> str:
@@ -287,7 +287,7 @@ class _Pools:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
         self._parts = given = addresses.postgres(conn_string)
-        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS}
+        kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS, **addresses.ENCODING}
         for name, value in (("connect_timeout", TIMEOUT_SECONDS), ("tcp_user_timeout", TIMEOUT_SECONDS * 1000)):
             if name not in given:
                 kwargs[name] = value
@@ -402,6 +402,11 @@ def _is_lost(error: Exception) -> bool:
     code = getattr(error, "sqlstate", None)
     lost = isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
     return lost and (code is None or code.startswith(("08", "57P")))
+
+
+def _is_read_only(error: Exception) -> bool:
+    """Whether the session takes no writes: for good, even where the database was read-only for a while."""
+    return getattr(error, "sqlstate", None) == "25006"
 
 
 def _answer(row: tuple[Any, ...] | None) -> Any:

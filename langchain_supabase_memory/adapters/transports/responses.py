@@ -11,10 +11,12 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.adapters.transports.answers import parsed
 from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
-    TokenExpiredError,
     from_code,
     from_ours,
     from_status,
+    lost,
+    of_role,
+    of_token,
     refused,
 )
 
@@ -27,6 +29,12 @@ LONGEST_RETRY_AFTER_SECONDS: Final = 3600.0
 _CODE: Final = re.compile(r"[0-9A-Z]{5}|PGRST[0-9A-Z]+")  # an SQLSTATE, or PostgREST's own
 _ON_A_REPLICA: Final = "read-write mode during recovery"
 """PostgREST wants to write before the function does; a Postgres that speaks another language is not known by it."""
+
+_ROLE: Final = re.compile(r'role ".*" does not exist|permission denied to set role ".*"', re.DOTALL)
+"""PostgREST could not become the role that the token names."""
+
+_FUNCTION: Final = re.compile(r"Could not find the function (\w+)\.memory_")
+"""The schema in which PostgREST looked."""
 
 _CONSTRAINT: Final = re.compile(r'violates check constraint "(\w{1,63})"')
 
@@ -53,13 +61,20 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
         response: A response that was read to its end.
     """
     error = _error(response.content)
-    code = error.get("code")
-    if not isinstance(code, str) or not _CODE.fullmatch(code):
-        # PostgREST gives an empty code while it loses the database, and a gateway gives one of its own or none.
-        return from_status(response.status_code, retry_after_seconds(response.headers.get("Retry-After")))
+    code = None if error is None else error.get("code")
+    if not isinstance(code, str) or not _CODE.fullmatch(code):  # a gateway gives one of its own, or none
+        retry_after = retry_after_seconds(response.headers.get("Retry-After"))
+        if code == "":
+            return lost(response.status_code, retry_after)
+        return from_status(response.status_code, retry_after, is_page=error is None)
+    assert error is not None
     message, hint = (text if isinstance(text := error.get(key), str) else "" for key in ("message", "hint"))
-    if code in ("PGRST301", "PGRST303") and "expired" in message.lower():
-        return TokenExpiredError(code=code)
+    if code in ("PGRST301", "PGRST303"):
+        return of_token(code, message)
+    if code in ("22023", "42501") and _ROLE.fullmatch(message):
+        return of_role(code)
+    if code == "PGRST202" and (elsewhere := _FUNCTION.search(message)) and elsewhere[1] != "public":
+        return from_code("PGRST106")
     if code == "0A000" and _ON_A_REPLICA in message:
         return from_code("25006")
     if code == "23514":
@@ -91,10 +106,10 @@ def retry_after_seconds(header: str | None) -> float | None:
     return min(max(asked, 0.0), LONGEST_RETRY_AFTER_SECONDS)
 
 
-def _error(content: bytes) -> dict[str, Any]:
-    """The error document of a server; nothing if there is none."""
+def _error(content: bytes) -> dict[str, Any] | None:
+    """The error document of a server; `None` if something else came, such as a page."""
     try:
         found = documents.loads(content)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    return found if isinstance(found, dict) else None

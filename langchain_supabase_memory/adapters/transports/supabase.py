@@ -17,7 +17,7 @@ from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.adapters.transports.door import Door, of_data_api
-from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
+from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, Endpoint
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
 from langchain_supabase_memory.adapters.transports.responses import document
 from langchain_supabase_memory.checks import number, wrong
@@ -277,7 +277,8 @@ _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, TypeError, ValueError, Re
 
 
 def _authorize(request: Any, token: str | None) -> None:
-    """Put the user's token on this one request: the client's own headers are shared, and stay as they are."""
+    """Put the schema and the user's token on this one request: the client's own headers are shared, and stay."""
+    request.headers.update(PROFILE)  # a client may be made for another schema
     if token is not None:
         request.headers["Authorization"] = f"Bearer {token}"
 

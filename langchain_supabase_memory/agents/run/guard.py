@@ -56,11 +56,14 @@ def failed(
 ) -> None:
     """Log a failure with user, agent and thread and without content, then do as `on_error` says.
 
+    While one cause stands, the first failure is logged as an error, and the others for who debugs.
+
     Raises:
         SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a mistake in the set-up.
     """
     ids = (key.user_id, key.agent_id, key.thread_id)
-    _logger.error("%s (user %r, agent %r, thread %r): %s", what, *ids, error, extra=about(key, error))
+    level = memory.causes.level(what, error, logging.ERROR)
+    _logger.log(level, "%s (user %r, agent %r, thread %r): %s", what, *ids, error, extra=about(key, error))
     if is_raised(error, on_error, memory):
         raise error
     if callable(on_error):

@@ -177,7 +177,9 @@ class Asked:
             done = yield from _hurried(indexing.index(key, chunking, model=self.embedder), PATIENCE)
         except SupabaseMemoryError as error:
             ids = (key.user_id, key.agent_id, key.thread_id)
-            _logger.warning("Indexing failed (user %r, agent %r, thread %r): %s", *ids, error, extra=about(key, error))
+            level = self.binding.memory.causes.level("Indexing failed", error, logging.WARNING)
+            text = "Indexing failed (user %r, agent %r, thread %r): %s"
+            _logger.log(level, text, *ids, error, extra=about(key, error))
             return False
         return done is not None and done.failed is None and not done.waiting
 
@@ -230,7 +232,8 @@ def _reported(name: str, binding: Binding) -> Iterator[None]:
     except InvalidInputError as error:
         raise ToolException(str(error)) from None
     except SupabaseMemoryError as error:
-        _logger.warning("The tool %s failed: %s", name, error, extra={"memory_tool": name, **about_error(error)})
+        level = binding.memory.causes.level(f"The tool {name} failed", error, logging.WARNING)
+        _logger.log(level, "The tool %s failed: %s", name, error, extra={"memory_tool": name, **about_error(error)})
         if guard.is_raised(error, binding.on_error, binding.memory):
             raise
         if callable(binding.on_error):

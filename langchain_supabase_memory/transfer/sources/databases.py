@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[
     except ImportError:
         raise MissingDependencyError("Reading from Postgres", "postgres") from None
     try:
-        with psycopg.connect(address) as connection:
+        with psycopg.connect(address, **addresses.ENCODING) as connection:
             quoted = ".".join(f'"{part}"' for part in table.split("."))
             head = connection.execute(f"select * from {quoted} limit 0".encode())
             names = {column.name for column in head.description or []}

@@ -1,0 +1,46 @@
+"""Text arrives as it was sent, whatever encoding the environment names; a database that cannot hold it is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import ConfigurationError
+from tests.services.postgres import Cluster
+
+TEXT = "naïve – 日本 😀 ـعربيـ"
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP", "nonsense"])
+@pytest.mark.parametrize("where", ["environment", "connection string"])
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_every_text_is_stored_whatever_encoding_a_client_names(
+    conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch, encoding: str, where: str, color: str
+) -> None:
+    if where == "environment":
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    else:
+        conn_string += f"?client_encoding={encoding}"
+    without: Any = {"model": None, "recall": None}
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **without) as memory:
+        conversation = memory.conversation("t")
+        if color == "sync":
+            conversation.append([HumanMessage(TEXT)])
+        else:
+            await conversation.aappend([HumanMessage(TEXT)])
+        assert [each.message.text for each in conversation.read() if each.message] == [TEXT]
+    migrate(conn_string)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+def test_a_database_that_does_not_store_utf8_is_refused(cluster: Cluster, encoding: str) -> None:
+    name = f"of_{encoding.lower()}"
+    cluster.execute(
+        f"create database {name} template template0 encoding '{encoding}' locale 'C' owner postgres", superuser=True
+    )
+    with pytest.raises(ConfigurationError, match=f"stores text as {encoding}.*encoding 'UTF8'"):
+        migrate(cluster.conn_string(name))
