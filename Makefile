@@ -12,7 +12,8 @@ TOUCHING = $(patsubst %,tests/%.py,\
   sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store adapters/test_telemetry \
   language/test_tokens agents/test_tools adapters/test_transports)
 CITUS = tests/sql/test_citus.py tests/sql/test_blocks.py tests/sql/test_filled_messages.py tests/sql/test_postings.py \
-  tests/operations tests/long_term tests/adapters/test_transports.py
+  tests/operations tests/long_term tests/adapters/test_transports.py tests/adapters/test_breaker.py \
+  tests/transfer/test_round_trip.py
 RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieval --editable '.[postgres,embedded]'
 
 define install

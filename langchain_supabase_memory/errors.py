@@ -200,8 +200,8 @@ class UnavailableError(SupabaseMemoryError):
         code: As for `SupabaseMemoryError`.
         hint: As for `SupabaseMemoryError`.
         retry_after_seconds: How long the server asks to wait, in seconds; `None` if it does not say.
-        is_away: Whether it tells that the database is away. By default it does, unless the code says that one call met
-            another, took too long, or came too often.
+        is_away: Whether it tells that the database is away for every call. By default it does, unless the code says
+            that one call met another, took too long, or came too often.
         was_sent: Whether the call was sent; the circuit breaker refuses calls while the database is away.
     """
 
@@ -410,6 +410,23 @@ def from_ours(code: str, message: str | None, hint: str | None) -> SupabaseMemor
     kind = type(from_code(code))
     said = [f"{text[:1].upper()}{text[1:]}." if text else None for text in (message, hint)]
     return kind(said[0], code=code, hint=said[1])
+
+
+def node_unavailable(code: str) -> UnavailableError:
+    """The error for a server that answers, and cannot reach another one that holds the rows, such as a node of Citus.
+
+    Args:
+        code: The SQLSTATE that it passes on.
+
+    Returns:
+        An instance to raise. It says nothing of the calls for other users, so `is_away` is false.
+    """
+    return UnavailableError(
+        "The database answers, and a node of it that this call needs does not.",
+        code=code,
+        hint="Start that node, or look at the network between the servers; the call is safe to repeat.",
+        is_away=False,
+    )
 
 
 def from_status(status: int, retry_after_seconds: float | None = None, *, is_page: bool = False) -> SupabaseMemoryError:

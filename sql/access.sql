@@ -86,7 +86,8 @@ begin
     memory_private.expect(bigint, jsonb, jsonb, text), memory_private.refuse(bigint, text, text),
     memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),
     memory_private.tail(text, uuid, bigint, bigint, integer, bigint, int8multirange),
-    memory_private.retain(text, uuid, json, boolean), memory_private.expired(memory.conversations, json),
+    memory_private.retain(text, uuid, json, boolean), memory_private.note_gone(text, uuid, text[]),
+    memory_private.expired(memory.conversations, json),
     memory_private.outlived(text, uuid, json), memory_private.aged(text, uuid, timestamptz),
     memory_private.weight(text, uuid, int8multirange), memory_private.tally(text, uuid, int8multirange, integer, bigint),
     memory_private.turns_in(text, uuid, bigint, bigint), memory_private.since(text, uuid, bigint, bigint),
@@ -136,6 +137,8 @@ begin
     memory_private.keep_manifest(text, uuid, bigint, bigint, json), memory_private.expire_manifests(text, uuid, integer),
     memory_private.unmanifest(text, uuid, bigint), memory_private.named(json), memory_private.named_items(json),
     memory_private.edited_items(text, uuid, bigint[]),
+    -- Citus: granted
+    -- Citus: end
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
     memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),

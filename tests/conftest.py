@@ -123,10 +123,16 @@ def _runs_without_citus(item: pytest.Item) -> bool:
 
 
 def _runs_on_citus(item: pytest.Item) -> bool:
-    """Whether a test goes through the direct door alone, on the server that all share, and acts as no signed-in user."""
+    """Whether a test goes through the direct door alone, on the server that all share, and acts as no signed-in user.
+
+    What cannot run there for another reason says so by the mark `not_on_citus`.
+    """
     fixtures = {*getattr(item, "fixturenames", ())}
     if "citus" in fixtures:
         return True
+    if (mark := item.get_closest_marker("not_on_citus")) is not None:
+        assert mark.args, f"{item.nodeid}: not_on_citus wants a reason"
+        return False
     if fixtures & {"data_api", "older_cluster", "planner", "chromium"} or "cluster" not in fixtures:
         return False
     parameters = getattr(item, "callspec", None)

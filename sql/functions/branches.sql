@@ -32,33 +32,36 @@ declare
   v_sequence bigint;
 begin
   perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, -1, v_next);
+  -- Two statements each: Citus sends what a statement takes out for the next one to every node.
   if p_is_back then
+    insert into memory.conversation_messages (
+      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
+      images, payload, unreadable, parent, forked)
+    select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
+    from memory.superseded_messages d
+    where d.user_id = p_user_id and d.conversation_id = p_conversation_id
+      and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
     with moved as (
       delete from memory.superseded_messages s
        where s.user_id = p_user_id and s.conversation_id = p_conversation_id
          and s.sequence between v_first and v_last and s.sequence = any (p_sequences)
-      returning s.*),
-    kept as (
-      insert into memory.conversation_messages (
-        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-        images, payload, unreadable, parent, forked)
-      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-             d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
-      from moved d)
+      returning s.characters, s.tokens)
     select count(*) as count, sum(d.characters) as characters, sum(d.tokens) as tokens into v_moved from moved d;
   else
+    insert into memory.superseded_messages (
+      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
+      images, payload, unreadable, parent, forked)
+    select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
+    from memory.conversation_messages d
+    where d.user_id = p_user_id and d.conversation_id = p_conversation_id
+      and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
     with moved as (
       delete from memory.conversation_messages m
        where m.user_id = p_user_id and m.conversation_id = p_conversation_id
          and m.sequence between v_first and v_last and m.sequence = any (p_sequences)
-      returning m.*),
-    kept as (
-      insert into memory.superseded_messages (
-        user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-        images, payload, unreadable, parent, forked)
-      select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-             d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
-      from moved d)
+      returning m.characters, m.tokens)
     select -count(*) as count, -sum(d.characters) as characters, -sum(d.tokens) as tokens into v_moved from moved d;
   end if;
   perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, 1, v_next);
@@ -343,12 +346,10 @@ begin
     delete from memory.superseded_messages s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id
        and (s.created_at < p_age or s.sequence < p_cut)
-    returning s.sequence, s.message_id),
-  noted as (
-    insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
-    select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
-  select count(*) as count, max(gone.sequence) as last into v_gone from gone;
+    returning s.sequence, s.message_id)
+  select count(*) as count, max(gone.sequence) as last, array_agg(gone.message_id) as ids into v_gone from gone;
   if v_gone.count > 0 then
+    perform memory_private.note_gone(p_user_id, p_conversation_id, v_gone.ids);
     update memory.conversations c
        set has_gone = true, expired_through = greatest(c.expired_through, v_gone.last)
      where c.user_id = p_user_id and c.id = p_conversation_id;

@@ -631,6 +631,7 @@ begin
   if v_stale <> '{}' then
     perform memory_private.drop_chunks(v_user, v_c.id, v_stale);
   end if;
+  -- Citus: stored_chunks
   with given as materialized (
     select i.*
     from json_to_recordset(p_chunks) as i (
@@ -667,6 +668,7 @@ begin
          (select array_agg(w.lexeme) from words w) as lexemes, (select array_agg(w.place) from words w) as places,
          (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts
     into v_made from made;
+  -- Citus: end
   perform memory_private.post(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
   -- What belongs together expires together.
   update memory.working_memory_chunks k

@@ -18,7 +18,10 @@ begin
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence between p_from and p_to
      order by k.sequence
      offset 0) r
-   where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
+   -- Citus: taken_from
+   where true
+   -- Citus: end
+     and m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
      and m.message_id = r.message_id and m.created_at = r.created_at
   returning m.sequence, m.message_id, m.characters, m.tokens;
 end

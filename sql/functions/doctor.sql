@@ -129,6 +129,14 @@ begin
     from (select w.dead_at from memory_private.work w where w.dead_at is not null order by w.dead_at limit 100) d;
   return jsonb_build_object(
     'now', clock_timestamp(), 'role', current_user,
+    -- A role that row level security binds, and that no policy lets see all, reads nothing, without an error.
+    'sees_all', not row_security_active('memory.conversations') or exists (
+      select from pg_catalog.pg_policies p cross join lateral unnest(p.roles) r
+      where p.schemaname = 'memory' and p.tablename = 'conversations' and p.cmd in ('ALL', 'SELECT') and p.qual = 'true'
+        and case when r = 'public' then true else pg_has_role(current_user, r, 'usage') end),
+    -- Citus: distributed
+    'distributed', false,
+    -- Citus: end
     'server', current_setting('server_version_num')::integer,
     -- Where all that was received is replayed, nothing is behind, however long ago the last transaction was.
     'replay_lag_seconds', case
@@ -196,6 +204,8 @@ p_model: the embedder''s name, for what lacks its vectors; null: vectors are not
 Returns: object.
 - now: timestamp. The server''s clock.
 - role: text. As whom the caller speaks.
+- sees_all: boolean. Whether row level security shows everybody''s rows to that role.
+- distributed: boolean. Whether Citus spreads the tables of owners over several nodes.
 - server: integer. The version of Postgres, such as 180001.
 - replay_lag_seconds: number or null. By how many seconds a replica is behind its primary at most; null: the server is
   no replica.

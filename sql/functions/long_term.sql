@@ -152,6 +152,7 @@ begin
   end if;
   -- Written down before the move: what is moved can be found again, whatever happens in between. The same words, moved
   -- before from another place, are known.
+  -- Citus: noted_promotions
   with given as (
     select i.*, k.memory_id as known
     from json_to_recordset(p_facts) as i (
@@ -184,6 +185,7 @@ begin
     returning p.source_id, p.memory_id)
   select json_agg(json_build_object('source_id', n.source_id, 'memory_id', n.memory_id, 'known', g.known is not null))
     into v_rows from noted n join given g on g.source_id = n.source_id;
+  -- Citus: end
   return coalesce(v_rows, '[]');
 end
 $function$;

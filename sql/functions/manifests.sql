@@ -18,7 +18,9 @@ begin
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id
      order by k.sequence, k.id
      limit p_most offset 0) r
-   where x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
+   -- The owner and the conversation once more: Citus finds the node by them.
+   where x.user_id = p_user_id and x.conversation_id = p_conversation_id
+     and x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
      and x.expires_at < v_now;
 end
 $function$;

@@ -194,6 +194,23 @@ begin
 end
 $function$;
 
+-- Note that messages have expired, so that a retry does not bring them back. The conversation is asked for beside their ids,
+-- for without a table of the owner's Citus asks every node.
+create or replace function memory_private.note_gone(
+  p_user_id text, p_conversation_id uuid, p_message_ids text[]
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
+  select c.user_id, c.id, g.message_id, false
+  from memory.conversations c cross join unnest(p_message_ids) as g (message_id)
+  where c.user_id = p_user_id and c.id = p_conversation_id
+  on conflict do nothing;
+end
+$function$;
+
 -- Remove what has expired. Returns how many messages went.
 create or replace function memory_private.retain(
   p_user_id text, p_conversation_id uuid, p_retention json,
@@ -255,13 +272,11 @@ begin
        and x.sequence >= coalesce(lower(v_range), 0) and x.sequence < coalesce(upper(v_range), 9223372036854775807);
     with gone as materialized (
       select * from memory_private.take_out(
-        p_user_id, p_conversation_id, coalesce(lower(v_range), 0), coalesce(upper(v_range) - 1, 9223372036854775807))),
-    noted as (
-      insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
-      select p_user_id, p_conversation_id, gone.message_id, false from gone on conflict do nothing)
+        p_user_id, p_conversation_id, coalesce(lower(v_range), 0), coalesce(upper(v_range) - 1, 9223372036854775807)))
     select count(*) as messages, max(gone.sequence) as last, array_agg(gone.sequence) as sequences,
-           array_agg(gone.characters) as characters, array_agg(gone.tokens) as tokens
+           array_agg(gone.characters) as characters, array_agg(gone.tokens) as tokens, array_agg(gone.message_id) as ids
       into v_gone from gone;
+    perform memory_private.note_gone(p_user_id, p_conversation_id, v_gone.ids);
     v_messages := v_messages + v_gone.messages;
     v_last := greatest(v_last, v_gone.last);
     if v_range && v_expired.holes then
@@ -332,6 +347,7 @@ declare
 begin
   -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string, and not
   -- force_custom_plan, which would hold for all that is called for each of them.
+  -- Citus: expired_page
   for v_c in execute $sql$
     select c.user_id, c.id from memory.conversations c
     where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
@@ -339,6 +355,7 @@ begin
     order by c.user_id, c.id limit $6 $sql$
     using /* 1 */ p_user_id, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4, 5: the last page's end */ p_after_user, p_after,
           /* 6 */ greatest(1, least(p_limit, 1000))
+  -- Citus: end
   loop
     begin
       select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
@@ -367,8 +384,10 @@ begin
       -- What an owner has written into their own rows keeps nobody else's.
       raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
     end;
+    -- Citus: expired_seen
     v_seen := v_seen + 1;
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
+    -- Citus: end
   end loop;
   return jsonb_build_object(
     'conversations', v_conversations, 'messages', v_messages, 'segments', v_segments, 'chunks', v_chunks,

@@ -541,6 +541,7 @@ begin
   end loop;
 
   -- A page looks at a thousand items, and ends at the first so many that lack a vector.
+  -- Citus: reindexed_page
   with seen as materialized (
     select i.user_id, i.path, i.key, row_number() over () as place, octet_length(i.value::text) as bytes,
            i.index_fields is distinct from '{}' and (i.expires_at is null or i.expires_at > clock_timestamp())
@@ -572,6 +573,7 @@ begin
                                then (select max(place) from page)
                                when (select count(*) from seen) = 1000 then 1000 end) as after
     into v_page;
+  -- Citus: end
   return json_build_object('items', coalesce(v_page.items, '[]'), 'after', v_page.after, 'indexed', v_indexed);
 end
 $function$;

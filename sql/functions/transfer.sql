@@ -359,16 +359,19 @@ begin
   end if;
 
   for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'ratings', '[]')) loop
+    select m.sequence into v_from from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'from';
+    select m.sequence into v_to from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'to';
+    continue when v_from is null or v_to is null;
+    -- Values and no query: of a query Citus counts what came, and not what is new.
     insert into memory.chunk_ratings (
       user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by, rated_at)
-    select v_user, v_c.id, f.sequence, t.sequence, (v_each ->> 'part')::integer, (v_each ->> 'importance')::real,
-           v_each ->> 'by', memory_private.named_time(v_each ->> 'at')
-    from memory.conversation_messages f, memory.conversation_messages t
-    where f.user_id = v_user and f.conversation_id = v_c.id and f.message_id = v_each ->> 'from'
-      and t.user_id = v_user and t.conversation_id = v_c.id and t.message_id = v_each ->> 'to'
+    values (
+      v_user, v_c.id, v_from, v_to, (v_each ->> 'part')::integer, (v_each ->> 'importance')::real, v_each ->> 'by',
+      memory_private.named_time(v_each ->> 'at'))
     on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do nothing;
-    get diagnostics v_count = row_count;
-    v_restored := v_restored + v_count;
+    v_restored := v_restored + found::integer;
   end loop;
 
   -- Each goes on from the one before: the first that cannot be put back ends it, and the rest is made anew.

@@ -33,7 +33,8 @@ $function$;
 create or replace function memory_private.state(p_run_after timestamptz, p_lease_until timestamptz) returns text
 language sql volatile security invoker set search_path = ''
 as $function$
-  select case when p_lease_until > clock_timestamp() then 'running'
+  select case when p_run_after is null then 'idle'
+              when p_lease_until > clock_timestamp() then 'running'
               when p_run_after = 'infinity' then 'dead'
               when p_run_after > clock_timestamp() then 'waiting' else 'due' end
 $function$;
@@ -731,7 +732,8 @@ begin
     for v_w in
       select d.user_id, d.conversation_id from memory_private.work d
       cross join lateral (
-        select c.updated_at from memory.conversations c where c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
+        select c.updated_at from memory.conversations c
+        where (p_user_id is null or c.user_id = p_user_id) and c.user_id = d.user_id and c.id = d.conversation_id limit 1) c
       where d.dead_at < clock_timestamp() - interval '1 hour' and d.lease_token is null and c.updated_at > d.dead_at
         and (p_user_id is null or d.user_id = p_user_id)
       order by 1, 2 limit 1000
@@ -922,16 +924,14 @@ begin
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
       select c.user_id, c.id, w.since, w.worker, w.lease_until, w.run_after, w.paused,
-             w.attempts + memory_private.failures(w.paused) as attempts, s.state, c.agent_id, c.thread_id, c.next_sequence,
+             w.attempts + memory_private.failures(w.paused) as attempts,
+             memory_private.state(w.run_after, w.lease_until) as state, c.agent_id, c.thread_id, c.next_sequence,
              c.message_count, c.summarized_through, c.indexed_through, c.total_tokens, c.updated_at, c.archived_at,
              c.priority, coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,
              w.error as work_error, coalesce(w.error, c.summary_error, c.index_error) as error,
              greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality
       from memory.conversations c
       left join memory_private.work w on w.user_id = c.user_id and w.conversation_id = c.id
-      cross join lateral (
-        select case when w.user_id is null then 'idle' else memory_private.state(w.run_after, w.lease_until) end as state
-      ) s
       left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
       -- Citus: newest_segment
       left join lateral (
@@ -939,7 +939,9 @@ begin
         where g.user_id = c.user_id and g.conversation_id = c.id and g.level = 0
         order by g.number desc limit 1) g on true
       -- Citus: end
-      where (p_state is null or s.state = p_state) and (p_state is null or p_state = 'idle' or w.user_id is not null)
+      -- Not in a lateral subquery: Citus sends none without a table to the nodes.
+      where (p_state is null or memory_private.state(w.run_after, w.lease_until) = p_state)
+        and (p_state is null or p_state = 'idle' or w.user_id is not null)
         and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_thread_id is null or c.thread_id = p_thread_id)

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -329,6 +330,50 @@ def test_health_says_what_waits(transport: BreakingTransport) -> None:
     health = memory.health()
     assert (health.state, health.failures, health.retry_in_seconds, health.last_code) == ("closed", 0, 0.0, None)
     assert health.waiting == 1
+
+
+_NODE_IS_AWAY = """
+create or replace function memory_private.owner(p_user_id text) returns text language plpgsql as $function$
+begin
+  if p_user_id = 'lost' then
+    raise exception 'connection to the remote node failed' using errcode = '{code}';
+  end if;
+  return p_user_id;
+end
+$function$
+"""
+_SESSIONS = "select pid from pg_stat_activity where datname = %s"
+
+
+@pytest.mark.parametrize("code", ["08006", "08001", "57P01", "57P03"])
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
+    cluster: Cluster, color: str, code: str
+) -> None:
+    """The error ends a statement and no connection: neither the circuit nor the pool is opened for all."""
+    name = cluster.migrated_database()
+    address = cluster.conn_string(name)
+    cluster.execute(_NODE_IS_AWAY.format(code=code), database=name)
+    async with SupabaseMemory.from_conn_string(address, model=None, retry=NO_RETRY) as memory:
+
+        async def count(user_id: str) -> int:
+            talk = memory.conversation("t", user_id=user_id)
+            found: int = await talk.acount() if color == "async" else talk.count()
+            return found
+
+        def sessions() -> set[Any]:
+            with psycopg.connect(cluster.conn_string(user="supabase_admin")) as connection:
+                return set(connection.execute(_SESSIONS, [name]))
+
+        assert await count("there") == 0
+        before = sessions()
+        for _ in range(2 * BreakerPolicy().failures):
+            with pytest.raises(UnavailableError, match="a node of it") as caught:
+                await count("lost")
+            assert (caught.value.code, caught.value.is_away) == (code, False)
+        assert memory.health().state == "closed"
+        assert await count("there") == 0
+        assert sessions() <= before
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

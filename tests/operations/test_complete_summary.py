@@ -272,9 +272,9 @@ def test_faults_on_any_level_are_reported(memory: SupabaseMemory, sql: psycopg.C
     assert faults(f"update {table} set to_sequence = to_sequence + 1 where {mine} and level = {len(found)}") == [
         (len(found), 1, "parts")
     ]
-    assert faults(f"update {table} set parts = parts[2:] where {mine} and level = 2 and number = 1") == [
-        (2, 1, "parts")
-    ]
+    assert faults(
+        f"update {table} set parts = parts[2:] || '{{}}'::integer[] where {mine} and level = 2 and number = 1"
+    ) == [(2, 1, "parts")]
     assert faults(f"delete from {table} where {mine} and level = 2 and number = 1")[0] == (2, 2, "gap")
     sql.execute(f"delete from {table} where {mine} and level = 1 and number = 2".encode())
     coverage = memory.conversation(**WHERE).coverage(budget=ContextBudget(characters=100_000))

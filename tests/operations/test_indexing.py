@@ -71,15 +71,15 @@ def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...
           select l.user_id, l.conversation_id, l.lexeme, l.first + (p >> 45) as place, (p >> 15) & 1073741823 as part
           from memory.chunk_postings l left join unnest(l.postings) p on true where l.user_id = %(user)s)
         select 'lexeme', l.place, l.lexeme from words l where not exists (
-          select from memory.working_memory_chunks k where k.user_id = l.user_id
+          select from memory.working_memory_chunks k where k.user_id = %(user)s and k.user_id = l.user_id
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
         select 'vector', l.place, l.model from memory.chunk_embeddings l where l.user_id = %(user)s and not exists (
-          select from memory.working_memory_chunks k where k.user_id = l.user_id
+          select from memory.working_memory_chunks k where k.user_id = %(user)s and k.user_id = l.user_id
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
         select 'terms', k.place, k.content from memory.working_memory_chunks k where k.user_id = %(user)s
-          and k.terms <> (select count(*) from words l where k.user_id = l.user_id
+          and k.terms <> (select count(*) from words l where k.user_id = %(user)s and k.user_id = l.user_id
           and k.conversation_id = l.conversation_id and k.place = l.place and k.part = l.part)
         union all
         select 'count', c.chunk_count, c.thread_id from memory.conversations c where c.user_id = %(user)s

@@ -210,6 +210,7 @@ def test_a_database_that_is_away_is_still_said(
         memory.work.index_due()
 
 
+@pytest.mark.not_on_citus("makes a trigger, which Citus refuses")
 def test_rows_of_one_owner_that_postgres_refuses_to_expire_stop_no_clean_up(memory: SupabaseMemory, empty: str) -> None:
     for user in ("a", "b", "c"):
         say(memory, user)

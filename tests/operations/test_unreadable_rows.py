@@ -285,7 +285,9 @@ begin
   loop
     execute format('alter table %s drop constraint %I', v_each.relation, v_each.conname);
   end loop;
-end $$;
+end $$
+"""
+WEIGHED: Final = """
 create or replace function memory_private.weighed(
   p_payload json, p_text text, p_metadata jsonb, p_images jsonb, p_characters integer, p_tokens integer
 ) returns integer language sql immutable set search_path = '' as 'select 100';
@@ -298,6 +300,7 @@ def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
     address = cluster.conn_string(cluster.migrated_database())
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(UNGUARD)
+        connection.execute(WEIGHED)  # a transaction of its own, as Citus wants it
     with SupabaseMemory.from_conn_string(
         address, model=ExtractiveSummarizer(), policy=SummaryPolicy(messages=6, keep_messages=2)
     ) as memory:

@@ -122,7 +122,7 @@ async def test_a_burst_is_left_alone_until_it_has_settled(door: Door, user_id: s
     assert await claimed(door, user_id, settle=60) == []
     change(
         conn_string,
-        "update memory_private.work set run_after = run_after - interval '61 seconds' where user_id = %s",
+        "update memory_private.work set run_after = clock_timestamp() - interval '61 seconds' where user_id = %s",
         user_id,
     )
     assert len(await claimed(door, user_id, settle=60)) == 1
@@ -616,6 +616,7 @@ def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: 
         assert sorted(aside.map(ask, range(2))) == [False, True]
 
 
+@pytest.mark.not_on_citus("a setting that keeps triggers from running does not reach the nodes")
 async def test_what_was_written_behind_the_triggers_back_is_found(
     door: Door, user_id: str, conn_string: str, cluster: Cluster, database: str
 ) -> None:
@@ -646,17 +647,18 @@ async def test_what_was_given_up_is_tried_once_more_in_an_hour_in_which_somethin
     await say(door, user_id, "n")
     await do(door, work.rederive())
     assert await claimed(door, user_id) == [], "not yet"
-    back = "update memory_private.work set dead_at = dead_at - interval '2 hours' where user_id = %s"
+    back = "update memory_private.work set dead_at = clock_timestamp() - interval '2 hours' where user_id = %s"
     change(conn_string, back, user_id)
     await do(door, work.rederive())
     assert await is_given_up(), "and only once"
     change(conn_string, back, user_id)
-    earlier = "update memory.conversations set updated_at = updated_at - interval '3 hours' where user_id = %s"
+    earlier = "update memory.conversations set updated_at = clock_timestamp() - interval '3 hours' where user_id = %s"
     change(conn_string, earlier, user_id)
     await do(door, work.rederive())
     assert await claimed(door, user_id) == [], "nothing was said since"
 
 
+@pytest.mark.not_on_citus("switches a trigger off, which Citus refuses")
 async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, user_id: str, conn_string: str) -> None:
     """Else everything that is idle would be worked on for nothing, again and again."""
     await say(door, user_id, "a", "b", "c")
@@ -691,7 +693,7 @@ async def test_the_idle_are_archived_until_somebody_goes_on(door: Door, user_id:
     await say(door, user_id, "m")
     key = ConversationKey("t", user_id, "default")
     assert key not in await do(door, work.idle(60))
-    age = "update memory.conversations set updated_at = updated_at - interval '2 minutes' where user_id = %s"
+    age = "update memory.conversations set updated_at = clock_timestamp() - interval '2 minutes' where user_id = %s"
     change(conn_string, age, user_id)
     assert key in await do(door, work.idle(60))
     assert not await do(door, work.archive(key, 0)), "it has moved on"
@@ -790,7 +792,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
     assert empty.work.queue().next_seconds is None
     for number in range(5):
         empty.conversation(f"t{number}").append([HumanMessage("m")])
-    change(own, "update memory_private.work set since = since - interval '1 hour'")
+    change(own, "update memory_private.work set since = clock_timestamp() - interval '1 hour'")
     leases = empty.run(claiming("u", limit=4))
     empty.run(work.finish(leases[0], error="TimeoutError", most_attempts=1))
     empty.run(work.finish(leases[1], error="TimeoutError"))
@@ -833,6 +835,9 @@ TOUCHED = (
 )
 
 
+COUNTS = pytest.mark.not_on_citus("counts what the server reads that is asked, and the nodes read")
+
+
 @pytest.fixture(scope="module", params=["never analyzed", "analyzed"])
 def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Twenty conversations that are ready, beside 1,000 idle, 1,000 leased, 1,000 dead and 1,000 that wait."""
@@ -860,12 +865,14 @@ def most_touched(connection: psycopg.Connection, statement: str) -> int:
     return most
 
 
+@COUNTS
 @pytest.mark.parametrize("limit", [1, 4, 20, 50])
 def test_a_claim_does_not_touch_what_is_not_ready(crowd: psycopg.Connection, limit: int) -> None:
     # Of each row that it takes: found, locked, changed, and its conversation; and one row for each priority.
     assert most_touched(crowd, f"select public.memory_worker_claim('w', {limit}, 60, 1)") <= 6 * min(limit, 20) + 20
 
 
+@COUNTS
 def test_a_claim_takes_what_is_ready_in_order(crowd: psycopg.Connection) -> None:
     with crowd.transaction(force_rollback=True):
         crowd.execute("update memory_private.work set run_after = now() where dead_at is not null")
@@ -885,6 +892,7 @@ def test_a_claim_takes_what_is_ready_in_order(crowd: psycopg.Connection) -> None
             assert priorities == sorted(priorities, reverse=True)
 
 
+@COUNTS
 def test_a_page_of_rederiving_touches_no_more_than_a_page(crowd: psycopg.Connection) -> None:
     page = (
         "select public.memory_worker_rederive(p_limit => 10, p_after_user => 'user-30', p_after => gen_random_uuid())"
@@ -892,11 +900,13 @@ def test_a_page_of_rederiving_touches_no_more_than_a_page(crowd: psycopg.Connect
     assert most_touched(crowd, page) <= 60
 
 
+@COUNTS
 def test_the_status_of_one_user_touches_what_is_theirs(crowd: psycopg.Connection) -> None:
     assert most_touched(crowd, "select public.memory_status('user-1', p_state => 'due')") <= 400
     assert most_touched(crowd, "select public.memory_status('user-1')") <= 400
 
 
+@COUNTS
 def test_the_status_of_some_conversations_touches_those_alone(crowd: psycopg.Connection) -> None:
     row = crowd.execute(
         "select json_agg(c.id) from (select id from memory.conversations where user_id = 'user-1' limit 5) c"
@@ -922,6 +932,7 @@ async def test_status_is_of_some_conversations_and_goes_on_behind_one(door: Door
         await door(door.service.work.status, user_id=user_id, ids=[ids[0]] * 10_001)
 
 
+@COUNTS
 def test_an_append_touches_one_row_of_the_queue(crowd: psycopg.Connection) -> None:
     batch = json.dumps([to_row(AIMessage("m"))])
     assert most_touched(crowd, f"select public.memory_append('thread-100', '{batch}', 'user-0')") <= 10

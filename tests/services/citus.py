@@ -50,6 +50,10 @@ class CitusCluster(_Node):
         """Its address, for who migrates there: the superuser, whom Citus wants for triggers and roles."""
         return super().conn_string(database, user)
 
+    def execute(self, statement: str, *, database: str = "postgres", superuser: bool = True) -> None:
+        """Run a statement as who migrates there, the superuser."""
+        super().execute(statement, database=database, superuser=True)
+
     def distributed_database(self) -> str:
         """A fresh database on every node, which know each other, and its name."""
         name = self.create_database(supabase=False)

@@ -5,7 +5,9 @@ What has the fixture `citus` runs with `make test-citus` alone.
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -23,10 +25,13 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
+from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from tests.converse import Caller, converse
+from tests.examining import found
 from tests.services.citus import CitusCluster
 from tests.services.postgres import Cluster
 
+PAGE = Path(__file__).parents[2] / "docs" / "citus.md"
 OWNERS = [f"owner-{number}" for number in range(12)]
 
 _DISTRIBUTED = """
@@ -110,11 +115,9 @@ def port_of(address: str, owner: str) -> int:
     return int(port)
 
 
-@pytest.fixture(scope="module")
-def name(citus: CitusCluster) -> str:
-    """A database with some of everything."""
-    name = citus.migrated_database()
-    with SupabaseMemory.from_conn_string(citus.conn_string(name), model=None) as memory:
+def fill(address: str) -> None:
+    """Store some of everything for each owner."""
+    with SupabaseMemory.from_conn_string(address, model=None) as memory:
         for owner in OWNERS:
             talk = memory.conversation("talk", user_id=owner)
             for number in range(6):
@@ -122,12 +125,30 @@ def name(citus: CitusCluster) -> str:
             talk.index()
             talk.add_board_item("fact", f"{owner} has a kiln", by=owner)
             talk.opt_out("divorce", by=owner)
+    with psycopg.connect(address, autocommit=True) as connection:
+        for owner in OWNERS:
+            puts = [{"op": "put", "namespace": ["kilns"], "key": str(key), "value": {"at": owner}} for key in range(3)]
+            connection.execute("select public.memory_store(%s, p_user_id => %s)", [json.dumps(puts), owner])
+
+
+@pytest.fixture(scope="module")
+def name(citus: CitusCluster) -> str:
+    """A database with some of everything."""
+    name = citus.migrated_database()
+    fill(citus.conn_string(name))
     return name
 
 
 @pytest.fixture
 def address(citus: CitusCluster, name: str) -> str:
     return citus.conn_string(name)
+
+
+def made_role() -> str:
+    """The statement of the page that makes the role `memory`, unless it is there: all databases share it."""
+    (statements,) = re.findall(r"```sql\n(create role memory .*?)```", PAGE.read_text(), re.DOTALL)
+    created, granted = statements.split(";\n", 1)
+    return f"do $$ begin {created}; exception when duplicate_object then null; end $$; {granted}"
 
 
 def test_every_table_of_owners_is_spread_and_no_other(address: str) -> None:
@@ -143,13 +164,125 @@ def test_owners_are_on_several_nodes(address: str, citus: CitusCluster) -> None:
     assert {port_of(address, owner) for owner in OWNERS} == {node.port for node in citus.workers}
 
 
-def test_every_verb_answers_as_elsewhere(address: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
+@pytest.mark.parametrize("role", ["supabase_admin", "memory"])
+def test_every_verb_answers_as_elsewhere(citus: CitusCluster, role: str) -> None:
+    name = citus.migrated_database()
+    citus.execute(made_role(), database=name, superuser=True)
+    with psycopg.connect(citus.conn_string(name, role), autocommit=True) as connection:
         call = Caller(connection, "converses")
         converse(call)
     assert set(call.answers) == set(SHAPES)
     for function, answers in call.answers.items():
         assert all(SHAPES[function].fits(answer) for answer in answers), function
+
+
+_OF_EVERYBODY = """
+select p.proname::text, p.proargnames[1:p.pronargs], p.pronargs - p.pronargdefaults from pg_proc p
+where p.pronamespace = 'public'::regnamespace and obj_description(p.oid, 'pg_proc') ~ 'null: everybody'
+order by p.proname
+"""
+_VALUES: dict[str, list[Any]] = {
+    "p_user_id": [OWNERS[1]],
+    "p_agent_id": ["default"],
+    "p_thread_id": ["talk"],
+    "p_state": ["due", "running", "waiting", "dead", "idle"],
+    "p_limit": [3],
+    "p_ids": [json.dumps(["00000000-0000-0000-0000-000000000000"])],
+    "p_retention": ['{"turns": 1}', '{"age": 0, "summary_age": 0, "messages": 2}'],
+    "p_dry_run": [True],
+    "p_vectors": [True],
+    "p_since": ["2025-01-01"],
+    "p_model": ["one"],
+    "p_dimensions": [3],
+    "p_seconds": [0.0],
+    **{name: [1] for name in ("p_characters", "p_tokens", "p_messages", "p_board")},
+}
+"""What an argument is given."""
+
+_OF_THE_RUN = re.compile(
+    r'"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"|"\d{4}-\d\d-\d\dT[^"]*"|"(bytes|waited?|oldest\w*|\w*seconds)":[^,}]+'
+)
+"""Ids, times and sizes, which differ from database to database."""
+
+
+def variants(names: list[str], required: int) -> list[dict[str, Any]]:
+    """What a function is called with: what it needs, with each further argument alone and with all of them."""
+    least = {name: _VALUES[name][0] for name in names[:required]}
+    further = {name: _VALUES[name] for name in names[required:] if name in _VALUES}
+    alone = [{**least, name: value} for name, values in further.items() for value in values]
+    everything = least | {name: values[0] for name, values in further.items()}
+    after = {"p_after_user": OWNERS[4], "p_after": "ffffffff-ffff-ffff-ffff-ffffffffffff"}
+    return [least, *alone, everything, *([{**least, **after}] if "p_after_user" in names else [])]
+
+
+def test_what_is_asked_of_all_owners_is_answered_as_on_one_server(citus: CitusCluster, address: str) -> None:
+    plain = citus.conn_string(citus.create_database(supabase=False))
+    migrate(plain)
+    fill(plain)
+    asked = 0
+    with psycopg.connect(address) as spread, psycopg.connect(plain) as one:
+        for function, names, required in one.execute(_OF_EVERYBODY).fetchall():
+            for arguments in variants(names, required):
+                call = f"select public.{function}({', '.join(f'{name} => %s' for name in arguments)})::text"
+                answers = []
+                for connection in (spread, one):
+                    [(answer,)] = connection.execute(call.encode(), list(arguments.values())).fetchall()
+                    connection.rollback()
+                    answers.append(_OF_THE_RUN.sub("…", re.sub(r"\s", "", answer)))
+                assert answers[0] == answers[1], (function, arguments)
+                asked += 1
+    assert asked > 50
+
+
+class Watched(Caller):
+    """Notes which functions, called for one owner, sent something to another node than the owner's."""
+
+    def __init__(self, connection: psycopg.Connection[Any], user_id: str, home: int) -> None:
+        super().__init__(connection, user_id)
+        self._home = f":{home} "
+        self._now: str | None = None
+        self.strayed: set[str] = set()
+        connection.execute("set citus.log_remote_commands = on")
+        connection.add_notice_handler(self._note)
+
+    def __call__(self, name: str, /, **arguments: Any) -> Any:
+        """Call it, as everywhere."""
+        is_of_one = arguments["user_id"] is not None if "user_id" in arguments else self._takes_a_user(name)
+        self._now = name if is_of_one else None
+        try:
+            return super().__call__(name, **arguments)
+        finally:
+            self._now = None
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        where = notice.message_detail or ""
+        if self._now is not None and where.startswith("on server") and self._home not in f"{where} ":
+            self.strayed.add(self._now)
+
+
+def test_a_call_for_one_owner_asks_the_node_of_that_owner_alone(citus: CitusCluster) -> None:
+    """Else it fails while any other node is away."""
+    address = citus.conn_string(citus.migrated_database())
+    with psycopg.connect(address, autocommit=True) as connection:
+        call = Watched(connection, "converses", port_of(address, "converses"))
+        converse(call)
+        assert call.strayed == set()
+        call._home = ":1 "
+        call("count", thread_id="t")
+        assert call.strayed == {"count"}, "what is sent is seen"
+
+
+def test_no_update_sets_a_column_to_a_bare_subscript() -> None:
+    """`set a = b[1]`, or a slice alone, ends the coordinator's process in releases of Citus."""
+    for statement in re.findall(r"\b(?:update memory\w*\.|do update)[^;]*;", code(citus=True)):
+        assert not re.search(r"\bset \w+ = [\w.]+\[[^]]*\](?=,|\s)(?!\s*[|+])", statement), statement
+        assert not re.search(r",\s+\w+ = [\w.]+\[[^]]*\](?=,|\s)(?!\s*[|+])", statement), statement
+
+
+def test_no_insert_from_a_query_is_counted_where_rows_may_be_there_already() -> None:
+    """Of such a statement Citus says how many rows came, and not how many are new."""
+    for statement in re.findall(r"\binsert into [^;]*?\bselect\b[^;]*?\bdo nothing;[^;]*", code(citus=True)):
+        assert not re.search(r"row_count|\bfound\b", statement.rpartition("do nothing;")[2]), statement
 
 
 async def test_workers_do_all_that_is_due_also_of_one_owner(citus: CitusCluster) -> None:
@@ -169,8 +302,8 @@ async def test_workers_do_all_that_is_due_also_of_one_owner(citus: CitusCluster)
             assert status.state == "idle"
             assert status.indexed_through == status.next_sequence - 1
             assert status.summarized_through > 0
-        (found, *_) = (await memory.conversation("talk", user_id=OWNERS[3]).arecall("glaze 7")).chunks
-        assert "Glaze 7 of owner-3" in found.content
+        (best, *_) = (await memory.conversation("talk", user_id=OWNERS[3]).arecall("glaze 7")).chunks
+        assert "Glaze 7 of owner-3" in best.content
 
 
 def test_erasure_erases_on_the_nodes(citus: CitusCluster, name: str, address: str) -> None:
@@ -181,8 +314,8 @@ def test_erasure_erases_on_the_nodes(citus: CitusCluster, name: str, address: st
                 connection.execute("set citus.override_table_visibility = off")
                 for (shard,) in connection.execute(_SHARDS).fetchall():
                     query = f"select count(*) from {shard} where user_id = %s".encode()
-                    [(found,)] = connection.execute(query, [owner]).fetchall()
-                    count += found
+                    [(rows,)] = connection.execute(query, [owner]).fetchall()
+                    count += rows
         return count
 
     other = left(OWNERS[6])
@@ -221,13 +354,26 @@ def test_a_node_that_is_away_is_an_error_for_its_owners_alone(citus: CitusCluste
     where = {owner: port_of(address, owner) for owner in OWNERS[6:]}
     lost = next(owner for owner, port in where.items() if port == away.port)
     there = next(owner for owner, port in where.items() if port != away.port)
-    with SupabaseMemory.from_conn_string(address, model=None) as memory:
+    with SupabaseMemory.from_conn_string(address, model=None, retry=NO_RETRY) as memory:
+        memory.conversation("talk", user_id=lost).count()
         away.halt()
         try:
-            with pytest.raises(UnavailableError):
-                memory.conversation("talk", user_id=lost).read()
+            for _ in range(2 * BreakerPolicy().failures):
+                with pytest.raises(UnavailableError) as caught:
+                    memory.conversation("talk", user_id=lost).read()
+                assert not caught.value.is_away
+            assert memory.health().state == "closed"
             memory.conversation("talk", user_id=there).append([HumanMessage("Still here.")])
         finally:
             away.resume()
         assert memory.conversation("talk", user_id=lost).count() == 12
         assert memory.conversation("talk", user_id=there).count() == 13
+
+
+def test_the_doctor_says_what_is_true_there(address: str) -> None:
+    with SupabaseMemory.from_conn_string(address, model=None) as memory:
+        lines = found(memory)
+    assert all(lines[name].state == "green" for name in ("door", "key", "schema", "access", "sizes", "autovacuum"))
+    assert "no NOTIFY" in lines["door"].words
+    assert "not measured" in lines["sizes"].words
+    assert "not asked" in lines["autovacuum"].words

@@ -115,6 +115,9 @@ def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: S
     memory.opt_out("health", by=BY, user_id=one)
     filled(memory.conversation("studio", user_id=one))
     filled(memory.conversation("studio", user_id=one, agent_id="second"))
+    rated = memory.conversation("studio", user_id=one)
+    rated.index()
+    memory.rate(rated.chunks()[0], by=BY, useful=True, user_id=one)
     memory.conversation("silent", user_id=one).opt_out(by=BY)
     memory.conversation("silent", user_id=one).append([HumanMessage("Nothing of this", id="n1")])
 
@@ -308,7 +311,7 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
         if retention is not None and retention.max_summary_age == timedelta(seconds=1):
             with psycopg.connect(conn_string) as connection:
                 connection.execute(
-                    "update memory.conversation_summary_boards set updated_at = updated_at - interval '1 day'"
+                    "update memory.conversation_summary_boards set updated_at = clock_timestamp() - interval '1 day'"
                     " where user_id = %s", [one],
                 )  # fmt: skip
         with SupabaseMemory.from_conn_string(conn_string, recall=None, retention=retention) as keeping:

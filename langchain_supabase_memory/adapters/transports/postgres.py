@@ -26,6 +26,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     from_code,
     from_ours,
+    node_unavailable,
     refused,
     unconnected,
 )
@@ -399,9 +400,21 @@ def _is_lost(error: Exception) -> bool:
 
     Then every other of the pool may be too; a fresh pool tries the address first, and tells at once what is wrong.
     """
-    code = getattr(error, "sqlstate", None)
-    lost = isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
-    return lost and (code is None or code.startswith(("08", "57P")))
+    if not isinstance(error, psycopg.OperationalError) or isinstance(error, PoolTimeout) or _is_of_node(error):
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(_CONNECTION)
+
+
+_CONNECTION: Final = ("08", "57P")
+"""How SQLSTATEs begin that tell of a lost connection, or of a server that starts or stops."""
+
+
+def _is_of_node(error: psycopg.Error) -> bool:
+    """Whether a server that lives reports another one that is away, such as the node of Citus that has the rows.
+
+    It ends the statement alone (ERROR). What ends a connection is FATAL.
+    """
+    return (error.sqlstate or "").startswith(_CONNECTION) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def _is_read_only(error: Exception) -> bool:
@@ -424,7 +437,7 @@ def _translated(error: Exception) -> SupabaseMemoryError:
     if error.sqlstate:
         if error.sqlstate.startswith("PT"):
             return from_ours(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
-        return from_code(error.sqlstate)
+        return node_unavailable(error.sqlstate) if _is_of_node(error) else from_code(error.sqlstate)
     if isinstance(error, PoolTimeout):
         return UnavailableError("No connection to Postgres became free in time.")
     return unconnected(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import PermissionDeniedError, SchemaError, SupabaseMemoryError
@@ -18,6 +19,11 @@ _KINDS: Final = {
     "pooler": "A connection to Postgres through a pooler; where that pools transactions, workers hear no NOTIFY and "
     "look every two seconds.",
 }
+_SPREAD: Final = (
+    "A connection to Postgres, where Citus spreads the tables over nodes: no NOTIFY of a node reaches workers, which "
+    "look every two seconds."
+)
+_PLAIN: Final = re.compile("[a-z_][a-z0-9_]*")
 _LITTLE_SECONDS: Final = 5.0
 _MUCH_SECONDS: Final = 60.0
 
@@ -27,8 +33,15 @@ def address(door: Door) -> Finding:
     return green("address", f"{door.address or 'The database'} answers.")
 
 
-def kind(door: Door) -> Finding:
-    """Which kind of door it is."""
+def kind(door: Door, *, is_distributed: bool = False) -> Finding:
+    """Which kind of door it is.
+
+    Args:
+        door: The door.
+        is_distributed: Whether Citus spreads the tables over several nodes.
+    """
+    if is_distributed and door.kind != "data_api":
+        return green("door", _SPREAD)
     return green("door", _KINDS[door.kind])
 
 
@@ -49,9 +62,27 @@ def failed(door: Door, error: SupabaseMemoryError) -> list[Finding]:
     return [red("address", f"{where}{error.reason}", error.hint)]
 
 
-def role(name: str) -> Finding:
-    """As whom calls speak, who have a server's rights."""
-    return green("key", f"Calls speak as {name}, with a server's rights.")
+def role(name: str, *, sees_all: bool) -> Finding:
+    """As whom calls speak, who have a server's rights.
+
+    Args:
+        name: The role.
+        sees_all: Whether row level security shows it everybody's rows.
+    """
+    if sees_all:
+        return green("key", f"Calls speak as {name}, with a server's rights.")
+    return red(
+        "key",
+        f"Calls speak as {name}, to which row level security applies without a user's claims: every read is empty, "
+        "and every write is refused.",
+        f"Run as a superuser: alter role {_identifier(name)} bypassrls; and restart what is connected as it. Or "
+        "connect as the role that migrates.",
+    )
+
+
+def _identifier(name: str) -> str:
+    """A name as SQL takes it."""
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def of_a_user() -> Finding:

@@ -34,12 +34,13 @@ def examine(memory: Core) -> Flow[list[Finding]]:
         return [*door.failed(transport.door, error), *(yield from _own(memory, {}))]
     received = datetime.now(UTC)
     here = transport.door
-    findings = [door.address(here), door.kind(here)]
+    is_distributed = bool(found.get("distributed"))
+    findings = [door.address(here), door.kind(here, is_distributed=is_distributed)]
     if of_user:
         findings += [door.of_a_user(), (yield from database.schema(found))]
         return [*findings, *(yield from _signed(memory)), *(yield from _own(memory, {}))]
     findings += [
-        door.role(found["role"]),
+        door.role(found["role"], sees_all=found["sees_all"]),
         door.clock(_time(found["now"]), sent, received),
         *database.replica(found["replay_lag_seconds"]),
         (yield from database.schema(found["installed"])),
@@ -53,8 +54,8 @@ def examine(memory: Core) -> Flow[list[Finding]]:
     if memory.embedder_name is not None:
         findings.append(models.vectors(memory.embedder_name, found["vectors"]))
     return [*findings, *_of_work(memory, found),
-        database.live(found), database.sizes(found["tables"]),
-            database.vacuum(found["autovacuum"], found["tables"])]  # fmt: skip
+        database.live(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
+            database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
 
 
 def _own(memory: Core, found: Mapping[str, Any]) -> Flow[list[Finding]]:

@@ -1,0 +1,1 @@
+    -- Both are known from the page.

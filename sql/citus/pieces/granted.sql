@@ -1,0 +1,1 @@
+    memory_private.just_after(timestamptz),

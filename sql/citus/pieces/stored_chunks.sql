@@ -1,0 +1,42 @@
+  -- In one statement for each table, with the conversation beside what was brought: so each goes to its owner's node, where
+  -- what several statements share would be sent to every node first.
+  with given as (
+    select i.place, i.part, i.stretch, i.speaker, i.said_at, i.content, i.embedding is null as lacks
+    from json_to_recordset(p_chunks) as i (
+      place bigint, part integer, stretch bigint, speaker text, said_at timestamptz, content text, embedding json)),
+  words as (
+    select g.place, g.part, w.lexeme, least(w.count, 32767) as count
+    from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w)
+  select count(*) as chunks, array_agg(distinct g.stretch) as stretches, min(g.stretch) as first,
+         array_agg(distinct g.speaker) filter (where g.speaker is not null) as speakers,
+         min(g.place) filter (where g.lacks) as unembedded, count(*) filter (where not g.lacks) as embedded,
+         (select array_agg(w.lexeme) from words w) as lexemes, (select array_agg(w.place) from words w) as places,
+         (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts
+    into v_made from given g;
+  insert into memory.working_memory_chunks (
+    user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
+    said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, told,
+    expires_at)
+  select c.user_id, c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
+         g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
+         coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number,
+         coalesce(g.told, '{}'), v_expires
+  from memory.conversations c
+  cross join json_to_recordset(p_chunks) as g (
+    place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
+    stretch bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean,
+    told int4range[])
+  left join memory.chunk_ratings r on r.user_id = c.user_id and r.conversation_id = c.id
+   and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
+  left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms
+             from unnest(v_made.places, v_made.parts, v_made.counts) as w (place, part, count)
+             group by w.place, w.part) n on n.place = g.place and n.part = g.part
+  where c.user_id = v_user and c.id = v_c.id;
+  if v_made.embedded > 0 then
+    insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
+    select c.user_id, c.id, g.place, g.part, p_model, json_array_length(g.embedding),
+           g.embedding::text::{{vector_schema}}.halfvec
+    from memory.conversations c
+    cross join json_to_recordset(p_chunks) as g (place bigint, part integer, embedding json)
+    where c.user_id = v_user and c.id = v_c.id and g.embedding is not null;
+  end if;
