@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_supabase_memory.adapters.by_name import CHAT_MODEL, chat_model
+from langchain_supabase_memory.adapters.callbacks import NOSTREAM
 from langchain_supabase_memory.adapters.kinds import is_chat_model, is_embedder, is_runnable
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
@@ -45,7 +46,7 @@ Summarizer: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any]
 Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
 
 _CONFIG: Final[RunnableConfig] = {
-    "tags": ["nostream"],  # LangGraph's tag: these tokens are not streamed to the user
+    "tags": [NOSTREAM],
     "metadata": {LC_SOURCE: OURS},
     "run_name": "supabase_memory_summary",
 }

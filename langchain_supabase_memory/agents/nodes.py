@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langchain_supabase_memory.adapters.callbacks import withhold
 from langchain_supabase_memory.adapters.writer import Summarizer, needed, writer
 from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError
@@ -223,7 +224,9 @@ class LoadContextNode(_Node):
         if prompt.pack is not None:
             lists = noted(self._memory.settings.manifests, prompt.pack, "node")
             self._memory.packs.keep(key, run.current, lists)
-        return self._update(run, prompt.pack, prompt.messages)
+        update = self._update(run, prompt.pack, prompt.messages)
+        withhold(update.get(self._output, ()), config or running()[0])
+        return update
 
     def _update(
         self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None

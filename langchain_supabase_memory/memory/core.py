@@ -9,6 +9,7 @@ from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import expander as expanders
 from langchain_supabase_memory.adapters import reranker as rerankers
 from langchain_supabase_memory.adapters import writer as writers
+from langchain_supabase_memory.adapters.callbacks import unstreamed
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong
@@ -263,7 +264,7 @@ class Core:
                 with self.causes.watching("database", settles=step.function != SCHEMA):
                     return self.transport.perform(step)
             part, asked = self._asked(step)
-            with self.causes.watching(part):
+            with self.causes.watching(part), unstreamed():
                 return asked.answer(step)
 
         return watch.run(flow, perform, self.metrics)
@@ -278,7 +279,7 @@ class Core:
                 with self.causes.watching("database", settles=step.function != SCHEMA):
                     return await self.transport.aperform(step)
             part, asked = self._asked(step)
-            with self.causes.watching(part):
+            with self.causes.watching(part), unstreamed():
                 return await asked.aanswer(step)
 
         return await watch.arun(flow, perform, self.metrics)
