@@ -6,12 +6,10 @@ They stream the tokens of each model call, and each message that a node returns 
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
-
-from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
-from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,15 +31,16 @@ def unstreamed() -> Iterator[None]:
 
     It holds for models that a function or another graph calls, too. Tracing and counts of tokens go on as before.
     """
-    ambient = var_child_runnable_config.get()
-    if not ambient:
+    running = sys.modules.get("langchain_core.runnables.config")  # it takes long to import; who runs a graph has it
+    ambient = None if running is None else running.var_child_runnable_config.get()
+    if running is None or not ambient:
         yield
         return
-    token = var_child_runnable_config.set(_unstreamed(ambient))
+    token = running.var_child_runnable_config.set(_unstreamed(running.ensure_config(ambient)))
     try:
         yield
     finally:
-        var_child_runnable_config.reset(token)
+        running.var_child_runnable_config.reset(token)
 
 
 def withhold(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) -> None:
@@ -66,8 +65,7 @@ def withhold(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) 
             seen.update(ids)
 
 
-def _unstreamed(config: RunnableConfig) -> RunnableConfig:
-    made = ensure_config(config)
+def _unstreamed(made: RunnableConfig) -> RunnableConfig:
     made["tags"] = [*(made.get("tags") or ()), NOSTREAM]
     made["callbacks"] = _silenced(made.get("callbacks"))
     # A graph that is called here must not take itself for a part of the one around it, and write into its stream.
@@ -80,7 +78,7 @@ def _unstreamed(config: RunnableConfig) -> RunnableConfig:
 
 
 def _silenced(callbacks: Any) -> Any:
-    if not isinstance(callbacks, BaseCallbackManager):
+    if not hasattr(callbacks, "inheritable_handlers"):
         return callbacks and [_silent(each) for each in callbacks if not _streams(each)]
     made = callbacks.copy()
     made.handlers = [_silent(each) for each in callbacks.handlers if not _streams(each)]
@@ -90,7 +88,7 @@ def _silenced(callbacks: Any) -> Any:
 
 
 def _handlers(callbacks: Any) -> list[Any]:
-    if isinstance(callbacks, BaseCallbackManager):
+    if hasattr(callbacks, "inheritable_handlers"):
         return [*callbacks.handlers, *callbacks.inheritable_handlers]
     return list(callbacks or ())
 
@@ -110,17 +108,21 @@ def _silent(handler: Any) -> Any:
 
 
 def _takes_tokens(handler: Any) -> bool:
-    base = BaseCallbackHandler.__module__
-    return any(_TOKENS & vars(kind).keys() for kind in type(handler).__mro__ if kind.__module__ != base)
+    kinds = type(handler).__mro__
+    return any(_TOKENS & vars(kind).keys() for kind in kinds if kind.__module__ != "langchain_core.callbacks.base")
 
 
-class _Silent(BaseCallbackHandler):
+class _Silent:
     """A callback handler of the application that is told everything but tokens."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _TOKENS or name.startswith("__") or name == "_handler":
-            return object.__getattribute__(self, name)
+    def on_llm_new_token(self, *_: Any, **__: Any) -> None:
+        """Tell nobody."""
+
+    def on_stream_event(self, *_: Any, **__: Any) -> None:
+        """Tell nobody."""
+
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._handler, name)
