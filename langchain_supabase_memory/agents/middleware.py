@@ -21,6 +21,7 @@ from langchain_supabase_memory.language.messages import chaining
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations.branch import Record
+from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
 
@@ -42,6 +43,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from datetime import tzinfo
 
     from langgraph.runtime import Runtime
 
@@ -95,6 +97,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             summarizes now, and says what the board holds. Neither the command nor the answer is stored.
         trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
             its beginning were not removed.
+        time_zone: That of the user, such as `"Asia/Manila"`, in which days begin and recalled lines are dated. By
+            default `time_zone` of the run's context or configuration, else the memory's.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -126,6 +130,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         rollout: Rollout | None = None,
         commands: bool = True,
         trims: bool = False,
+        time_zone: str | tzinfo | None = None,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
@@ -134,6 +139,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         checked(budget=budget, policy=policy)
         for name, given in (("references", references), ("commands", commands), ("trims", trims)):
             truth(name, given)
+        known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = Bound(user_id, agent_id, project_id)
         self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
@@ -143,6 +149,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             policy or memory.settings.policy,
             references,
             recall_scope(recall, memory),
+            time_zone=time_zone,
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._ahead = Ahead()
@@ -272,7 +279,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)
-        return slash_commands.summarized(key, policy, self._memory.settings.board_policy, model=self._guard.writer_name)
+        settings = self._memory.settings
+        return slash_commands.summarized(
+            key, policy, settings.board_policy, model=self._guard.writer_name, time_zone=settings.time_zone
+        )
 
     def _key(self, runtime: object) -> ConversationKey:
         return self._bound.key(self._memory, running()[0], runtime)

@@ -28,11 +28,13 @@ from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations import conversations, summaries
+from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import tzinfo
     from typing import Unpack
 
     from langchain_supabase_memory.agents.run.steps import Steps
@@ -70,6 +72,7 @@ class _LoadSettings(_Settings, total=False):
     references: bool
     recall: RecallScope | Inherited | None
     rollout: Rollout | None
+    time_zone: str | tzinfo | None
 
 
 class _Node(Runnable[Any, dict[str, Any]]):
@@ -174,6 +177,8 @@ class LoadContextNode(_Node):
             nothing. The memory's by default.
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
             the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
+        time_zone: That of the user, in which days begin and recalled lines are dated; by default `time_zone` of the
+            run's context or configuration, else the memory's.
         settings: The arguments that every node has, see `_Node`.
     """
 
@@ -189,12 +194,14 @@ class LoadContextNode(_Node):
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
         rollout: Rollout | None = None,
+        time_zone: str | tzinfo | None = None,
         **settings: Unpack[_Settings],
     ) -> None:
         known(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
         super().__init__(memory, **settings)
         checked(budget=budget, policy=policy)
         truth("references", references)
+        known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
         self._loader = Loader(
@@ -203,6 +210,7 @@ class LoadContextNode(_Node):
             policy or memory.settings.policy,
             references,
             recall_scope(recall, memory),
+            time_zone=time_zone,
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
 
