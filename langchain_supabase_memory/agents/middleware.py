@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from langchain_core.messages import SystemMessage
+
+from langchain_supabase_memory.adapters.kinds import alternates
 from langchain_supabase_memory.adapters.writer import Summarizer, writer
 from langchain_supabase_memory.agents import slash_commands
 from langchain_supabase_memory.agents.run import steps
@@ -16,6 +19,7 @@ from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recal
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
+from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining
 from langchain_supabase_memory.memory.opened import opened
@@ -252,7 +256,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
-        response = yield prompt.settled(partial(handler, request), writer)
+        response = yield prompt.settled(partial(handler, self._alternating(request)), writer)
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
             current = (run if run.origin is None else run.origin).current
@@ -299,6 +303,17 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             messages = [*thread(request.messages).system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
+
+    def _alternating(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        """The request with roles that alternate, where that is asked for or the model is known to need it."""
+        wanted = self._loader.budget.alternate_roles
+        if not (alternates(request.model) if wanted is None else wanted):
+            return request
+        system = request.system_message
+        messages: list[Any] = alternating([*([] if system is None else [system]), *request.messages])
+        if not (messages and isinstance(messages[0], SystemMessage)):
+            return request.override(messages=messages)
+        return request.override(system_message=messages[0], messages=messages[1:])
 
     def _stamp(self, request: ModelRequest[Any], key: ConversationKey, pack: ContextPack) -> dict[str, Any] | None:
         """What a chain of responses begins with; `None` if the model makes none."""

@@ -23,6 +23,7 @@ from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
+from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.opened import opened
@@ -204,6 +205,13 @@ class LoadContextNode(_Node):
         known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
+        self._alternates = bool((budget or memory.settings.budget).alternate_roles)
+        if self._alternates and self._output == self._input:
+            # They would be stored as they are: joined with what the memory said.
+            raise ConfigurationError(
+                "Messages whose roles alternate cannot replace the state's.",
+                hint='Pass output_messages_key="summarized_messages", and give your model that key.',
+            )
         self._loader = Loader(
             self._guard,
             budget or memory.settings.budget,
@@ -233,6 +241,8 @@ class LoadContextNode(_Node):
             lists = noted(self._memory.settings.manifests, prompt.pack, "node")
             self._memory.packs.keep(key, run.current, lists)
         update = self._update(run, prompt.pack, prompt.messages)
+        if self._alternates:
+            update = {name: alternating(messages) for name, messages in update.items()}
         withhold(update.get(self._output, ()), config or running()[0])
         return update
 
