@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from langchain_supabase_memory.checks import choice, function, lasting, number, of_type, wrong
+from langchain_supabase_memory.checks import choice, function, lasting, number, of_type, truth, wrong
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class ContextBudget:
             something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
+        alternate_roles: Whether messages of one role are joined, so that user and assistant alternate, as the chat
+            templates of Mistral and Gemma want it. `None`: in `SupabaseMemoryMiddleware` where the model is known to
+            need it, by its class or its name, and not elsewhere.
 
     Raises:
         ConfigurationError: A number is not positive, or both kinds of budget are given.
@@ -94,6 +97,7 @@ class ContextBudget:
     recalled: float | None = None
     board: float | None = 0.1
     token_counter: TokenCounter | None = field(default=None, repr=False)
+    alternate_roles: bool | None = None
 
     def __post_init__(self) -> None:
         if self.characters is not None and self.tokens is not None:
@@ -103,6 +107,8 @@ class ContextBudget:
         _counts(self, "characters", "tokens", "max_messages", optional=True)
         number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
+        if self.alternate_roles is not None:
+            truth("alternate_roles", self.alternate_roles)
         counter = self.token_counter
         # A model counts by a method of its own.
         if not hasattr(counter, "get_num_tokens_from_messages") and counter != "approximate":

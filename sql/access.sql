@@ -81,7 +81,7 @@ begin
     memory_private.listed(memory.conversations, json, boolean), memory_private.cursor(timestamptz, uuid),
     memory_private.fill(json), memory_private.filled(bigint, json), memory_private.completed(bigint, text, text, json),
     memory_private.calls(bigint, json, json), memory_private.arguments(text), memory_private.beside(jsonb, text),
-    memory_private.said(jsonb, jsonb), memory_private.image(jsonb), memory_private.file_name(text),
+    memory_private.said(jsonb, jsonb), memory_private.without_thought(text), memory_private.image(jsonb), memory_private.file_name(text),
     memory_private.leaves(jsonb), memory_private.is_sealed(text, text), memory_private.tokens(text),
     memory_private.expect(bigint, jsonb, jsonb, text), memory_private.refuse(bigint, text, text),
     memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),

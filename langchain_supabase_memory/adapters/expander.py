@@ -15,6 +15,7 @@ from langchain_supabase_memory.checks import number, wrong
 from langchain_supabase_memory.errors import ExpansionError, code_of
 from langchain_supabase_memory.flow import Ask
 from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.language.messages.thoughts import said
 from langchain_supabase_memory.language.prompts import questions_prompt
 from langchain_supabase_memory.operations.asking import is_nothing
 
@@ -135,6 +136,7 @@ class ExpandModel:
     def _texts(self, query: str, answer: Any) -> list[str]:
         """What of an answer can be looked for."""
         if isinstance(answer, str):
+            answer = said(answer)
             answer = [] if is_nothing(answer) else _listed(answer)
         try:
             given = [each for each in answer if isinstance(each, str)]

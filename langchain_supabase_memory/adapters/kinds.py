@@ -6,13 +6,44 @@ module was never imported, nothing is one.
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
+
+
+_ALTERNATING_CLASSES: Final = frozenset({"ChatMistralAI", "ChatPerplexity"})
+_ALTERNATING_NAMES: Final = re.compile(
+    r"(?:mi[sx]tral|ministral|magistral|devstral|codestral|gemma|llama-?2|codellama|deepseek-(?:r1|reasoner)|sonar)",
+    re.IGNORECASE,
+)
+"""Whose chat template, or whose server, refuses roles that do not alternate: by class, or by a part of the name."""
+
+_NAMES: Final = ("model_name", "model", "model_id", "repo_id", "model_path")
+_WRAPPED: Final = ("bound", "runnable", "llm")
+
+
+def alternates(model: object) -> bool:
+    """Whether a model is known to need roles that alternate, by its class or by its name."""
+    for _ in range(_DEEPEST):
+        if any(kind.__name__ in _ALTERNATING_CLASSES for kind in type(model).__mro__):
+            return True
+        names = (getattr(model, name, None) for name in _NAMES)
+        if any(isinstance(name, str) and _ALTERNATING_NAMES.search(name) for name in names):
+            return True
+        inner = next((each for name in _WRAPPED if (each := getattr(model, name, None)) is not None), None)
+        if inner is None:
+            return False
+        model = inner
+    return False
+
+
+_DEEPEST: Final = 5
+"""How many wrappers around a model are looked into."""
 
 
 def is_runnable(value: object) -> TypeGuard[Runnable[Any, Any]]:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_supabase_memory.adapters.by_name import CHAT_MODEL, chat_model
+from langchain_supabase_memory.adapters.callbacks import NOSTREAM
 from langchain_supabase_memory.adapters.kinds import is_chat_model, is_embedder, is_runnable
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.flow import LITTLE, Ask, changed, compute
+from langchain_supabase_memory.language.messages import thoughts
 from langchain_supabase_memory.language.messages.content import LC_SOURCE, OURS
 from langchain_supabase_memory.settings import Inherited
 
@@ -45,7 +47,7 @@ Summarizer: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any]
 Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
 
 _CONFIG: Final[RunnableConfig] = {
-    "tags": ["nostream"],  # LangGraph's tag: these tokens are not streamed to the user
+    "tags": [NOSTREAM],
     "metadata": {LC_SOURCE: OURS},
     "run_name": "supabase_memory_summary",
 }
@@ -102,10 +104,10 @@ class SummaryModel:
         """
         asked = self._asked(ask)
         if not is_runnable(asked):
-            return _message(within(ask.timeout_seconds, asked))
+            return self._read(within(ask.timeout_seconds, asked), ask)
         try:
             answer = within(ask.timeout_seconds, partial(asked.invoke, list(ask.prompt), _CONFIG))
-            return _message(answer, self._needed(ask))
+            return self._read(answer, ask)
         except Exception as error:
             self._learn(error, ask)
             raise
@@ -122,16 +124,27 @@ class SummaryModel:
         asked = self._asked(ask)
         if not is_runnable(asked):
             answer = await in_thread(asked)
-            return _message(await answer if asyncio.iscoroutine(answer) else answer)
+            return self._read(await answer if asyncio.iscoroutine(answer) else answer, ask)
         if self._blocks:
             answer = await in_thread(partial(asked.invoke, list(ask.prompt), _CONFIG))
         else:
             answer = await asked.ainvoke(list(ask.prompt), _CONFIG)
-        return _message(answer, self._needed(ask))
+        return self._read(answer, ask)
+
+    def _read(self, answer: Any, ask: Ask) -> BaseMessage:
+        """An answer as a message, without what the model thinks in its text; what is quoted stays as it was said."""
+        if not is_runnable(self._model):
+            message = _message(answer)
+            return message if self._is_quoted(ask) else _without_thoughts(message)
+        return _without_thoughts(_message(answer, self._needed(ask)))
+
+    def _is_quoted(self, ask: Ask) -> bool:
+        """Whether it answers from the material itself, and asks no model."""
+        return self._writer is not None and ask.material is not None
 
     def _asked(self, ask: Ask) -> Any:
         """A runnable, which is to be invoked with the prompt, or a function, which is to be called."""
-        if self._writer is not None and ask.material is not None:
+        if self._writer is not None and self._is_quoted(ask):
             return partial(self._writer, ask.material)
         if not is_runnable(self._model):
             return partial(self._model, list(ask.prompt))
@@ -242,6 +255,16 @@ def _message(answer: Any, needed: Set[str] = frozenset()) -> BaseMessage:
     if not isinstance(answer, BaseMessage):
         raise TypeError(f"a summary model gave a {type(answer).__name__}, neither a message nor a text")
     return answer
+
+
+def _without_thoughts(message: BaseMessage) -> BaseMessage:
+    text = str(message.text)
+    said = thoughts.said(text)
+    if said == text:
+        return message
+    blocks = message.content if isinstance(message.content, list) else []
+    others = [block for block in blocks if not (isinstance(block, str) or block.get("type") == "text")]
+    return message.model_copy(update={"content": [*others, {"type": "text", "text": said}] if others else said})
 
 
 def _structured(raw: Any, parsed: Any, needed: Set[str]) -> BaseMessage:

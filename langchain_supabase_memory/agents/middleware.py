@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 
+from langchain_supabase_memory.adapters.kinds import alternates
 from langchain_supabase_memory.adapters.writer import Summarizer, writer
 from langchain_supabase_memory.agents import slash_commands
 from langchain_supabase_memory.agents.run import steps
@@ -18,11 +19,13 @@ from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recal
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, removals, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
+from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining, codec
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations.branch import Record
+from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
 
@@ -46,6 +49,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from datetime import tzinfo
 
     from langgraph.runtime import Runtime
 
@@ -102,6 +106,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         sends_history: Whether the application keeps the history itself and sends all of it with each run, without a
             checkpointer: then what it leaves out behind its first message was removed, such as the rest of a
             conversation whose question a person edits.
+        time_zone: That of the user, such as `"Asia/Manila"`, in which days begin and recalled lines are dated. By
+            default `time_zone` of the run's context or configuration, else the memory's.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -134,6 +140,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         commands: bool = True,
         on_trim: OnTrim = "keep",
         sends_history: bool = False,
+        time_zone: str | tzinfo | None = None,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
@@ -142,6 +149,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         checked(budget=budget, policy=policy)
         for name, given in (("references", references), ("commands", commands)):
             truth(name, given)
+        known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = Bound(user_id, agent_id, project_id)
         self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
@@ -151,6 +159,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             policy or memory.settings.policy,
             references,
             recall_scope(recall, memory),
+            time_zone=time_zone,
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._ahead = Ahead()
@@ -267,7 +276,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
-        response = yield prompt.settled(partial(handler, request), writer)
+        response = yield prompt.settled(partial(handler, self._alternating(request)), writer)
         known = [*(run.origin or run).messages, *([] if prompt.pack is None else prompt.pack.messages)]
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
@@ -298,7 +307,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)
-        return slash_commands.summarized(key, policy, self._memory.settings.board_policy, model=self._guard.writer_name)
+        settings = self._memory.settings
+        return slash_commands.summarized(
+            key, policy, settings.board_policy, model=self._guard.writer_name, time_zone=settings.time_zone
+        )
 
     def _key(self, runtime: object) -> ConversationKey:
         return self._bound.key(self._memory, running()[0], runtime)
@@ -315,6 +327,17 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             messages = [*thread(request.messages).system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
+
+    def _alternating(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        """The request with roles that alternate, where that is asked for or the model is known to need it."""
+        wanted = self._loader.budget.alternate_roles
+        if not (alternates(request.model) if wanted is None else wanted):
+            return request
+        system = request.system_message
+        messages: list[Any] = alternating([*([] if system is None else [system]), *request.messages])
+        if not (messages and isinstance(messages[0], SystemMessage)):
+            return request.override(messages=messages)
+        return request.override(system_message=messages[0], messages=messages[1:])
 
     def _stamp(self, request: ModelRequest[Any], key: ConversationKey, pack: ContextPack) -> dict[str, Any] | None:
         """What a chain of responses begins with; `None` if the model makes none."""

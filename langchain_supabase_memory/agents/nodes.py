@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langchain_supabase_memory.adapters.callbacks import withhold
 from langchain_supabase_memory.adapters.writer import Summarizer, needed, writer
 from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError
@@ -22,16 +23,19 @@ from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
+from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations import conversations, summaries
+from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import tzinfo
     from typing import Unpack
 
     from langchain_supabase_memory.agents.run.steps import Steps
@@ -70,6 +74,7 @@ class _LoadSettings(_Settings, total=False):
     references: bool
     recall: RecallScope | Inherited | None
     rollout: Rollout | None
+    time_zone: str | tzinfo | None
 
 
 class _Node(Runnable[Any, dict[str, Any]]):
@@ -175,6 +180,8 @@ class LoadContextNode(_Node):
             nothing. The memory's by default.
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
             the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
+        time_zone: That of the user, in which days begin and recalled lines are dated; by default `time_zone` of the
+            run's context or configuration, else the memory's.
         settings: The arguments that every node has, see `_Node`.
     """
 
@@ -190,20 +197,30 @@ class LoadContextNode(_Node):
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
         rollout: Rollout | None = None,
+        time_zone: str | tzinfo | None = None,
         **settings: Unpack[_Settings],
     ) -> None:
         known(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
         super().__init__(memory, **settings)
         checked(budget=budget, policy=policy)
         truth("references", references)
+        known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
+        self._alternates = bool((budget or memory.settings.budget).alternate_roles)
+        if self._alternates and self._output == self._input:
+            # They would be stored as they are: joined with what the memory said.
+            raise ConfigurationError(
+                "Messages whose roles alternate cannot replace the state's.",
+                hint='Pass output_messages_key="summarized_messages", and give your model that key.',
+            )
         self._loader = Loader(
             self._guard,
             budget or memory.settings.budget,
             policy or memory.settings.policy,
             references,
             recall_scope(recall, memory),
+            time_zone=time_zone,
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
 
@@ -225,7 +242,11 @@ class LoadContextNode(_Node):
         if prompt.pack is not None:
             lists = noted(self._memory.settings.manifests, prompt.pack, "node")
             self._memory.packs.keep(key, run.current, lists)
-        return self._update(run, prompt.pack, prompt.messages)
+        update = self._update(run, prompt.pack, prompt.messages)
+        if self._alternates:
+            update = {name: alternating(messages) for name, messages in update.items()}
+        withhold(update.get(self._output, ()), config or running()[0])
+        return update
 
     def _update(
         self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None

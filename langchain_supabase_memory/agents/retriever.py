@@ -86,7 +86,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         k: The most documents.
         characters: The most characters of all of them.
         time_range: `today`, `week`, `month`, `all`, or two times.
-        time_zone: That of the person who asks.
+        time_zone: That of the person who asks; the memory's by default.
         types: Only `dialogue`, `action`, `fact`, `question` or `answer`.
         min_importance: Only what matters at least so much, 0 to 1.
         min_similarity: Only what is at least so near to the question, -1 to 1.
@@ -190,6 +190,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
         filters = Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS})
+        filters = filters.in_zone(self.memory.settings.time_zone)
         more = asked.get("more")
         if more is not None and not isinstance(more, (list, tuple)):
             raise InvalidInputError("more must be a list of questions.", hint='Pass more=["..."].')

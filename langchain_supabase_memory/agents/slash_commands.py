@@ -13,6 +13,7 @@ from langchain_supabase_memory.operations.summaries import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import tzinfo
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
@@ -34,7 +35,12 @@ def command(messages: Sequence[BaseMessage]) -> HumanMessage | None:
 
 
 def summarized(
-    key: ConversationKey, policy: SummaryPolicy, board_policy: BoardPolicy, *, model: str | None
+    key: ConversationKey,
+    policy: SummaryPolicy,
+    board_policy: BoardPolicy,
+    *,
+    model: str | None,
+    time_zone: str | tzinfo | None = None,
 ) -> Flow[str]:
     """Summarize what is beyond what is kept, revise the board, and say what is on it.
 
@@ -43,6 +49,7 @@ def summarized(
         policy: With every number given.
         board_policy: How the board is revised.
         model: The writer's name; `None` if there is none.
+        time_zone: In which the board's writer reads times; UTC by default.
 
     Returns:
         The answer for the user. What failed is said there, and nothing is lost by it.
@@ -54,7 +61,7 @@ def summarized(
     opted_out = False
     if model is not None:
         made = yield from summarize(key, policy, model=model, patient=False)
-        revised = yield from revise(key, board_policy, model=model)
+        revised = yield from revise(key, board_policy, model=model, time_zone=time_zone)
         failed = made.failed or revised.failed
         opted_out = made.opted_out or revised.opted_out
     shown = yield from board(key)

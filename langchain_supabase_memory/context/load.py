@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -44,6 +45,7 @@ from langchain_supabase_memory.settings import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
 
     from langchain_core.messages import BaseMessage
 
@@ -195,16 +197,19 @@ def omitted_messages(pack: ContextPack) -> int:
     return sum(last - first + 1 for first, last, why in pack.omitted if why not in (SUPERSEDED, LEFT_TO_RECALL))
 
 
-def referring(turn: Turn, budget: ContextBudget) -> BaseMessage:
+def referring(turn: Turn, budget: ContextBudget, here: tzinfo = UTC) -> BaseMessage:
     """A turn that the user points at, as a fenced message to stand before theirs; at most a quarter of the budget.
 
     Args:
         turn: The turn.
         budget: The budget of the pack that it goes with.
+        here: The time zone of the user.
     """
     room = max(budget.about_characters // 8, 1)
     text = f"User: {shortened(turn.user_query, room)}\nAssistant: {shortened(turn.ai_response, room)}"
-    said = fence.element("referenced_turn", text, number=turn.number, at=f"{turn.created_at:%Y-%m-%d %H:%M}")
+    said = fence.element(
+        "referenced_turn", text, number=turn.number, at=f"{turn.created_at.astimezone(here):%Y-%m-%d %H:%M}"
+    )
     made = fence.message(fence.fenced([said]), REFERENCE_ID)
     made.response_metadata = {POINTED_AT: [turn.from_sequence, turn.to_sequence, turn.number]}  # providers send none
     return made

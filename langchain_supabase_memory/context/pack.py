@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.head import BORDER
 from langchain_supabase_memory.context.manifest import written
@@ -100,7 +101,10 @@ class ContextPack:
         holds would not be sent the summary at all, so ids of responses are left out here; `SupabaseMemoryMiddleware`
         keeps them as long as they fit.
         """
-        return chaining.cut(self._history)
+        if not self.budget.alternate_roles:
+            return chaining.cut(self._history)
+        recent = [entry.message for entry in self.fitted.recent]
+        return chaining.cut(alternating([*self._head, *self._beside, *recent], ends=True))
 
     @property
     def prompt(self) -> list[BaseMessage]:
@@ -110,7 +114,8 @@ class ContextPack:
     @property
     def chained(self) -> list[BaseMessage]:
         """`prompt` with the ids of responses left in, for who makes sure that they fit (`chaining.prepared`)."""
-        return [*self._history, *(entry.message for entry in self.fitted.current)]
+        messages = [*self._history, *(entry.message for entry in self.fitted.current)]
+        return alternating(messages) if self.budget.alternate_roles else messages
 
     @property
     def omitted(self) -> list[tuple[int, int, str]]:
@@ -238,10 +243,13 @@ class ContextPack:
         return [] if self.fitted.head_message is None else [self.fitted.head_message]
 
     @property
-    def _history(self) -> list[BaseMessage]:
-        recent = [entry.message for entry in self.fitted.recent]
+    def _beside(self) -> list[BaseMessage]:
         parts = (self.board.message, self.remembered.message)
-        found = [message for message in parts if message is not None]
+        return [message for message in parts if message is not None]
+
+    @property
+    def _history(self) -> list[BaseMessage]:
+        recent, found = [entry.message for entry in self.fitted.recent], self._beside
         # What changes from turn to turn comes last; but nothing stands between calls and results that are to come.
         if not self.fitted.current and recent and (content.tool_calls(recent[-1]) or recent[-1].type == "tool"):
             return [*self._head, *found, *recent]

@@ -61,7 +61,9 @@ def fitting(asked: Asked, query: str, limit: int, after: str | None) -> Flow[Ans
         raise InvalidInputError("With a query there are no pages.", hint="Leave out after, or the query.")
     memory = asked.binding.memory
     scope = Scope(memory.owner(), memory.agent_id)
-    result = yield from search.recall(scope, questions(query, Filters(limit=_CANDIDATES)), memory.means)
+    result = yield from search.recall(
+        scope, questions(query, Filters(limit=_CANDIDATES).in_zone(memory.settings.time_zone)), memory.means
+    )
     best: dict[str, Chunk] = {}
     for chunk in result.chunks:
         best.setdefault(chunk.thread_id, chunk)

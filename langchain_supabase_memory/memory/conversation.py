@@ -581,7 +581,7 @@ class Conversation(Handle):
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
             types: Only chunks of these types.
             min_importance: Only chunks that matter at least so much, 0 to 1.
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
@@ -1046,7 +1046,7 @@ class Conversation(Handle):
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
             types: Only chunks of these types.
             min_importance: Only chunks that matter at least so much, 0 to 1.
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no

@@ -9,6 +9,7 @@ from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import expander as expanders
 from langchain_supabase_memory.adapters import reranker as rerankers
 from langchain_supabase_memory.adapters import writer as writers
+from langchain_supabase_memory.adapters.callbacks import unstreamed
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong
@@ -22,6 +23,7 @@ from langchain_supabase_memory.memory.causes import Causes, Part
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.memory.packs import Packs
 from langchain_supabase_memory.operations.branch import Records
+from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.recall.search import Means
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
@@ -50,6 +52,7 @@ from langchain_supabase_memory.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import tzinfo
     from types import TracebackType
     from typing import Self
 
@@ -96,6 +99,9 @@ class Settings:
         chunking: How what was said becomes chunks that can be recalled.
         recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
             the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is recalled.
+        time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. Days begin
+            in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages to a board's model
+            are dated in it. A run (`time_zone` of its context or configuration) or a call may say another.
         retention: How long, or how many turns, are kept, where a call does not say; everything by default.
         manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for 30
             days. `ManifestPolicy(share=0)` keeps none.
@@ -123,6 +129,7 @@ class Settings:
     board_policy: BoardPolicy = DEFAULT_BOARD
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     recall: RecallScope | None = "conversation"
+    time_zone: str | tzinfo | None = None
     retention: Retention | None = None
     manifests: ManifestPolicy = DEFAULT_MANIFESTS
     breaker: BreakerPolicy = DEFAULT_BREAKER
@@ -141,6 +148,7 @@ class Settings:
         )
         checked(retention=self.retention)
         choice("recall", self.recall, RECALL_SCOPES, optional=True, more="None")
+        known_zone(self.time_zone)
         if self.metrics is not None and not isinstance(self.metrics, NoMetrics):
             raise wrong("metrics", "a Metrics", self.metrics, "Pass metrics=Metrics().")
 
@@ -266,7 +274,7 @@ class Core:
                 with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                     return self.transport.perform(step)
             part, asked = self._asked(step)
-            with self.causes.watching(part):
+            with self.causes.watching(part), unstreamed():
                 return asked.answer(step)
 
         return watch.run(flow, perform, self.metrics)
@@ -281,7 +289,7 @@ class Core:
                 with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                     return await self.transport.aperform(step)
             part, asked = self._asked(step)
-            with self.causes.watching(part):
+            with self.causes.watching(part), unstreamed():
                 return await asked.aanswer(step)
 
         return await watch.arun(flow, perform, self.metrics)

@@ -90,6 +90,7 @@ class SupabaseMemory(Doors):
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
+        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
         manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
@@ -125,6 +126,10 @@ class SupabaseMemory(Doors):
             recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
+            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
+                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
+                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
+                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
             manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
                 30 days. `ManifestPolicy(share=0)` keeps none.
@@ -161,6 +166,7 @@ class SupabaseMemory(Doors):
                 board_policy=board_policy,
                 chunking=chunking,
                 recall=recall,
+                time_zone=time_zone,
                 retention=retention,
                 manifests=manifests,
                 breaker=breaker,
@@ -191,6 +197,7 @@ class SupabaseMemory(Doors):
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
+        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
         manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
@@ -228,6 +235,10 @@ class SupabaseMemory(Doors):
             recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
+            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
+                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
+                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
+                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
             manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
                 30 days. `ManifestPolicy(share=0)` keeps none.
@@ -265,6 +276,7 @@ class SupabaseMemory(Doors):
                 board_policy=board_policy,
                 chunking=chunking,
                 recall=recall,
+                time_zone=time_zone,
                 retention=retention,
                 manifests=manifests,
                 breaker=breaker,
@@ -292,6 +304,7 @@ class SupabaseMemory(Doors):
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
+        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
         manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
@@ -330,6 +343,10 @@ class SupabaseMemory(Doors):
             recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
+            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
+                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
+                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
+                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
             manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
                 30 days. `ManifestPolicy(share=0)` keeps none.
@@ -365,6 +382,7 @@ class SupabaseMemory(Doors):
                 board_policy=board_policy,
                 chunking=chunking,
                 recall=recall,
+                time_zone=time_zone,
                 retention=retention,
                 manifests=manifests,
                 breaker=breaker,
@@ -392,6 +410,7 @@ class SupabaseMemory(Doors):
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
+        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
         manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
@@ -428,6 +447,10 @@ class SupabaseMemory(Doors):
             recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
+            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
+                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
+                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
+                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
             manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
                 30 days. `ManifestPolicy(share=0)` keeps none.
@@ -464,6 +487,7 @@ class SupabaseMemory(Doors):
                 board_policy=board_policy,
                 chunking=chunking,
                 recall=recall,
+                time_zone=time_zone,
                 retention=retention,
                 manifests=manifests,
                 breaker=breaker,
@@ -489,6 +513,7 @@ class SupabaseMemory(Doors):
         board_policy: BoardPolicy = DEFAULT_BOARD,
         chunking: ChunkPolicy = DEFAULT_CHUNKS,
         recall: RecallScope | None = "conversation",
+        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
         manifests: ManifestPolicy = DEFAULT_MANIFESTS,
         breaker: BreakerPolicy = DEFAULT_BREAKER,
@@ -522,6 +547,10 @@ class SupabaseMemory(Doors):
             recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
                 all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
                 recalled.
+            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
+                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
+                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
+                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
             manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
                 30 days. `ManifestPolicy(share=0)` keeps none.
@@ -555,6 +584,7 @@ class SupabaseMemory(Doors):
                 board_policy=board_policy,
                 chunking=chunking,
                 recall=recall,
+                time_zone=time_zone,
                 retention=retention,
                 manifests=manifests,
                 breaker=breaker,
@@ -664,7 +694,7 @@ class SupabaseMemory(Doors):
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
             types: Only chunks of these types.
             min_importance: Only chunks that matter at least so much, 0 to 1.
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
@@ -852,7 +882,7 @@ class SupabaseMemory(Doors):
             limit: The most conversations.
             time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
                 days by default, are never found.
-            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            time_zone: That of the person who asks, by its name or itself; the memory's by default.
             min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
                 vectors, whose words fit so much in relation to the best.
 

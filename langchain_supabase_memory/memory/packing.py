@@ -124,6 +124,6 @@ def recalling(
     """
     if scope is None or query is None or (isinstance(query, str) and not query.strip()):
         return None
-    made = Recalling(query, scope, filters, memory.means, memory.settings.chunking)
+    made = Recalling(query, scope, filters.in_zone(memory.settings.time_zone), memory.means, memory.settings.chunking)
     made.questions(memory.settings.budget)  # refuses what is no question
     return made

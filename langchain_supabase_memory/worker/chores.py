@@ -129,7 +129,14 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
             if not status:
                 continue
             if model is not None:
-                board = await memory.arun(asking(revise(key, memory.settings.board_policy, model=model.name), model))
+                board = await memory.arun(
+                    asking(
+                        revise(
+                            key, memory.settings.board_policy, model=model.name, time_zone=memory.settings.time_zone
+                        ),
+                        model,
+                    )
+                )
                 within, embedder = memory.summary_policy(), memory.embedder_name
                 flow = complete_summary(key, within, model=model.name, embedder=embedder)
                 made = await memory.arun(asking(flow, model))

@@ -124,7 +124,12 @@ async def _written(
     if model is not None and "board" in duties:
         policy, only_due = memory.settings.board_policy, not lease.requested
         done.board = await _tried(
-            memory, lease, done, "board", lambda: revise(key, policy, model=model.name, only_due=only_due), model
+            memory,
+            lease,
+            done,
+            "board",
+            lambda: revise(key, policy, model=model.name, only_due=only_due, time_zone=memory.settings.time_zone),
+            model,
         )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
     if scores and is_poor(min(scores), memory.settings.policy.min_quality):

@@ -185,6 +185,32 @@ begin
 end
 $function$;
 
+-- A model's text without the thought that it begins with, which local models write so. Python knows the other forms.
+create or replace function memory_private.without_thought(p_text text, out words text, out thought text)
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_opened constant text := (regexp_match(p_text, '^\s{0,99}<think(?:ing)?>'))[1];
+  v_inside text := substr(p_text, 1 + length(coalesce(v_opened, '')));
+  v_closed constant text := (regexp_match(v_inside, '</think(?:ing)?>'))[1];
+  v_at     constant integer := coalesce(strpos(v_inside, v_closed), 0);
+begin
+  words := p_text;
+  thought := '';
+  if v_opened is null and (v_closed is null or strpos(p_text, '`') > 0
+    or substr(v_inside, v_at + length(v_closed), 1) is distinct from E'\n')
+  then
+    return; -- there is none, or the prompt's template has opened none
+  end if;
+  if substr(v_inside, v_at + coalesce(length(v_closed), 0)) ~* '</?think' and v_closed is not null then
+    return;
+  end if;
+  thought := case when v_closed is null then v_inside else left(v_inside, v_at - 1) end;
+  words := case when v_closed is null then ''
+    else btrim(substr(v_inside, v_at + length(v_closed)), E' \t\r\n') end;
+end
+$function$;
+
 -- What is stored beside a message: its words, how much it is, and its media.
 create or replace function memory_private.beside(
   p_data jsonb, -- as LangChain has it
@@ -201,6 +227,10 @@ declare
   v_calls  text;
 begin
   v_said := memory_private.said(p_data -> 'content', v_listed);
+  if p_data ->> 'type' = 'ai' and jsonb_typeof(p_data -> 'content') = 'string' and strpos(v_said.words, 'think') > 0 then
+    select t.words, v_said.unsaid || t.thought into v_said.words, v_said.unsaid
+      from memory_private.without_thought(v_said.words) t;
+  end if;
   -- What providers put beside the content.
   for v_aside in
     select a.key, a.value, 'additional_kwargs' as place from jsonb_each(p_data -> 'additional_kwargs') a

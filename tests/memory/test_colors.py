@@ -42,6 +42,7 @@ ROOT = Path(__file__).parents[2]
 HELD = {SupabaseMemory: MemoryFlows, Conversation: ConversationFlows, Work: WorkFlows, Rollouts: RolloutFlows}
 DOORS = ("__init__", "from_url", "from_client", "from_conn_string", "embedded")
 UNLIKE_THE_DEFAULT: dict[str, Any] = {
+    "time_zone": "Asia/Manila",
     "outbox_limit": 7,
     "model": lambda _: "A summary.",
     "embeddings": WordEmbedder(),

@@ -153,6 +153,11 @@ MESSAGES: dict[str, BaseMessage] = {
     ),
     "a refusal": AIMessage("", additional_kwargs={"refusal": "I cannot say that."}),
     "raw calls beside calls": AIMessage("", tool_calls=[CALL], additional_kwargs={"tool_calls": [{"id": "call-1"}]}),
+    "a thought in the text": AIMessage("<think>First this,\nthen `that`.</think>\n\nSo."),
+    "a thought that the prompt opened": AIMessage("First this, then that.\n</think>\n\nSo."),
+    "a thought that was cut off": AIMessage("<think>First this, then"),
+    "a tag that is spoken of": AIMessage("Put it between `<think>` and `</think>`."),
+    "a person's tag": HumanMessage("<think>What is this?</think> I wrote it."),
     "reasoning beside": AIMessage("So.", additional_kwargs={"reasoning_content": "First this, then that."}),
 }  # fmt: skip
 

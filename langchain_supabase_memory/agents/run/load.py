@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
 from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.agents.run.identity import of_run, running
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.load import context, from_what_is_kept, index_now, referring
 from langchain_supabase_memory.context.storing import stored_and_read
@@ -14,11 +15,14 @@ from langchain_supabase_memory.memory.delivery import waiting
 from langchain_supabase_memory.memory.packing import recalling
 from langchain_supabase_memory.operations import summaries, turns
 from langchain_supabase_memory.operations.branch import Record
+from langchain_supabase_memory.operations.recall.question import Filters
+from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
 
     from langgraph.types import StreamWriter
 
@@ -57,6 +61,7 @@ class Loader:
         references: Whether a turn that the user points at is put before their message.
         recall: Where to recall from what fits the user's message; `None` for nothing.
         retention: What is kept; the memory's by default.
+        time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
     """
 
     guard: Guard
@@ -65,6 +70,7 @@ class Loader:
     references: bool = True
     recall: RecallScope | None = None
     retention: Retention | None = None
+    time_zone: str | tzinfo | None = None
 
     def load(self, key: ConversationKey, run: Thread, writer: StreamWriter) -> Steps[ContextPack | None]:
         """The pack; `None` if the memory failed.
@@ -135,6 +141,11 @@ class Loader:
         return self.retention or self.guard.memory.settings.retention
 
     @property
+    def _zone(self) -> str | tzinfo | None:
+        """The time zone that the run is in."""
+        return self.time_zone or of_run("time_zone", *running()) or self.guard.memory.settings.time_zone
+
+    @property
     def _is_done_here(self) -> bool:
         """Whether a summary that is due is made before the answer."""
         return self.policy.mode == "inline" and self.guard.model is not None
@@ -148,7 +159,8 @@ class Loader:
         """What is recalled: what fits the user's message."""
         if self.recall is None or not run.current:
             return None
-        query = recalling(self.guard.memory, str(run.current[0].text), self.recall)
+        filters = Filters(time_zone=self._zone)
+        query = recalling(self.guard.memory, str(run.current[0].text), self.recall, filters)
         # Another embedder than what is stored was made with costs the meaning, and not the answer.
         return None if query is None else replace(query, strict=False)
 
@@ -196,7 +208,7 @@ class Loader:
         """The current turn with the turn that it points at before it."""
         if reference is None:
             return run
-        return replace(run, current=[referring(reference.turn, self.budget), *run.current])
+        return replace(run, current=[referring(reference.turn, self.budget, zone(self._zone)), *run.current])
 
     def _summarize(self, key: ConversationKey, least: int | None) -> Flow[SummaryResult]:
         return summaries.summarize(

@@ -74,7 +74,7 @@ class Binding:
         agent_id: The agent; by default the run's.
         characters: The most characters of one result.
         time_zone: In which times are shown, and "today" begins; by default `time_zone` of the run's context or
-            configuration, else UTC.
+            configuration, else the memory's.
         on_error: What happens when the memory fails. The model is told, and it is logged; by default (`"setup"`) a
             mistake in the set-up is raised at the first call instead; see `guard.OnError`.
 
@@ -129,7 +129,9 @@ class Asked:
     @property
     def zone(self) -> tzinfo:
         """The time zone of the person who asks."""
-        return zone(self.binding.time_zone or of_run("time_zone", self.config, self.runtime))
+        where = self.binding
+        said = where.time_zone or of_run("time_zone", self.config, self.runtime)
+        return zone(said or where.memory.settings.time_zone)
 
     @property
     def embedder(self) -> str | None:

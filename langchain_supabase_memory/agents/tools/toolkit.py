@@ -48,7 +48,8 @@ class SupabaseMemoryToolkit(BaseToolkit):
         agent_id: The agent; by default the run's.
         scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
         characters: The most characters of one result.
-        time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else UTC.
+        time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else the
+            memory's.
         on_error: What happens when the memory fails; see `guard.OnError`.
 
     Raises:

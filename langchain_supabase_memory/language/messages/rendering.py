@@ -10,7 +10,7 @@ Whoever shows a message takes its words from here: prompts of summaries and boar
 | a result of a server's tool | titles, addresses, texts, output, errors, whatever is in it | encrypted parts |
 | a text file, a document | title, context, text | |
 | image, sound, video, other file | what is said of it beside | type, size, name or address |
-| reasoning, signatures | | type, size |
+| reasoning, signatures, a model's thoughts in its text | | type, size |
 | any other block | JSON, without bytes and what is encrypted | those |
 
 Nothing raises, whatever a block holds, and the time is linear in its size.
@@ -22,9 +22,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, ChatMessage, ToolMessage
 
-from langchain_supabase_memory.language.messages import sanitizer
+from langchain_supabase_memory.language.messages import sanitizer, thoughts
 from langchain_supabase_memory.language.messages.opaque import (
     IDS,
     Names,
@@ -69,6 +69,7 @@ _MEDIA: Final = {
 }
 _TEXTS: Final = frozenset({"text", "output_text", "input_text"})
 _REASONING: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
+_MODELS: Final = frozenset({"assistant", "ai"})
 _OWN_CALLS: Final = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "custom_tool_call"}
 )
@@ -145,6 +146,7 @@ def plain(message: BaseMessage) -> str | None:
     content = message.content
     if (
         isinstance(content, str)
+        and not (_is_models(message) and thoughts.hints(content))
         and _ASIDE.isdisjoint(message.additional_kwargs)
         and _OF_RESPONSE.isdisjoint(message.response_metadata)
         and (not isinstance(message, ToolMessage) or message.artifact is None)
@@ -212,6 +214,11 @@ def as_json(value: Any) -> str:
         return type(value).__name__
 
 
+def _is_models(message: BaseMessage) -> bool:
+    """Whether a model wrote it."""
+    return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role in _MODELS)
+
+
 class _Walk:
     """One walk over one message."""
 
@@ -220,6 +227,7 @@ class _Walk:
         self.unsaid: list[str] = []
         self.media = 0
         self.calls: list[str] = []
+        self._is_models = _is_models(message)
         calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
         self._has_calls = bool(calls)
         self._called = {call["id"] for call in calls if call.get("id")}
@@ -236,9 +244,18 @@ class _Walk:
                 texts.append(found[0])
                 cited |= dict.fromkeys(found[1])
             elif words := self.value(block, is_block=True):
-                lines += ["".join(texts), *cited, words]
+                lines += [self._said(texts), *cited, words]
                 texts, cited = [], {}
-        return "\n".join(filter(None, [*lines, "".join(texts), *cited]))
+        return "\n".join(filter(None, [*lines, self._said(texts), *cited]))
+
+    def _said(self, texts: Iterable[str]) -> str:
+        """Texts as one, without what a model thinks in its own."""
+        text = "".join(texts)
+        if not self._is_models:
+            return text
+        said, thought = thoughts.split(text)
+        self.hide("reasoning", thought)
+        return said
 
     def aside(self, held: Mapping[str, Any]) -> list[str]:
         """The words of what providers put beside the content."""

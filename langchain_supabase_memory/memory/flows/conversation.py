@@ -555,7 +555,12 @@ class ConversationFlows:
         """
         memory = self._memory
         writer = yield from self._writer(model)
-        yield from writers.asking(boards.revise(self._key, memory.settings.board_policy, model=writer.name), writer)
+        yield from writers.asking(
+            boards.revise(
+                self._key, memory.settings.board_policy, model=writer.name, time_zone=memory.settings.time_zone
+            ),
+            writer,
+        )
         made = complete_summary(
             self._key, memory.summary_policy(policy), model=writer.name, embedder=memory.embedder_name
         )
@@ -665,7 +670,11 @@ class ConversationFlows:
             ConfigurationError: There is no model.
         """
         memory = self._memory
-        return (yield from boards.revise(self._key, memory.settings.board_policy, model=memory.writer_name))
+        return (
+            yield from boards.revise(
+                self._key, memory.settings.board_policy, model=memory.writer_name, time_zone=memory.settings.time_zone
+            )
+        )
 
     def regenerate_board(self, *, by: str) -> Flow[BoardResult]:
         """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
@@ -779,7 +788,9 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        made = search.recall(Scope.of(self._key), questions(query, filters), self._memory.means)
+        made = search.recall(
+            Scope.of(self._key), questions(query, filters.in_zone(self._memory.settings.time_zone)), self._memory.means
+        )
         return (yield from made)
 
     def chunks(self) -> Flow[list[Chunk]]:

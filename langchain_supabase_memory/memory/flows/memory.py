@@ -112,7 +112,11 @@ class MemoryFlows:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         scope = self._memory.scope(user_id, agent_id)
-        return (yield from search.recall(scope, questions(query, filters), self._memory.means))
+        return (
+            yield from search.recall(
+                scope, questions(query, filters.in_zone(self._memory.settings.time_zone)), self._memory.means
+            )
+        )
 
     def find(
         self,
@@ -180,7 +184,7 @@ class MemoryFlows:
             limit: The most conversations.
             time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
                 days by default, are never found.
-            time_zone: That of the person who asks, by its name or itself; UTC by default.
+            time_zone: That of the person who asks, by its name or itself; the memory's by default.
             min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
                 vectors, whose words fit so much in relation to the best.
 
@@ -195,7 +199,10 @@ class MemoryFlows:
         memory, scope = self._memory, self._memory.scope(user_id, agent_id)
         filters = Filters(limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity)
         made = summary_recall.recall(
-            scope, Question(query, filters), model=memory.embedder_name, retention=memory.settings.retention
+            scope,
+            Question(query, filters.in_zone(memory.settings.time_zone)),
+            model=memory.embedder_name,
+            retention=memory.settings.retention,
         )
         return (yield from made)
 

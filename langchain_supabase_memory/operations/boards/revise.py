@@ -22,11 +22,13 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.asking import NoAnswerError, answered, is_nothing, shortened_to_tokens
 from langchain_supabase_memory.operations.boards.answer import SCHEMA
 from langchain_supabase_memory.operations.boards.reading import Closed, NewItem, Revision, document, revision
+from langchain_supabase_memory.operations.recall.ranges import dated, zone
 from langchain_supabase_memory.operations.unreadable import numbered
 from langchain_supabase_memory.values import BoardResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
 
     from langchain_core.messages import BaseMessage
 
@@ -45,6 +47,7 @@ def revise(
     model: str | None = None,
     only_due: bool = False,
     most_revisions: int | None = None,
+    time_zone: str | tzinfo | None = None,
 ) -> Flow[BoardResult]:
     """Bring a board up to the newest message, in as many revisions as that needs.
 
@@ -54,6 +57,7 @@ def revise(
         model: What is noted as the writer.
         only_due: Do nothing unless one of the policy's thresholds is reached.
         most_revisions: Stop after so many.
+        time_zone: In which the writer reads when something was said; UTC by default.
 
     Returns:
         What was done. A writer that failed is no error: the board is as it was, and the next try comes later.
@@ -61,6 +65,7 @@ def revise(
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
     """
+    here = zone(time_zone)
     added = changed = refused = revisions = 0
     calls = [0]
     version = 0
@@ -80,7 +85,7 @@ def revise(
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
         shown = _shown((yield from numbered(key, rows)), pending.get("hidden") or ())
-        times = {row["sequence"]: row["created_at"] for row in rows}
+        times = {row["sequence"]: dated(row["created_at"], here) for row in rows}
         try:
             found = yield from _revision(pending, shown, times, policy, calls)
         except NoAnswerError as reason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -37,7 +37,7 @@ class Filters:
         limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
         characters: The most characters of what is returned.
         time_range: Only what was said then.
-        time_zone: That of the person who asks, by its name or itself; UTC by default.
+        time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
         types: Only chunks of these types.
         min_importance: Only chunks that matter at least so much, 0 to 1.
         min_similarity: Only chunks whose cosine with the question is at least so much; where there are no vectors,
@@ -82,6 +82,10 @@ class Filters:
         if self.fusion not in ("score", "rrf"):
             raise InvalidInputError("fusion is none of the choices.", hint='Pass "score" or "rrf".')
         bounds(self.time_range, datetime.now(zone(self.time_zone)))
+
+    def in_zone(self, time_zone: str | tzinfo | None) -> Filters:
+        """They in a time zone, unless they name one."""
+        return self if time_zone is None or self.time_zone is not None else replace(self, time_zone=time_zone)
 
 
 NO_FILTERS: Final = Filters()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 
 TimeRange: TypeAlias = "Literal['today', 'week', 'month', 'all'] | tuple[datetime | None, datetime | None]"
 """`today`, `week`, `month`: the last 1, 7 and 30 days, today included. Or since one instant and before another."""
@@ -31,6 +31,23 @@ def zone(name: str | tzinfo | None) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise InvalidInputError("There is no such time zone.", hint="Pass 'Asia/Manila', for example.") from None
+
+
+def known_zone(name: str | tzinfo | None) -> None:
+    """Check a time zone that is part of a set-up.
+
+    Raises:
+        ConfigurationError: There is none of this name.
+    """
+    try:
+        zone(name)
+    except InvalidInputError as error:
+        raise ConfigurationError("time_zone is no time zone.", hint=error.hint) from None
+
+
+def dated(time: str, here: tzinfo) -> str:
+    """A time in ISO 8601, as it is in a time zone."""
+    return datetime.fromisoformat(time).astimezone(here).isoformat()
 
 
 def zone_name(now: datetime) -> str:

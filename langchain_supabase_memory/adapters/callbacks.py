@@ -1,0 +1,128 @@
+"""The callbacks of a graph's run, without what streams to its user: neither our prompts nor our models' answers do.
+
+LangGraph and `astream_events` stream by callback handlers, which every model and node that runs in a graph inherits.
+They stream the tokens of each model call, and each message that a node returns in any key of its state.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import RunnableConfig
+
+NOSTREAM: Final = "nostream"
+"""LangGraph's tag: the tokens of a model call that has it are not streamed to the user."""
+
+_GRAPH: Final = "__pregel_"
+_RUNTIME: Final = "__pregel_runtime"
+_TOKENS: Final = frozenset({"on_llm_new_token", "on_stream_event"})
+
+
+@contextmanager
+def unstreamed() -> Iterator[None]:
+    """Run a block so that no model called in it streams to the user of the graph's run that it belongs to.
+
+    It holds for models that a function or another graph calls, too. Tracing and counts of tokens go on as before.
+    """
+    running = sys.modules.get("langchain_core.runnables.config")  # it takes long to import; who runs a graph has it
+    ambient = None if running is None else running.var_child_runnable_config.get()
+    if running is None or not ambient:
+        yield
+        return
+    token = running.var_child_runnable_config.set(_unstreamed(running.ensure_config(ambient)))
+    try:
+        yield
+    finally:
+        running.var_child_runnable_config.reset(token)
+
+
+def withhold(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) -> None:
+    """Keep messages that a node is about to return out of the streams with `stream_mode="messages"`.
+
+    LangGraph streams each message once, by its id. So it is told that these were streamed before.
+
+    Args:
+        messages: The messages; those without an id get one, on the object itself.
+        config: The configuration of the node's run.
+    """
+    handlers = [each for each in _handlers((config or {}).get("callbacks")) if _streams(each)]
+    if not handlers:
+        return
+    ids = []
+    for message in messages:
+        message.id = message.id or str(uuid4())
+        ids.append(message.id)
+    for handler in handlers:
+        seen = getattr(handler, "seen", None)
+        if isinstance(seen, set):
+            seen.update(ids)
+
+
+def _unstreamed(made: RunnableConfig) -> RunnableConfig:
+    made["tags"] = [*(made.get("tags") or ()), NOSTREAM]
+    made["callbacks"] = _silenced(made.get("callbacks"))
+    # A graph that is called here must not take itself for a part of the one around it, and write into its stream.
+    made["configurable"] = {
+        key: value
+        for key, value in (made.get("configurable") or {}).items()
+        if key == _RUNTIME or not key.startswith(_GRAPH)
+    }
+    return made
+
+
+def _silenced(callbacks: Any) -> Any:
+    if not hasattr(callbacks, "inheritable_handlers"):
+        return callbacks and [_silent(each) for each in callbacks if not _streams(each)]
+    made = callbacks.copy()
+    made.handlers = [_silent(each) for each in callbacks.handlers if not _streams(each)]
+    made.inheritable_handlers = [_silent(each) for each in callbacks.inheritable_handlers if not _streams(each)]
+    made.add_tags([NOSTREAM])
+    return made
+
+
+def _handlers(callbacks: Any) -> list[Any]:
+    if hasattr(callbacks, "inheritable_handlers"):
+        return [*callbacks.handlers, *callbacks.inheritable_handlers]
+    return list(callbacks or ())
+
+
+def _streams(handler: Any) -> bool:
+    """Whether a handler is what LangGraph or `astream_events` streams by; LangChain's own sign of them."""
+    return hasattr(handler, "tap_output_iter")
+
+
+def _silent(handler: Any) -> Any:
+    """A handler without its tokens, if it is the application's own and takes some; a tracer needs them."""
+    from langchain_core.tracers.base import AsyncBaseTracer, BaseTracer
+
+    if isinstance(handler, (BaseTracer, AsyncBaseTracer, _Silent)):
+        return handler
+    return _Silent(handler) if _takes_tokens(handler) else handler
+
+
+def _takes_tokens(handler: Any) -> bool:
+    kinds = type(handler).__mro__
+    return any(_TOKENS & vars(kind).keys() for kind in kinds if kind.__module__ != "langchain_core.callbacks.base")
+
+
+class _Silent:
+    """A callback handler of the application that is told everything but tokens."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    def on_llm_new_token(self, *_: Any, **__: Any) -> None:
+        """Tell nobody."""
+
+    def on_stream_event(self, *_: Any, **__: Any) -> None:
+        """Tell nobody."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handler, name)
