@@ -18,7 +18,7 @@ declare
   -- What a signed-in user may call, and a server for any of them.
   v_verbs  constant text[] := array[
     -- Conversations: store, read, find and count messages; list them, set a title; forget them; set aside those that cannot be read.
-    'memory_append', 'memory_read', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
+    'memory_append', 'memory_read', 'memory_reinstate', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
     -- Turns, what the next prompt receives, and what earlier ones did.
     'memory_turns', 'memory_context', 'memory_append_context', 'memory_manifests',

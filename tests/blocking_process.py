@@ -368,6 +368,7 @@ def _prepared(name: str, call: Callable[[Conversation], Any]) -> None:
 
 for _name, _about in {
     "read": lambda prepared: prepared.aread(last=3),
+    "reinstate": lambda prepared: prepared.areinstate(["none"]),
     "info": lambda prepared: prepared.ainfo(),
     "update": lambda prepared: prepared.aupdate(title="A kiln", metadata={"color": "blue"}),
     "count": lambda prepared: prepared.acount(),

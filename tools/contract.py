@@ -44,7 +44,7 @@ PAGES = {
     "messages": (
         "Storing messages",
         "Store messages, and note those that cannot be read.",
-        "append set_aside unreadable",
+        "append reinstate set_aside unreadable",
     ),
     "reading": ("Reading", "Read messages and turns, and find words in them.", "read find count turns"),
     "conversations": ("Conversations", "List conversations, and set their titles.", "conversations update"),

@@ -194,6 +194,7 @@ class Conversation(Handle):
         to_sequence: int | None = None,
         columns: Sequence[Column] | None = None,
         display: bool = False,
+        superseded: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """Read messages in order: all of them, or those within every bound that is given.
@@ -210,6 +211,7 @@ class Conversation(Handle):
                 `created_at`, `updated_at` and `metadata`.
             display: Only what a chat page shows: what the user and the assistant said, with media as references; no
                 tool's call or result, no system message.
+            superseded: The messages that a graph has left, in place of those that stand; see `reinstate`.
             retention: What is kept; what is beyond it is not shown. The memory's by default.
 
         Returns:
@@ -230,6 +232,7 @@ class Conversation(Handle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
+                superseded=superseded,
                 retention=retention,
             )
         )
@@ -245,6 +248,7 @@ class Conversation(Handle):
         to_sequence: int | None = None,
         columns: Sequence[Column] | None = None,
         display: bool = False,
+        superseded: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
@@ -258,6 +262,7 @@ class Conversation(Handle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
+                superseded=superseded,
                 retention=retention,
             )
         )
@@ -412,6 +417,26 @@ class Conversation(Handle):
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
         return await self._memory.arun(self._flows.forget_message(message_id, dry_run=dry_run))
+
+    def reinstate(self, message_ids: Sequence[str]) -> list[int]:
+        """Bring messages back that a graph has left, because it was forked or they were removed from its state.
+
+        They stand at their own numbers again, and no state of a graph takes them away any more.
+
+        Args:
+            message_ids: The ids of superseded messages, as `read(superseded=True)` gives them.
+
+        Returns:
+            The numbers of those that are back. An id that is not superseded is passed over.
+
+        Raises:
+            InvalidInputError: `message_ids` is no list.
+        """
+        return self._memory.run(self._flows.reinstate(message_ids))
+
+    async def areinstate(self, message_ids: Sequence[str]) -> list[int]:
+        """The async twin of `reinstate`."""
+        return await self._memory.arun(self._flows.reinstate(message_ids))
 
     def turns(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
+from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
@@ -263,6 +264,7 @@ def read(
     to_sequence: int | None = None,
     columns: Sequence[Column] | None = None,
     display: bool = False,
+    superseded: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
     """Read messages in order, as `Conversation.read`; a conversation that does not exist is empty."""
@@ -276,6 +278,7 @@ def read(
         to_sequence=to_sequence,
         columns=columns if columns is not None else _DISPLAYED if display else ("payload",),
         display=display,
+        superseded=superseded,
         retention=retention,
     )
     found = [codec.from_row(row) for row in rows]
@@ -303,6 +306,7 @@ def read_rows(
     to_sequence: int | None = None,
     columns: Sequence[Column] = ("payload",),
     display: bool = False,
+    superseded: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[Mapping[str, Any]]]:
     """The rows behind `read`, as the database gives them, for who decodes them more than once."""
@@ -324,6 +328,7 @@ def read_rows(
         "p_until": moment("until", until),
         "p_columns": list(columns),
         "p_display": display,
+        **({"p_superseded": True} if superseded else {}),
         "p_retention": retention_argument(retention),
     }
     found: list[Mapping[str, Any]] = []
@@ -361,6 +366,18 @@ def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bo
         check_id("agent_id", agent_id)
     arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_everything": True, "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget", arguments)), dry_run)
+
+
+def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int]]:
+    """Bring superseded messages back, as `Conversation.reinstate`."""
+    if isinstance(message_ids, str):
+        raise wrong("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
+    ids = [codec.row_id(each) for each in message_ids]
+    numbers: list[int] = []
+    for first in range(0, len(ids), PAGE):
+        page = {"p_message_ids": ids[first : first + PAGE]}
+        numbers += yield from call("memory_reinstate", {**conversation_ids(key), **page})
+    return numbers
 
 
 def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:

@@ -185,18 +185,17 @@ class _Exporting:
                     yield from self._conversation(row, answer["edits"], answer["page"])
             left = left[len(answers) :]
 
-    def _page(self, row: Mapping[str, Any], first: int) -> Flow[Mapping[str, Any]]:
+    def _page(self, row: Mapping[str, Any], first: int, *, superseded: bool = False) -> Flow[Mapping[str, Any]]:
         """Messages of a conversation from a sequence on."""
+        wanted = {"p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_superseded": superseded}
         page: Mapping[str, Any] = yield from call(
-            "memory_read",
-            {**_ids(row), "p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_retention": self._retention},
+            "memory_read", {**_ids(row), **wanted, "p_retention": self._retention}
         )
         return page
 
     def _conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], page: Mapping[str, Any]) -> Flow[None]:
         """Write a conversation, of which the first page is read."""
         yield from compute(lambda: self._sink.conversation(row, edits), LITTLE)
-        self._sink.receipt.superseded += edits["superseded"]
         while True:
             messages = page["messages"]
             yield from compute(lambda page=messages: self._sink.messages(page), LITTLE)  # type: ignore[misc]
@@ -205,6 +204,14 @@ class _Exporting:
             if not page["more"] or not messages:
                 break
             page = yield from self._page(row, messages[-1]["sequence"] + 1)
+        first = 0
+        while edits["superseded"]:
+            page = yield from self._page(row, first, superseded=True)
+            messages = page["messages"]
+            yield from compute(lambda page=messages: self._sink.superseded(page), LITTLE)  # type: ignore[misc]
+            if not page["more"] or not messages:
+                break
+            first = messages[-1]["sequence"] + 1
         yield from compute(lambda: self._sink.edits(edits), LITTLE)
 
 

@@ -74,6 +74,9 @@ class Markdown:
         self._write("".join(map(_message, rows)))
         self.receipt.messages += len(rows)
 
+    def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Nothing: what is read is what was said, and not what was taken back."""
+
     def edits(self, edits: Mapping[str, Any]) -> None:
         """Write what people noted on its board; it ends."""
         noted = [f"- {_line(item['text'])} ({item['kind']}, {item['state']})" for item in edits["items"]]

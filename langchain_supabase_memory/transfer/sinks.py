@@ -32,6 +32,9 @@ class Sink(Protocol):
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write messages of it."""
 
+    def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write messages of it that a graph has left."""
+
     def edits(self, edits: Mapping[str, Any]) -> None:
         """Write what people set of it; it ends."""
 
@@ -133,15 +136,22 @@ class JsonLines:
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write messages of it."""
+        self.receipt.messages += self._messages("message", rows)
+
+    def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write messages of it that a graph has left."""
+        self.receipt.superseded += self._messages("superseded", rows)
+
+    def _messages(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> int:
         parts = []
         for row in rows:
-            document = {"kind": "message", "id": row["message_id"], **row}
+            document = {"kind": kind, "id": row["message_id"], **row}
             del document["message_id"], document["sequence"]
             parts.append(documents.dumps(document))
         if parts:
             self._out.write(b"\n".join(parts) + b"\n")
-        self.receipt.messages += len(parts)
         self.receipt.bytes = self._out.written
+        return len(parts)
 
     def edits(self, edits: Mapping[str, Any]) -> None:
         """Write what people set of it."""

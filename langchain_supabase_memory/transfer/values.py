@@ -168,7 +168,7 @@ class ExportReceipt:
         conversations: How many conversations.
         messages: How many messages.
         bytes: How many bytes.
-        superseded: How many messages are not in it, because a graph was forked and they are on no branch now.
+        superseded: How many more messages are in it that a graph has left; an import leaves them out.
     """
 
     conversations: int = 0

@@ -332,6 +332,53 @@ begin
 end
 $function$;
 
+create function public.memory_reinstate(
+  p_thread_id   text,
+  p_message_ids json,
+  p_user_id     text default null,
+  p_agent_id    text default 'default'
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_user text := memory_private.owner(p_user_id);
+  v_id   uuid;
+  v_back bigint[];
+begin
+  perform memory_private.admit(p_message_ids);
+  select c.id into v_id from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     for no key update;
+  v_back := array(
+    select s.sequence from memory.superseded_messages s
+    where s.user_id = v_user and s.conversation_id = v_id
+      and s.message_id in (select i from json_array_elements_text(p_message_ids) i)
+    order by s.sequence);
+  if v_back <> '{}' then
+    perform memory_private.move(v_user, v_id, v_back, true);
+    -- Who brings a message back wants it to stay, whatever a graph's state holds.
+    update memory.conversation_messages m
+       set metadata = nullif(m.metadata - 'via', '{}')
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = any (v_back);
+  end if;
+  return to_jsonb(v_back);
+end
+$function$;
+comment on function public.memory_reinstate is
+  'langchain-supabase-memory: Bring messages back that a graph has left. They stand at their own numbers again, and no
+  state of a graph takes them away any more.
+
+p_thread_id: the thread of the conversation.
+p_message_ids: the ids of the messages, a list. Those that are not superseded are passed over.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+Returns: integer[]. The sequences of those that are back.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: p_message_ids is larger than call_bytes, or longer than call_items (see memory_limits).
+- 23514: a message cannot be right, as in memory_append.';
+
 -- Remove what is superseded and too old, as the messages beside it. Nothing brings it back.
 create or replace function memory_private.expire_superseded(
   p_user_id text, p_conversation_id uuid, p_age timestamptz, p_cut bigint

@@ -413,7 +413,8 @@ create function public.memory_read(
   p_limit     integer     default 1000,
   p_columns   json        default '["payload"]',
   p_retention json        default null,
-  p_display   boolean     default false -- only what a chat page shows: no tool's call or result, no system message
+  p_display   boolean     default false, -- only what a chat page shows: no tool's call or result, no system message
+  p_superseded boolean    default false  -- what a graph has left, in place of what stands
 ) returns json -- {"messages", "more"}: json, not jsonb, so that the payload keeps its key order on the way out as well
 language plpgsql stable security invoker set search_path = ''
 set enable_sort = off set jit = off
@@ -448,7 +449,7 @@ begin
                                   filter (where t.place <= %9$s and t.before < %10$s), '[]'),
              'more', coalesce(bool_or(t.place > %9$s or t.before >= %10$s), false))
     from (select m.sequence %2$s, row_number() over w as place, sum(%3$s) over w - %3$s as before
-          from memory.conversation_messages m
+          from memory.%12$I m
           where m.user_id = $1 and m.conversation_id = $2 and m.sequence between %7$s and %8$s %4$s %5$s %11$s
           window w as (order by m.sequence %6$s) order by m.sequence %6$s limit %9$s + 1) t
     $sql$,
@@ -464,7 +465,8 @@ begin
     /* 9 limit    */ v_limit,
     /* 10 size    */ (memory_private.allowed()).answer_bytes,
     /* 11 display */ case when p_display then
-      'and m.role in (''user'', ''assistant'') and (m.text <> '''' or m.images is not null)' end)
+      'and m.role in (''user'', ''assistant'') and (m.text <> '''' or m.images is not null)' end,
+    /* 12 table   */ case when p_superseded then 'superseded_messages' else 'conversation_messages' end)
   into v_found
   using v_user, v_c.id, coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), v_gone.holes;
   return v_found;
@@ -488,6 +490,7 @@ p_columns: what is read of each message, beside its sequence: any of message_id,
 p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 p_display: only what a chat page shows: what the user and the assistant said, without calls, results and system
   messages.
+p_superseded: the messages that a graph has left, in place of those that stand.
 Returns: object.
 - messages: object[]. The messages in the order of their sequences; empty if there is no such conversation. Each has
   the keys that p_columns names.

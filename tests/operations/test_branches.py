@@ -36,6 +36,7 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.context.load import VIA
+from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content
 from tests.agents.test_middleware import Broken
 from tests.chat_models import ScriptedModel, calls, says
@@ -614,6 +615,30 @@ async def test_what_is_superseded_can_be_forgotten(memory: SupabaseMemory) -> No
     stored = texts([each.message for each in conversation.read() if each.message])
     assert stored == ["one", "re one", "re two", "three", "re three"]
     assert conversation.forget().messages == 7
+
+
+@pytest.mark.parametrize("way", ["middleware-sync", "nodes-async"])
+async def test_what_is_superseded_is_listed_and_brought_back(memory: SupabaseMemory, sums: Any, way: str) -> None:
+    subject = Subject(memory, way)
+    await subject.talks("one", "two", "three")
+    await subject("other", subject.checkpoint(2))
+    conversation = memory.conversation("t")
+    left = conversation.read(superseded=True)
+    assert texts([each.message for each in left if each.message]) == ["two", "re two", "three", "re three"]
+    assert [each.sequence for each in conversation.read(superseded=True, last=2)] == [4, 5]
+    ids = [each.message.id for each in left[:2] if each.message]
+    assert conversation.reinstate([str(each) for each in ids] + ["unknown"]) == [2, 3]
+    assert await conversation.areinstate(["unknown"]) == []
+    sums()
+    expected = ["one", "re one", "two", "re two", "other", "re other"]
+    assert texts([each.message for each in conversation.read() if each.message]) == expected
+    await subject("on")  # who brought them back wants them to stay
+    assert texts(content.said(subject.chat.shown[-1])) == [*expected, "on"]
+    assert texts([each.message for each in await conversation.aread(superseded=True) if each.message]) == [
+        "three", "re three",
+    ]  # fmt: skip
+    with pytest.raises(InvalidInputError, match="list of ids"):
+        conversation.reinstate("one")
 
 
 async def test_what_is_superseded_ages(memory: SupabaseMemory, conn_string: str) -> None:

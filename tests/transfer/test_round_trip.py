@@ -332,7 +332,7 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
         assert info.title == "A kiln"
 
 
-def test_messages_that_a_forked_graph_left_are_counted(memory: SupabaseMemory, tmp_path: Path) -> None:
+def test_messages_that_a_forked_graph_left_are_exported(memory: SupabaseMemory, tmp_path: Path) -> None:
     saver = InMemorySaver()
 
     def answer(state: MessagesState) -> dict[str, list[AIMessage]]:
@@ -348,4 +348,9 @@ def test_messages_that_a_forked_graph_left_are_counted(memory: SupabaseMemory, t
     graph.invoke({"messages": [HumanMessage("Another?")]}, before)
     receipt = export_conversations(memory, tmp_path / "x.jsonl", user_id=user)
     assert (receipt.messages, receipt.superseded) == (4, 2)
-    assert "Second?" not in (tmp_path / "x.jsonl").read_text()
+    lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    left = [line for line in lines if line["kind"] == "superseded"]
+    assert [line["payload"]["data"]["content"] for line in left] == ["Second?", "Answer 3"]
+    other = fresh()
+    import_conversations(memory, jsonl(tmp_path / "x.jsonl"), user_id=other)
+    assert memory.conversation("kiln", user_id=other).count() == 4

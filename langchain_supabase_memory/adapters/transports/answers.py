@@ -122,6 +122,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_restore": _object("restored refused"),
     "memory_rollout": _object("version stage share rest set_at mine", or_null=True),
     "memory_schema": _object("version code"),
+    "memory_reinstate": _ARRAY,
     "memory_set_aside": _ARRAY,
     "memory_status": _ARRAY,
     "memory_store": _ARRAY,

@@ -61,4 +61,4 @@ def export(
     click.echo(f"{counted} exported, {receipt.bytes:,} bytes.", err=target == "-")
     if receipt.superseded:
         left = look.number(receipt.superseded, "message")
-        click.echo(f"{left} not exported: a graph was forked, and they are on no branch now.", err=target == "-")
+        click.echo(f"{left} more that a graph has left: marked as superseded.", err=target == "-")

@@ -170,6 +170,7 @@ class ConversationFlows:
         to_sequence: int | None = None,
         columns: Sequence[Column] | None = None,
         display: bool = False,
+        superseded: bool = False,
         retention: Retention | None = None,
     ) -> Flow[list[StoredMessage]]:
         """Read messages in order: all of them, or those within every bound that is given.
@@ -186,6 +187,7 @@ class ConversationFlows:
                 `created_at`, `updated_at` and `metadata`.
             display: Only what a chat page shows: what the user and the assistant said, with media as references; no
                 tool's call or result, no system message.
+            superseded: The messages that a graph has left, in place of those that stand; see `reinstate`.
             retention: What is kept; what is beyond it is not shown. The memory's by default.
 
         Returns:
@@ -206,6 +208,7 @@ class ConversationFlows:
             to_sequence=to_sequence,
             columns=columns,
             display=display,
+            superseded=superseded,
             retention=retention or self._memory.settings.retention,
         )
         return (yield from made)
@@ -320,6 +323,22 @@ class ConversationFlows:
         if not dry_run:
             self._memory.outbox.forget(self._key, message_id)
         return receipt
+
+    def reinstate(self, message_ids: Sequence[str]) -> Flow[list[int]]:
+        """Bring messages back that a graph has left, because it was forked or they were removed from its state.
+
+        They stand at their own numbers again, and no state of a graph takes them away any more.
+
+        Args:
+            message_ids: The ids of superseded messages, as `read(superseded=True)` gives them.
+
+        Returns:
+            The numbers of those that are back. An id that is not superseded is passed over.
+
+        Raises:
+            InvalidInputError: `message_ids` is no list.
+        """
+        return (yield from conversations.reinstate(self._key, message_ids))
 
     # Turns
 

@@ -85,6 +85,8 @@ class _Ours:
                 )
         elif kind == "end":
             self._ended = True
+        elif kind == "superseded":
+            pass  # no graph goes on from an import, so that none could return to it
         else:
             yield Problem(
                 "The line is of no kind that an export has.",
