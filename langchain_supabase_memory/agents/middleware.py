@@ -23,6 +23,7 @@ from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations.branch import Record
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 try:
     from typing import NotRequired
@@ -59,7 +60,7 @@ class MemoryState(AgentState[Any]):
     supabase_memory_stored: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
-class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, Any]):
     """Gives an agent of `create_agent` a memory.
 
     What is new is stored before and after each model call, so that an error, an interrupt, a retry or a killed process

@@ -39,6 +39,7 @@ from langchain_supabase_memory.settings import (
     SummaryPolicy,
     checked,
 )
+from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import (
     RECALL_SCOPES,
     ConversationKey,
@@ -149,7 +150,7 @@ class Settings:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-class Core:
+class Core(Unpicklable):
     """A transport with the defaults of a memory: it names conversations and drives flows. Arguments as for `Doors`."""
 
     def __init__(self, transport: Transport, *, user_id: str | None, agent_id: str, settings: Settings) -> None:
