@@ -13,6 +13,7 @@ from langchain_supabase_memory.agents.run.ahead import Ahead, same
 from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task
 from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
+from langchain_supabase_memory.agents.run.partial import PartialAnswers
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import Thread, news, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
@@ -96,6 +97,9 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             summarizes now, and says what the board holds. Neither the command nor the answer is stored.
         trims: Whether the application trims the state itself, with `RemoveMessage`: then messages that are missing at
             its beginning were not removed.
+        partial_answers: Whether what a model had streamed is stored when the run is stopped or the model fails: as an
+            AI message with `response_metadata["supabase_memory"] == {"partial": True}`, behind which prompts say
+            `[stopped]`. By default it is not.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -127,13 +131,15 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         rollout: Rollout | None = None,
         commands: bool = True,
         trims: bool = False,
+        partial_answers: bool = False,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
         super().__init__()
         self._memory = opened(memory)
         checked(budget=budget, policy=policy)
-        for name, given in (("references", references), ("commands", commands), ("trims", trims)):
+        truths = {"references": references, "commands": commands, "trims": trims, "partial_answers": partial_answers}
+        for name, given in truths.items():
             truth(name, given)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = Bound(user_id, agent_id, project_id)
@@ -147,6 +153,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._ahead = Ahead()
+        self._partial = PartialAnswers(self._guard) if partial_answers else None
         self._commands = commands
         self._trims = trims
         # Whole conversations stay out of the tracing of the hooks.
@@ -216,6 +223,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
         """Bring the store to the state."""
         run, key = self._thread(state), self._key(runtime)
+        if self._partial is not None:
+            yield from self._partial.settle(key, run)
         record = yield from store_new(self._guard, key, run)
         return _remembered(record) or None
 
@@ -224,6 +233,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
         run, key = self._thread(state), self._key(runtime)
+        if self._partial is not None:
+            yield from self._partial.settle(key, run)
         changes = news(self._memory, key, run)
         if changes is None:
             return None
@@ -246,7 +257,10 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
-        response = yield prompt.settled(partial(handler, request), writer)
+        call: Callable[[], Any] = partial(handler, request)
+        if self._partial is not None:
+            call = self._partial.kept(key, run, call)
+        response = yield prompt.settled(call, writer)
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
             current = (run if run.origin is None else run.origin).current

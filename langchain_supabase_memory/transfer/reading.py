@@ -293,7 +293,7 @@ def _documents(path: Path, name: str) -> Iterator[Any]:
             raise _unpacked("at its beginning") from None
         for each in _parts(archive.namelist(), name, "archive"):
             try:
-                opened = archive.open(each)
+                opened: Any = archive.open(each)
                 opened.peek(1)
             except _DAMAGED:
                 raise _unpacked("at its beginning") from None
