@@ -18,7 +18,6 @@ SupabaseMemoryError
 ├── EmbeddingError               the embedder failed, or its vectors are of no use
 ├── RerankingError               the reranker failed, or its order is of no use
 ├── ExpansionError               what makes further questions failed
-├── OutboxFullError              too many failed writes are waiting; this one was not accepted
 ├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
 └── DatabaseError                anything else the server answered
 ```
@@ -30,7 +29,7 @@ texts, so only their code is kept (`error.code`), and the original is not chaine
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class SupabaseMemoryError(Exception):
@@ -50,6 +49,10 @@ class SupabaseMemoryError(Exception):
         self.hint = self.default_hint if hint is None else hint
         self.message = message or self.default_message
         super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickle needs it: another process gets the same class, message, code and hint."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
     @property
     def reason(self) -> str:

@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from langchain_supabase_memory.checks import choice, function, lasting, number, of_type, truth, wrong
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.json_types import Named
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel
     from langchain_core.messages import BaseMessage
 
-TokenCounter: TypeAlias = "Callable[[Iterable[Any]], int] | BaseLanguageModel[Any] | Literal['approximate']"
-"""What LangChain takes for one: a function from messages to their tokens, a model, or `"approximate"`."""
+    TokenCounter: TypeAlias = Callable[[Iterable[Any]], int] | BaseLanguageModel[Any] | Literal["approximate"]
+    """What LangChain takes for one: a function from messages to their tokens, a model, or `"approximate"`."""
 
-SummaryPrompt: TypeAlias = Callable[[str | None, str, int], "Sequence[BaseMessage]"]
-"""A function from the previous summary, the messages as XML and the most characters to the prompt."""
+    SummaryPrompt: TypeAlias = Callable[[str | None, str, int], Sequence[BaseMessage]]
+    """A function from the previous summary, the messages as XML and the most characters to the prompt."""
+else:
+    TokenCounter = SummaryPrompt = Annotated[Any, Named]
 
 
 class Inherited(Enum):
@@ -357,7 +360,7 @@ class ChunkPolicy:
     mode: Literal["inline", "background"] = "inline"
     batch: int = 64
     inline_batches: int = 8
-    importance: Callable[[str, Any], float] | None = field(default=None, repr=False)
+    importance: Annotated[Callable[[str, Any], float] | None, Named] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _counts(self, "max_tokens", "max_stretch_tokens", "batch", "inline_batches")
@@ -444,7 +447,7 @@ DEFAULT_BOARD = BoardPolicy()
 """Every five messages, with a summary of at most 500 tokens."""
 
 DEFAULT_CHUNKS = ChunkPolicy()
-"""Chunks of 256 tokens, found for seven days, indexed before an answer that would miss them."""
+"""Chunks of 256 tokens, found as long as their messages are kept, indexed before an answer that would miss them."""
 
 DEFAULT_MANIFESTS = ManifestPolicy()
 """Of every pack, for 30 days."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, overload
+from typing import Any, Final, Literal, get_args, overload
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.markup import minute
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from langchain_core.messages import BaseMessage
 
 Role = Literal["user", "assistant", "system", "tool"]
 """Who speaks, in four words, whatever the message's class."""
@@ -137,7 +133,7 @@ class StoredMessage:
     """
 
     sequence: int
-    message: BaseMessage | None = None
+    message: AnyMessage | None = None
     message_id: str | None = None
     role: Role | None = None
     text: str | None = None

@@ -128,7 +128,7 @@ begin
       text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,
       int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer),
     memory_private.scope(text, text, uuid, text),
-    memory_private.item_digest(text), memory_private.unboard(text, uuid, bigint, text),
+    memory_private.item_digest(text), memory_private.item_states(text), memory_private.is_name(text), memory_private.unboard(text, uuid, bigint, text),
     memory_private.unboard_items(text, uuid, bigint, text),
     memory_private.board_items(text, uuid, boolean, integer),
     memory_private.named_time(text), memory_private.state(timestamptz, timestamptz), memory_private.failures(jsonb, text[]),

@@ -25,6 +25,7 @@ from hypothesis import settings
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
+from tests.needs import Guard, needs
 from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, packaged
@@ -83,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # As usual the same is drawn each time, so that what passed passes again; longer runs look for what is new.
     settings.register_profile("same", derandomize=factor == 1)
     settings.load_profile("same")
+    config.pluginmanager.register(Guard())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     What needs a browser, or minutes, is left out unless it is asked for by its mark.
     """
     for item in items:
-        item.add_marker(_needs(item))
+        item.add_marker(needs(item))
     for mark in ("browser", "slow"):
         if mark not in config.option.markexpr:
             left_out = [item for item in items if item.get_closest_marker(mark)]
@@ -148,22 +150,6 @@ def pytest_collection_finish() -> None:
     """What has been imported stays: the collector of garbage need not walk through it again and again."""
     gc.collect()
     gc.freeze()
-
-
-def _needs(item: pytest.Item) -> str:
-    """What a test needs beside Python: `browser`, `data_api`, `postgres` or nothing, by its fixtures or its own mark."""
-    fixtures = {*getattr(item, "fixturenames", ())}
-    for part, by in _PARTS:
-        if fixtures & by or item.get_closest_marker(part):
-            return part
-    return "pure"
-
-
-_PARTS = (
-    ("browser", {"chromium"}),
-    ("data_api", {"data_api", "door"}),
-    ("postgres", {"cluster", "older_cluster", "planner"}),
-)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -29,13 +29,13 @@ class Written:
         module: Its module, below `memory`.
         name: Its name.
         flows: The class of its flows, and the module of that.
-        base: What it derives from, and the module of that; `None` if it holds its flows itself.
+        base: What it derives from, and the module of that; one that is `Unpicklable` alone holds its flows itself.
     """
 
     module: str
     name: str
     flows: tuple[str, str]
-    base: tuple[str, str] | None = None
+    base: tuple[str, str] = ("Unpicklable", "unpicklable")
 
 
 ALL = (
@@ -101,21 +101,25 @@ class Writer:
 
     def text(self) -> str:
         """The whole module."""
-        is_memory = self.written.name == "SupabaseMemory"
-        methods = [] if self.written.base and not is_memory else [self._init()] if not is_memory else self._doors()
+        match self.written.base[0]:
+            case "Doors":
+                methods = self._doors()
+            case "Unpicklable":
+                methods = [self._init()]
+            case _:
+                methods = []
         for node in self.flows.body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 methods += [self._verb(node, ""), self._verb(node, "a")]
-        base = f"({self.written.base[0]})" if self.written.base else ""
         doc = indent(f'"""{ast.get_docstring(self.flows)}\n"""', "    ")
-        body = f"class {self.written.name}{base}:\n{doc}\n\n" + indent("\n\n".join(methods), "    ")
+        body = f"class {self.written.name}({self.written.base[0]}):\n{doc}\n\n" + indent("\n\n".join(methods), "    ")
         head = f'"""{ast.get_docstring(self.module.tree)}"""\n\n' + "from __future__ import annotations\n\n"
         source = self.written.flows[1].replace(".", "/")
         note = f"# Written by tools/colors.py from {PACKAGE}/{source}.py. Do not edit.\n"
         return _tidied(note + head + "\n".join(sorted({*self.names.values(), *self._own()})) + "\n\n\n" + body + "\n")
 
     def _own(self) -> list[str]:
-        name, module = self.written.base or self.written.flows
+        name, module = self.written.base
         own = [f"from {PACKAGE}.{module} import {name}"]
         return [*own, f"from {PACKAGE}.{self.written.flows[1]} import {self.written.flows[0]}"]
 
@@ -130,7 +134,6 @@ class Writer:
 
     def _doors(self) -> list[str]:
         """The ways to make a memory, with each setting as a keyword."""
-        assert self.written.base is not None
         doors, made = Module(self.written.base[1]), []
         for node in doors.cls(self.written.base[0]).body:
             if not isinstance(node, ast.FunctionDef) or not any(

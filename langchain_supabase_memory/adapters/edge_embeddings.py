@@ -12,6 +12,7 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     import ssl
@@ -38,7 +39,7 @@ _SAID: Final = {
 }
 
 
-class EdgeEmbeddings(Embeddings):
+class EdgeEmbeddings(Unpicklable, Embeddings):
     """Embeds with the model of Supabase's Edge runtime, through the Edge Function `memory-embed`.
 
     No key of a provider and no download: `supabase functions deploy memory-embed`, with the function's file from this

@@ -34,6 +34,7 @@ from langchain_supabase_memory.memory.packs import noted
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.settings import INHERITED, Inherited
 from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _UNREAD: Final = Task("The history could not be read; it is taken to hold only what waits to be stored")
 
 
-class SupabaseChatMessageHistory(BaseChatMessageHistory):
+class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
     """The messages of one conversation, as LangChain's histories are; what it serves stays within a budget.
 
     Make one for each run (it costs nothing: no connection, no query), over a memory that the process shares.

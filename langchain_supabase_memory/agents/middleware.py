@@ -16,6 +16,7 @@ from langchain_supabase_memory.agents.run.ahead import Ahead, same
 from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task
 from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
+from langchain_supabase_memory.agents.run.partial import PartialAnswers
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, removals, store_new, thread
 from langchain_supabase_memory.checks import of_type, truth
@@ -28,6 +29,7 @@ from langchain_supabase_memory.operations.branch import Record
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 try:
     from typing import NotRequired
@@ -67,7 +69,7 @@ class MemoryState(AgentState[Any]):
     supabase_memory_stored: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
-class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, Any]):
     """Gives an agent of `create_agent` a memory.
 
     What is new is stored right before and after each model call, so that an error, an interrupt, a retry or a killed
@@ -108,6 +110,9 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             conversation whose question a person edits.
         time_zone: That of the user, such as `"Asia/Manila"`, in which days begin and recalled lines are dated. By
             default `time_zone` of the run's context or configuration, else the memory's.
+        partial_answers: Whether what a model had streamed is stored when the run is stopped or the model fails: as an
+            AI message with `response_metadata["supabase_memory"] == {"partial": True}`, behind which prompts say
+            `[stopped]`. By default it is not.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long one operation of the memory may take, in seconds.
@@ -141,13 +146,15 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         on_trim: OnTrim = "keep",
         sends_history: bool = False,
         time_zone: str | tzinfo | None = None,
+        partial_answers: bool = False,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
         super().__init__()
         self._memory = opened(memory)
         checked(budget=budget, policy=policy)
-        for name, given in (("references", references), ("commands", commands)):
+        truths = {"references": references, "commands": commands, "partial_answers": partial_answers}
+        for name, given in truths.items():
             truth(name, given)
         known_zone(time_zone)
         of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
@@ -163,6 +170,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         self._staged = None if rollout is None else Staged(self._loader, rollout)
         self._ahead = Ahead()
+        self._partial = PartialAnswers(self._guard) if partial_answers else None
         self._commands = commands
         self._rules = Rules(on_trim, sends_history)
         # Whole conversations stay out of the tracing of the hooks.
@@ -233,6 +241,8 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
         """Bring the store to the state."""
         run, key = self._thread(state), self._key(runtime)
+        if self._partial is not None:
+            yield from self._partial.settle(key, run)
         record = yield from store_new(self._guard, key, run, rules=self._rules)
         return _remembered(record) or None
 
@@ -242,11 +252,13 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         Only behind tools, whose results a limit may keep from the model. What the user said is stored as the model is
         called: other middleware may refuse it before.
         """
-        if not state["messages"] or not isinstance(state["messages"][-1], ToolMessage):
+        run, key = self._thread(state), self._key(runtime)
+        if self._partial is not None:
+            yield from self._partial.settle(key, run)
+        if not run.messages or not isinstance(run.messages[-1], ToolMessage):
             return None
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
-        run, key = self._thread(state), self._key(runtime)
         changes = news(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None
@@ -276,7 +288,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
-        response = yield prompt.settled(partial(handler, self._alternating(request)), writer)
+        call: Callable[[], Any] = partial(handler, self._alternating(request))
+        if self._partial is not None:
+            call = self._partial.kept(key, run, call)
+        response = yield prompt.settled(call, writer)
         known = [*(run.origin or run).messages, *([] if prompt.pack is None else prompt.pack.messages)]
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:

@@ -32,6 +32,7 @@ from langchain_supabase_memory.operations import conversations, summaries
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ class _LoadSettings(_Settings, total=False):
     time_zone: str | tzinfo | None
 
 
-class _Node(Runnable[Any, dict[str, Any]]):
+class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
     """What all nodes have: a memory, ids, and failures that do not stop the graph.
 
     Args:
@@ -299,7 +300,7 @@ class SupabaseSummarizationNode(LoadContextNode):
         return {self._output: [RemoveMessage(id=REMOVE_ALL), *update[self._output]]}
 
 
-class SupabaseSummarizer(Runnable[Any, str]):
+class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
     """Writes the summary for LangChain's own `SummarizationMiddleware(summarizer=...)`, and loses nothing.
 
     The messages are stored, the rolling summary is brought up to the last of them, and its text is returned; the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,7 +11,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Guard, OnError
 from langchain_supabase_memory.agents.run.thread import store
-from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.checks import truth
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.memory.opened import opened
 
 if TYPE_CHECKING:
@@ -32,13 +35,14 @@ def record_stream(
     thread_id: str,
     user_id: str | None = None,
     agent_id: str | None = None,
+    partial_answers: bool = False,
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> Generator[Delta, None, None]:
     """Pass a streamed answer on, and store the turn when it is complete.
 
-    The user's query is stored before the first piece. If the stream fails or is abandoned, the turn stays incomplete:
-    no half of an answer is stored.
+    The user's query is stored before the first piece. If the stream fails or is abandoned, the turn stays incomplete,
+    and no part of an answer is stored unless `partial_answers` says so.
 
     Args:
         memory: Where the conversation is.
@@ -47,6 +51,8 @@ def record_stream(
         thread_id: The conversation's thread.
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
+        partial_answers: Whether what came is stored if the stream fails or is abandoned, marked as partial; see
+            `SupabaseMemoryMiddleware`.
         on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
         deadline_seconds: How long storing may take, in seconds.
 
@@ -54,11 +60,18 @@ def record_stream(
         The pieces, as they come.
     """
     key = opened(memory).key(thread_id, user_id, agent_id)
+    truth("partial_answers", partial_answers)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
     steps.run(turn.store_query(query))
-    for delta in deltas:
-        turn.pieces.append(delta)
-        yield delta
+    try:
+        for delta in deltas:
+            turn.pieces.append(delta)
+            yield delta
+    except BaseException:
+        if partial_answers:
+            with suppress(SupabaseMemoryError):
+                steps.run(turn.store_partial())
+        raise
     steps.run(turn.store_answer())
 
 
@@ -70,16 +83,24 @@ async def arecord_stream(
     thread_id: str,
     user_id: str | None = None,
     agent_id: str | None = None,
+    partial_answers: bool = False,
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
     """The async twin of `record_stream`."""
     key = opened(memory).key(thread_id, user_id, agent_id)
+    truth("partial_answers", partial_answers)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
     await steps.arun(turn.store_query(query))
-    async for delta in deltas:
-        turn.pieces.append(delta)
-        yield delta
+    try:
+        async for delta in deltas:
+            turn.pieces.append(delta)
+            yield delta
+    except BaseException:
+        if partial_answers:
+            with suppress(SupabaseMemoryError):
+                await steps.arun(turn.store_partial())
+        raise
     await steps.arun(turn.store_answer())
 
 
@@ -100,6 +121,12 @@ class _Turn:
     def store_answer(self) -> Steps[None]:
         """Store the answer as one message."""
         yield from store(self.guard, self.key, _whole(self.pieces))
+
+    def store_partial(self) -> Steps[None]:
+        """Store what came of the answer, marked as partial."""
+        for whole in _whole(self.pieces):
+            if whole.text.strip():
+                yield from store(self.guard, self.key, [content.partial(str(whole.text), str(whole.id))])
 
 
 def _whole(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:

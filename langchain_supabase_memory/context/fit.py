@@ -19,6 +19,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
 from langchain_supabase_memory.context.meters import Forms
+from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.quotes import carries_a_summary, is_bare
 from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
@@ -102,7 +103,7 @@ class Fitted:
     """
 
     head: Head = field(default_factory=Head)
-    head_message: BaseMessage | None = None
+    head_message: AnyMessage | None = None
     recent: list[Entry] = field(default_factory=list)
     current: list[Entry] = field(default_factory=list)
     omitted: dict[int, str] = field(default_factory=dict)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.values import Segment
 
 if TYPE_CHECKING:
     from langchain_core.messages import HumanMessage
-
-    from langchain_supabase_memory.values import Segment
 
 MESSAGE_ID: Final = "lc_supabase_memory"
 """The id of the message that carries the summary: always the same, so that it replaces itself in a graph's state."""

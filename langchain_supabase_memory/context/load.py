@@ -450,8 +450,11 @@ def _history(
         if held is None and row["via"] == VIA and sequence > left:
             superseded[sequence] = SUPERSEDED
             continue
-        entries.append(Entry(held if held is not None and content.was_said(held) else message, (sequence,)))
-    entries += [Entry(message) for message in waiting if message.id not in stored and message.id not in turn]
+        here = held if held is not None and content.was_said(held) else message
+        entries.append(Entry(content.in_prompt(here), (sequence,)))
+    entries += [
+        Entry(content.in_prompt(message)) for message in waiting if message.id not in stored and message.id not in turn
+    ]
 
     segments = [segment(row) for row in document.get("segments", [])]
     whole = not segments or (bool(rows) and rows[0]["sequence"] <= segments[0].to_sequence)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.context.board import BoardPart
+from langchain_supabase_memory.context.fit import Fitted
 from langchain_supabase_memory.context.head import BORDER
 from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.context.meters import Forms
@@ -15,16 +16,16 @@ from langchain_supabase_memory.context.recalled import Recalled
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.operations.manifests.manifest import manifest
+from langchain_supabase_memory.settings import ContextBudget
+from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.fit import Fitted
     from langchain_supabase_memory.operations.manifests.manifest import Manifest
-    from langchain_supabase_memory.settings import ContextBudget
-    from langchain_supabase_memory.values import Chunk, ConversationKey, Segment
+    from langchain_supabase_memory.values import Chunk, Segment
 
 
 OPTED_OUT = "not to be remembered"

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.recall import lines
 from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Filters, Question, questions
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.operations.recall.search import NO_MEANS, Means
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
-from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
+from langchain_supabase_memory.values import RECALL_SCOPES, Chunk, RecallScope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from datetime import tzinfo
+    from collections.abc import Collection
 
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.meters import Forms, Meter
     from langchain_supabase_memory.settings import ContextBudget
-    from langchain_supabase_memory.values import Chunk, ConversationKey
+    from langchain_supabase_memory.values import ConversationKey
 
 _BEYOND: Final = 2_000
 """So many characters more are asked for than a pack has."""
@@ -77,7 +79,7 @@ class Recalled:
     """
 
     chunks: Sequence[Chunk] = ()
-    time_zone: str | tzinfo | None = None
+    time_zone: Annotated[str | tzinfo | None, Named] = None
 
     def __bool__(self) -> bool:
         """Whether there is anything."""

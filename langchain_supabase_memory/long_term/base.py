@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from langchain_supabase_memory.flow import arun, run
+from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import check_id
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 
-class OfOneUser(ABC, Generic[S]):
+class OfOneUser(Unpicklable, ABC, Generic[S]):
     """A long-term memory whose operations are generators of steps, each of which is one call of a store.
 
     Args:

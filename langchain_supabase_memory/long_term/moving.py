@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Call, Flow, call
+from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.chunks.kinds import KINDS
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.long_term.memories import Memory, text_id
@@ -425,12 +425,12 @@ def _fact(row: Mapping[str, Any], user_id: str) -> Fact:
 
 
 def _run(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
-    door = memory.transport
-    return watch.run(steps, lambda step: door.perform(step) if isinstance(step, Call) else step.run(), memory.metrics)
+    own = (_Remember, _Forget)
+    return watch.run(steps, lambda step: step.run() if isinstance(step, own) else memory.perform(step), memory.metrics)
 
 
 async def _arun(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
-    door = memory.transport
+    own = (_Remember, _Forget)
     return await watch.arun(
-        steps, lambda step: door.aperform(step) if isinstance(step, Call) else step.arun(), memory.metrics
+        steps, lambda step: step.arun() if isinstance(step, own) else memory.aperform(step), memory.metrics
     )

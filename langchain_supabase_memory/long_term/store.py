@@ -33,6 +33,7 @@ from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.long_term import items
 from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ _EXAMPLES: Final = {
 _logger = logging.getLogger(__name__)
 
 
-class SupabaseStore(BaseStore):
+class SupabaseStore(Unpicklable, BaseStore):
     """Long-term memory for agents: items by namespace and key, found by field, by meaning or by words.
 
     It does what LangGraph's `InMemoryStore` and `PostgresStore` do, over the Data API too, and every row belongs to one

@@ -41,6 +41,7 @@ from langchain_supabase_memory.settings import (
     SummaryPolicy,
     checked,
 )
+from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import (
     RECALL_SCOPES,
     ConversationKey,
@@ -157,7 +158,7 @@ class Settings:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-class Core:
+class Core(Unpicklable):
     """A transport with the defaults of a memory: it names conversations and drives flows.
 
     Arguments as for `SupabaseMemory`.
@@ -266,33 +267,33 @@ class Core:
 
     def run(self, flow: Flow[T]) -> T:
         """Drive a flow through this memory's transport, its summary model and its embedder."""
-
-        def perform(step: Step) -> Any:
-            if isinstance(step, Compute):
-                return step.function()
-            if isinstance(step, Call):
-                with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
-                    return self.transport.perform(step)
-            part, asked = self._asked(step)
-            with self.causes.watching(part), unstreamed():
-                return asked.answer(step)
-
-        return watch.run(flow, perform, self.metrics)
+        return watch.run(flow, self.perform, self.metrics)
 
     async def arun(self, flow: Flow[T]) -> T:
         """The async twin of `run`."""
+        return await watch.arun(flow, self.aperform, self.metrics)
 
-        async def perform(step: Step) -> Any:
-            if isinstance(step, Compute):
-                return await in_thread(step.function)
-            if isinstance(step, Call):
-                with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
-                    return await self.transport.aperform(step)
-            part, asked = self._asked(step)
-            with self.causes.watching(part), unstreamed():
-                return await asked.aanswer(step)
+    def perform(self, step: Step) -> Any:
+        """Do one step of a flow. `health` knows of each that fails."""
+        if isinstance(step, Compute):
+            return step.function()
+        if isinstance(step, Call):
+            with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
+                return self.transport.perform(step)
+        part, asked = self._asked(step)
+        with self.causes.watching(part), unstreamed():
+            return asked.answer(step)
 
-        return await watch.arun(flow, perform, self.metrics)
+    async def aperform(self, step: Step) -> Any:
+        """The async twin of `perform`."""
+        if isinstance(step, Compute):
+            return await in_thread(step.function)
+        if isinstance(step, Call):
+            with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
+                return await self.transport.aperform(step)
+        part, asked = self._asked(step)
+        with self.causes.watching(part), unstreamed():
+            return await asked.aanswer(step)
 
     def _asked(self, step: Ask | Embed | Rerank | Expand) -> tuple[Part, Any]:
         """What answers a step that is not the database's."""

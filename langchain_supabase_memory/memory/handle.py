@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.flows.conversation import ConversationFlows
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.values import ConversationKey
 
 
-class Handle:
+class Handle(Unpicklable):
     """One conversation's ids, and the memory whose it is.
 
     Args:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.flows.rollout import RolloutFlows
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
 
 
-class Rollouts:
+class Rollouts(Unpicklable):
     """The stage at which agents are that are introduced to the memory, and how the contexts compare: `memory.rollout`.
 
     See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.flows.work import WorkFlows
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey, IndexResult, SummaryResult, UnreadableMessage
 
 
-class Work:
+class Work(Unpicklable):
     """What is due, running, waiting and dead: `memory.work`.
 
     A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.

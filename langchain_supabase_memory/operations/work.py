@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, how_many
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
+from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
-    from langchain_supabase_memory.values import ConversationKey
 
 WorkState = Literal["idle", "due", "running", "waiting", "dead"]
 """How the work on a conversation stands. `waiting`: after a failure; `dead`: given up after too many."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from langchain_supabase_memory.errors import InvalidInputError, MissingDependenc
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 LONGEST: Final = 64 * 1024 * 1024
 """The most bytes of a line, or of a conversation within a document."""
@@ -44,39 +45,46 @@ _HALF: Final = "Export or download the file again: what is missing at its end wa
 
 
 @contextmanager
-def utf8(path: str | os.PathLike[str], encoding: str | None, member: str | None = None) -> Iterator[BinaryIO]:
+def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryIO]:
     """A file's bytes in UTF-8, without a mark at its beginning.
 
     Args:
-        path: The file; a ZIP archive, if `member` is given, will do.
+        path: The file.
         encoding: What it is written in; by default what its first bytes say, or UTF-8.
-        member: Which file of an archive.
 
     Raises:
         InvalidInputError: There is no such file or encoding.
     """
+    with _opened(path) as file, _recoded(file, encoding) as stream:
+        yield stream
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
     try:
-        opened = Path(path).open("rb")  # noqa: SIM115
+        return Path(path).open("rb")
     except OSError as error:
         raise InvalidInputError(
             f"The file cannot be opened: {error.strerror}.", hint="Name a file that you may read."
         ) from None
-    with opened as file:
-        stream = _member(file, member) if member is not None and file.peek(4)[:4] == b"PK\x03\x04" else file
-        start = stream.peek(4)[:4]
-        mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _unmarked(start)))
-        stream.read(len(mark))
-        name = encoding or found
-        try:
-            codecs.lookup(name)
-        except LookupError:
-            raise InvalidInputError("There is no such encoding.", hint=_ENCODING_HINT) from None
-        if codecs.lookup(name).name == "utf-8":
-            yield cast("BinaryIO", stream)
-            return
-        # A line ends where "\n" is: some signs that split lines elsewhere may stand within a document.
-        with io.TextIOWrapper(stream, encoding=name, newline="\n") as reader:
-            yield cast("BinaryIO", _Recoded(reader))
+
+
+@contextmanager
+def _recoded(stream: Any, encoding: str | None) -> Iterator[BinaryIO]:
+    """A stream's bytes in UTF-8; arguments as for `utf8`."""
+    start = stream.peek(4)[:4]
+    mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _unmarked(start)))
+    stream.read(len(mark))
+    name = encoding or found
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise InvalidInputError("There is no such encoding.", hint=_ENCODING_HINT) from None
+    if codecs.lookup(name).name == "utf-8":
+        yield cast("BinaryIO", stream)
+        return
+    # A line ends where "\n" is: some signs that split lines elsewhere may stand within a document.
+    with io.TextIOWrapper(stream, encoding=name, newline="\n") as reader:
+        yield cast("BinaryIO", _Recoded(reader))
 
 
 class _Recoded:
@@ -123,47 +131,61 @@ def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[
                 yield number, line
 
 
-def conversations(path: str | os.PathLike[str], encoding: str | None, member: str) -> Iterator[tuple[int, Any]]:
+def conversations(path: str | os.PathLike[str], encoding: str | None, name: str) -> Iterator[tuple[int, Any]]:
     """The elements of the list that a JSON document is, one after the other, with their numbers from 1.
 
-    A document that is one object is a list of one.
+    A document that is one object is a list of one. In a folder or a ZIP archive the document may be in several files,
+    such as `conversations-000.json` and `conversations-001.json`: they are read one after the other.
+
+    Args:
+        path: The document, or the folder or the archive that holds it.
+        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        name: The name of the document in a folder or an archive, such as `conversations.json`.
 
     Raises:
-        InvalidInputError: It is no JSON, ends in the middle, or is written otherwise than in UTF-8.
+        InvalidInputError: It is no JSON, ends in the middle, is written otherwise than in UTF-8, or is not there.
         MissingDependencyError: `ijson` is not installed.
     """
+    number = 0
+    for stream in _documents(Path(path), name):
+        with _recoded(stream, encoding) as file:
+            for each in _read(file, number):
+                number += 1
+                yield number, each
+
+
+def _read(file: BinaryIO, number: int) -> Iterator[Any]:
+    """The elements of one document; `number` is how many stood in those before it."""
     try:
         import ijson
     except ImportError:
         raise MissingDependencyError("Reading a large JSON document", "transfer") from None
-    number = 0
-    with utf8(path, encoding, member) as file:
-        counted = _Counted(file)
-        found = _elements(ijson.basic_parse(cast("BinaryIO", counted), use_float=True), counted)
-        while True:
-            place = f"after conversation {number}" if number else "at its beginning"
-            try:
-                each = next(found, None)
-            except ijson.JSONError as error:
-                if "UTF" in str(error):
-                    raise wrongly_encoded(place) from None
-                if "premature" in str(error) or (isinstance(error, ijson.IncompleteJSONError) and "EOF" in str(error)):
-                    raise InvalidInputError(f"The file ends in the middle, {place}.", hint=_HALF) from None
-                raise InvalidInputError(f"The file is no JSON, {place}.", hint=_WHICH) from None
-            except UnicodeError:
+    counted = _Counted(file)
+    found = _elements(ijson.basic_parse(cast("BinaryIO", counted), use_float=True), counted)
+    while True:
+        place = f"after conversation {number}" if number else "at its beginning"
+        try:
+            each = next(found, None)
+        except ijson.JSONError as error:
+            if "UTF" in str(error):
                 raise wrongly_encoded(place) from None
-            except _DeepError:
-                raise InvalidInputError(f"The file is nested too deeply, {place}.", hint=_WHICH) from None
-            except _LargeError:
-                raise InvalidInputError(
-                    f"A conversation has more than {LONGEST >> 20} MiB, {place}.", hint=_WHICH
-                ) from None
-            except _DAMAGED:
-                raise _unpacked(place) from None
-            if each is None:
-                return
-            number += 1
-            yield number, each
+            if "premature" in str(error) or (isinstance(error, ijson.IncompleteJSONError) and "EOF" in str(error)):
+                raise InvalidInputError(f"The file ends in the middle, {place}.", hint=_HALF) from None
+            raise InvalidInputError(f"The file is no JSON, {place}.", hint=_WHICH) from None
+        except UnicodeError:
+            raise wrongly_encoded(place) from None
+        except _DeepError:
+            raise InvalidInputError(f"The file is nested too deeply, {place}.", hint=_WHICH) from None
+        except _LargeError:
+            raise InvalidInputError(
+                f"A conversation has more than {LONGEST >> 20} MiB, {place}.", hint=_WHICH
+            ) from None
+        except _DAMAGED:
+            raise _unpacked(place) from None
+        if each is None:
+            return
+        number += 1
+        yield each
 
 
 class _DeepError(Exception):
@@ -253,22 +275,48 @@ def wrongly_encoded(place: str) -> InvalidInputError:
     return InvalidInputError(f"{place}: The text is not written in UTF-8.", hint=_ENCODING_HINT)
 
 
-def _member(file: BinaryIO, member: str) -> Any:
-    """A file of an archive, in whichever folder of it."""
-    try:
-        archive = zipfile.ZipFile(file)
-        held = [PurePosixPath(name) for name in archive.namelist() if PurePosixPath(name).name == member]
-        # What macOS adds has the same name, in a folder of its own.
-        named = min(
-            (path for path in held if path.parts[0] != "__MACOSX"), key=lambda path: len(path.parts), default=None
+def _documents(path: Path, name: str) -> Iterator[Any]:
+    """The files that make up a document, each open until the next: of a folder, of an archive, or the file itself."""
+    if path.is_dir():
+        held = {each.relative_to(path).as_posix(): each for each in (*path.glob("*.json"), *path.glob("*/*.json"))}
+        for each in _parts(held, name, "folder"):
+            with _opened(held[each]) as file:
+                yield file
+        return
+    with _opened(path) as file:
+        if not cast("io.BufferedReader", file).peek(4).startswith(b"PK\x03\x04"):
+            yield file
+            return
+        try:
+            archive = zipfile.ZipFile(file)
+        except _DAMAGED:
+            raise _unpacked("at its beginning") from None
+        for each in _parts(archive.namelist(), name, "archive"):
+            try:
+                opened: Any = archive.open(each)
+                opened.peek(1)
+            except _DAMAGED:
+                raise _unpacked("at its beginning") from None
+            with opened:
+                yield opened
+
+
+def _parts(held: Iterable[str], name: str, where: str) -> list[str]:
+    """Those of the files that make up a document, in order: of the outermost folder that has any."""
+    stem, dot, ending = name.rpartition(".")
+    numbered = re.compile(rf"{re.escape(stem)}(?:-([0-9]+))?{re.escape(dot + ending)}")
+    found: dict[PurePosixPath, list[tuple[int, str]]] = {}
+    for each in held:
+        path = PurePosixPath(each)
+        part = numbered.fullmatch(path.name)
+        # What macOS adds has the same names, in a folder of its own.
+        if part is not None and path.parts[0] != "__MACOSX":
+            found.setdefault(path.parent, []).append((int(part[1] or -1), each))
+    if not found:
+        raise InvalidInputError(
+            f"The {where} holds no {name}.", hint=f"Name the {where} as it was downloaded, or one of its files."
         )
-        if named is not None:
-            opened: Any = archive.open(str(named))
-            opened.peek(1)
-            return opened
-    except _DAMAGED:
-        raise _unpacked("at its beginning") from None
-    raise InvalidInputError(f"The archive holds no {member}.", hint="Name the archive as it was downloaded.")
+    return [each for _, each in sorted(found[min(found, key=lambda folder: (len(folder.parts), str(folder)))])]
 
 
 def _unpacked(place: str) -> InvalidInputError:

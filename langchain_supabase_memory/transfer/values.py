@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from langchain_core.messages import BaseMessage
+from langchain_supabase_memory.json_types import AnyMessage
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Said:
     """
 
     place: str
-    message: BaseMessage | None = field(default=None, repr=False)
+    message: AnyMessage | None = field(default=None, repr=False)
     created_at: datetime | None = None
     metadata: Mapping[str, Any] | None = field(default=None, repr=False)
     row: Mapping[str, Any] | None = field(default=None, repr=False)

@@ -23,6 +23,7 @@ from langchain_supabase_memory.checks import function, number, of_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.operations import work
+from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import check_id
 from langchain_supabase_memory.worker.chores import Turns, sweep
 from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
@@ -75,7 +76,7 @@ class Tally:
         return sum(self.outcomes.values())
 
 
-class Worker:
+class Worker(Unpicklable):
     """Keeps every conversation's index, summary and board up to date while people talk.
 
     Run as many as you like, on as many machines: they share the work through the database, by leases, and none does

@@ -11,6 +11,23 @@ as $function$
     '[.,;:!?\u2026\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]*([\s\u00a0\u3000]+|$)', ' ', 'g')), ''), p_text))
 $function$;
 
+-- The states that an item of a kind may have: where they are more than one, it is open first and can be closed.
+create or replace function memory_private.item_states(p_kind text) returns text[]
+language sql immutable security invoker set search_path = ''
+as $function$
+  select case p_kind
+    when 'action' then array['open', 'done', 'cancelled']
+    when 'question' then array['open', 'answered', 'dropped']
+    else array['current'] end
+$function$;
+
+-- Whether an item of a kind is a name, which sentences about other things have too, and not a sentence of its own.
+create or replace function memory_private.is_name(p_kind text) returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select p_kind in ('entity', 'topic')
+$function$;
+
 -- What was read from a message that has changed or gone: an item of which it is the evidence goes, with its history; of
 -- others it is no evidence any more, and what it did to them is undone. What a person wrote stays if the message was only
 -- edited. Called with the conversation's row locked.
@@ -384,7 +401,7 @@ begin
       v_id := v_old.id;
       v_stands := v_stands || jsonb_build_object(coalesce(v_item.id, v_id), v_id);
       -- A task that is named again may be done by now, or to be done once more.
-      if v_old.kind in ('action', 'question') and v_item.state <> v_old.state and v_old.deleted_at is null
+      if cardinality(memory_private.item_states(v_old.kind)) > 1 and v_item.state <> v_old.state and v_old.deleted_at is null
          and not v_old.pinned and v_source.sequence > all (v_old.sequences)
          and v_source.created_at >= coalesce(v_old.edited_at, '-infinity')
       then
@@ -441,8 +458,8 @@ begin
        and i.id = coalesce((v_stands ->> v_item.id::text)::uuid, v_item.id) and i.deleted_at is null
        and i.state <> v_item.state and i.superseded_at is null and not i.pinned
        and v_source.created_at >= coalesce(i.edited_at, '-infinity')
-       and ((i.kind = 'action' and v_item.state in ('open', 'done', 'cancelled'))
-            or (i.kind = 'question' and v_item.state in ('open', 'answered', 'dropped')));
+       and cardinality(memory_private.item_states(i.kind)) > 1
+       and v_item.state = any (memory_private.item_states(i.kind));
     continue when not found;
     update memory.conversation_board_items i
        set state = v_item.state, last_seen_at = greatest(i.last_seen_at, v_source.created_at),
@@ -692,9 +709,7 @@ begin
   elsif p_action in ('edit', 'pin', 'unpin', 'delete') then
     raise exception 'no item is named' using errcode = 'PT400', hint = 'pass its id';
   end if;
-  if p_state is not null and not coalesce(p_state = any (case coalesce(v_old.kind, p_kind)
-       when 'action' then array['open', 'done', 'cancelled']
-       when 'question' then array['open', 'answered', 'dropped'] else array['current'] end), true)
+  if p_state is not null and not coalesce(p_state = any (memory_private.item_states(coalesce(v_old.kind, p_kind))), true)
   then
     raise exception 'an item of this kind has no such state' using errcode = 'PT400', hint = 'see BoardItem.state';
   end if;
@@ -764,7 +779,7 @@ begin
     -- may say it in other words.
     update memory.conversation_summary_boards b set title = null
      where b.user_id = v_user and b.conversation_id = v_id;
-    if v_old.kind in ('fact', 'action', 'question') then
+    if not memory_private.is_name(v_old.kind) then
       v_said := memory_private.telling(array[v_old.text, v_old.quote]);
       update memory.conversation_summary_boards b
          set (summary, context_notes, tokens) = (
@@ -782,7 +797,7 @@ begin
     update memory.conversation_board_items i
        set text = '', quote = null, type = null,
            quote_length = length(v_old.quote),
-           quote_at = case when v_old.kind in ('fact', 'action', 'question') then (
+           quote_at = case when not memory_private.is_name(v_old.kind) then (
              select strpos(m.text, v_old.quote) from memory.conversation_messages m
              where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_old.sequences[1]) end,
            deleted_at = v_now, edited_by = p_by, pinned = false,

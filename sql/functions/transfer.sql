@@ -302,9 +302,7 @@ begin
       v_refused := v_refused + 1;
       continue;
     end if;
-    if not coalesce(v_each ->> 'state' = any (case v_each ->> 'kind'
-         when 'action' then array['open', 'done', 'cancelled']
-         when 'question' then array['open', 'answered', 'dropped'] else array['current'] end), false)
+    if not coalesce(v_each ->> 'state' = any (memory_private.item_states(v_each ->> 'kind')), false)
        or not (v_each ->> 'gone')::boolean and coalesce(v_each ->> 'text', '') = ''
     then
       raise exception 'an item has no words, or a state that its kind does not have'

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -218,7 +219,10 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
     output = demo(tmp_path, columns=80)
     story, _, code = output.partition("To explore it, in Python:\n")
     assert "was killed (kill -9)" in output
-    assert f"supabase-memory inspect --embedded {tmp_path}/postgres --user maya\n" in story
+    (hint,) = (line for line in story.splitlines() if f" inspect --embedded {tmp_path}/postgres --user maya" in line)
+    # The shell that it is copied into need not have the environment's commands in its path.
+    bare = subprocess.run([*shlex.split(hint), "--help"], capture_output=True, text=True, check=True, env={"PATH": ""})
+    assert "Usage: supabase-memory inspect" in bare.stdout
     assert "All 692 messages are there" in output
     right = int(output.split("Right answers: ")[1].split(" of 12")[0])
     assert right >= 11

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.inspector import rendering
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
 from langchain_supabase_memory.inspector.screens.prompt import MOST, MOST_LINES
@@ -565,3 +566,10 @@ async def test_times_are_those_that_were_given(memory: SupabaseMemory) -> None:
         page = await person.page("/conversation", thread="t")
     assert f"{at.day} {at:%b} 13:57" in page.text
     assert page.all("time", datetime=at.isoformat())
+
+
+def test_a_title_shows_what_shapes_it_and_names_what_does_not() -> None:
+    for name in ("id", "said"):
+        written = rendering._PAGES.filters[name]
+        assert written("Trip 👩\u200d👩\u200d👧 and می\u200cخواهم") == "Trip 👩\u200d👩\u200d👧 and می\u200cخواهم"
+        assert written("a\u200db\u202e") == r"a\u200db\u202e"

@@ -150,6 +150,29 @@ def test_on_a_terminal_every_code_point_is_seen(every_hidden: frozenset[int]) ->
     assert invisible.spelled("a\u202eb\u2028c\U000e0041d\n") == r"a\u202eb\u2028c\U000e0041d\u000a"
     assert invisible.spelled_lines("one\ntwo\u200b") == "one\ntwo\\u200b"
     assert invisible.spelled("Kumain ka na ba? 🍚 中文 ñ") == "Kumain ka na ba? 🍚 中文 ñ"
+    assert invisible.spelled("one\r\n") == r"one\u000d\u000a"
+
+
+@pytest.mark.parametrize(
+    "shaped",
+    [
+        "Trip 👩\u200d👩\u200d👧", "می\u200cخواهم", "क्\u200dष", "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3", "☎\ufe0e",
+        "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+    ],
+)  # fmt: skip
+def test_what_shapes_a_title_stays_in_one_line(shaped: str) -> None:
+    assert (invisible.spelled(shaped), invisible.legible(shaped)) == (shaped, shaped)
+
+
+@pytest.mark.parametrize(
+    ("lone", "named"),
+    [
+        ("a\u200db", r"a\u200db"), ("\u200d👩", "\\u200d👩"), ("👩\u200d", "👩\\u200d"), ("می\u200c", "می\\u200c"),
+        ("a\u200cb", r"a\u200cb"), ("a\ufe0f", r"a\ufe0f"), ("👩\u200d\u200d👧", "👩\\u200d\\u200d👧"),
+    ],
+)  # fmt: skip
+def test_a_lone_joiner_is_named(lone: str, named: str) -> None:
+    assert invisible.spelled(lone) == named
 
 
 NASTY = "thread\u202egnp\u2028\u3164\U000e0041"

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -46,6 +47,7 @@ from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
     PermissionDeniedError,
+    UnavailableError,
 )
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term import moving
@@ -1155,3 +1157,27 @@ async def test_a_store_is_asked_in_batches() -> None:
     item = memory._store.get(("long_term", "maya"), str(Memory("fact 3").of("maya").id))
     assert isinstance(item, Item)
     assert item.value["user_id"] == "maya"
+
+
+async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
+    """Nothing listens at the address."""
+    target = StoreLongTerm(InMemoryStore(), user_id)
+
+    def away() -> SupabaseMemory:
+        url = "postgresql://postgres@127.0.0.1:1/postgres"
+        return SupabaseMemory.from_conn_string(url, user_id=user_id, model=None, retry=NO_RETRY)
+
+    for verb in (promote, forget_source, apromote, aforget_source):
+        async with away() as memory:
+            with pytest.raises(UnavailableError):
+                made = verb(memory, target)
+                await made if inspect.isawaitable(made) else None
+            assert [(each.part, each.error) for each in memory.health().causes] == [("database", "UnavailableError")]
+
+
+def test_steps_are_performed_by_the_memory_alone() -> None:
+    """So that `health` knows of each that fails: nobody beside it hands a call to its transport."""
+    package = Path(moving.__file__).parents[1]
+    calls = re.compile(r"transport\.a?perform\(|\bdoor\.a?perform\(")
+    found = [str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())]
+    assert found == ["memory/core.py"]

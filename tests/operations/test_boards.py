@@ -33,10 +33,12 @@ from langchain_supabase_memory.operations.boards.revise import revise
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.services.data_api import token
+from tests.services.postgres import Cluster
 from tests.stepping import sent
 
 KEY = ConversationKey("t", "u")
 WHERE: dict[str, Any] = {"thread_id": "t"}
+SOLD = "We will sell the red kiln to Jomar Reyes of Riga in May."
 TABLES = (
     "conversation_messages", "conversation_summaries", "conversation_summary_boards", "conversation_board_items",
     "conversation_board_changes", "working_memory_chunks",
@@ -1018,6 +1020,27 @@ def test_an_edit_may_be_taken_back_and_what_was_deleted_written_anew(memory: Sup
     conversation.delete_board_item(item, by="ana")
     assert memory.conversation("t").add_board_item("fact", "other", by="ana") == item.id
     assert facts(conversation.board()) == ["old words", "other"]
+
+
+@pytest.mark.parametrize(("kind", "summary"), [("decision", ""), ("entity", SOLD)])
+def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_name(
+    cluster: Cluster, user_id: str, kind: str, summary: str
+) -> None:
+    name = cluster.migrated_database()
+    check = "conversation_board_items_kind_check"
+    for change in (f"drop constraint {check}", f"add constraint {check} check (kind <> '')"):  # a kind of tomorrow
+        cluster.execute(f"alter table memory.conversation_board_items {change}", database=name, superuser=True)
+    writer = Told(lambda m: noted(summary=SOLD))
+    with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id=user_id, model=writer) as memory:
+        say(memory, SOLD)
+        conversation = memory.conversation(**WHERE)
+        conversation.revise_board()
+        text = SOLD if kind == "decision" else "Jomar Reyes of Riga"
+        arguments = {"p_thread_id": "t", "p_user_id": user_id, "p_action": "add", "p_kind": kind, "p_text": text}
+        by = {"p_by": "ana", "p_state": "current"}
+        added = memory.transport.perform(Call("memory_edit_board", {**arguments, **by}))
+        conversation.delete_board_item(added["item_id"], by="ana")
+        assert conversation.board().summary == summary
 
 
 def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:

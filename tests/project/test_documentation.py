@@ -190,21 +190,25 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
 
 
 @pytest.mark.postgres
-def test_the_first_agent_remembers_after_its_process_has_ended(tmp_path: Path) -> None:
+def test_the_first_agent_prints_what_its_page_says(tmp_path: Path) -> None:
     page = PAGES["docs/first-agent.md"]
-    (tmp_path / "agent.py").write_text(page.python[0])
+    for text in page.python:
+        (tmp_path / text.splitlines()[0].removeprefix("# ")).write_text(text)
     said = []
-    for line in re.findall(r"^python (agent.py .*)$", page.text, re.MULTILINE):
+    for line in re.findall(r"^python (\w+\.py.*)$", page.text, re.MULTILINE):
         command = [sys.executable, *shlex.split(line)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         said += done.stdout.splitlines()
     assert said == first_agent.answers(page.text)
     assert "“My kiln shows E-47”" in said
+    told = [line for text in page.python for line in text.splitlines() if line.startswith("# >")]
+    assert not told, "what a block prints stands below the command that runs it"
 
 
 def test_the_tutorial_is_a_script_up_to_its_last_answer() -> None:
     script = first_agent.script(PAGES["docs/first-agent.md"].text)
     assert script.index("git clone") < script.index("cat > agent.py") < script.rindex("python agent.py")
+    assert script.index("cat > look.py") < script.index("python look.py")
     assert "openai" not in script
     assert not subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=True).stderr
 

@@ -103,6 +103,7 @@ def test_langchain_community(memory: SupabaseMemory, elsewhere: str, tmp_path: P
 ITEMS: Final[list[Any]] = [
     {"role": "user", "content": "My kiln shows E-47."},
     {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "xyz"},
+    {"type": "reasoning", "id": "rs_2", "summary": [{"type": "summary_text", "text": "two parts"}]},
     {"type": "function_call", "call_id": "c1", "name": "look_up", "arguments": '{"part": "K"}', "id": "fc_1"},
     {"type": "function_call", "call_id": "c2", "name": "look_up", "arguments": '{"part": "J"}', "id": "fc_2"},
     {"type": "function_call_output", "call_id": "c1", "output": "25 euros"},
@@ -132,13 +133,14 @@ def test_openai_agents(memory: SupabaseMemory, tmp_path: Path) -> None:
     ):  # fmt: skip
         receipt = import_conversations(memory, openai_agents(address))
         assert {what: count for what, (count, _) in receipt.lost.items()} == {
-            "items of the type reasoning": 1,
+            "reasoning that is encrypted or empty": 1,
             "images and files within messages": 1,
         }
         found = stored(memory, session)
         assert [message.type for message in found] == ["human", "ai", "tool", "tool", "ai", "human"]
         assert isinstance(found[1], AIMessage)
         assert [call["args"] for call in found[1].tool_calls] == [{"part": "K"}, {"part": "J"}]
+        assert found[1].content == [{"type": "reasoning", "reasoning": "two parts"}]
         assert [message.text for message in found[2:]] == [
             "25 euros", "20 euros", "A type K for 25 euros.", "Here it is.",
         ]  # fmt: skip

@@ -19,7 +19,7 @@ from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer import reading
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
 from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
-from langchain_supabase_memory.transfer.values import Event, Said, Thread
+from langchain_supabase_memory.transfer.values import Event, Lost, Said, Thread
 from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, node, tree
 
 AT: Final = datetime(2025, 3, 1, 12, 0, 0, 500000, tzinfo=UTC)
@@ -105,6 +105,140 @@ def test_of_claude_tools_attachments_and_the_last_branch_are_kept(memory: Supaba
         UNTIMED: (1, "conversation 1, message 3"),
     }
     assert import_conversations(memory, claude(archive)).stored == 0
+
+
+def spoken(events: Iterable[Event]) -> list[BaseMessage]:
+    return [each.message for each in events if isinstance(each, Said) and each.message is not None]
+
+
+def lost(events: Iterable[Event]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for each in events:
+        if isinstance(each, Lost):
+            counted[each.what] = counted.get(each.what, 0) + each.count
+    return counted
+
+
+def thought(text: str, *thoughts: str) -> list[Any]:
+    """The content of an answer with its thoughts."""
+    blocks = [{"type": "reasoning", "reasoning": each} for each in thoughts]
+    return [*blocks, {"type": "text", "text": text}] if text else blocks
+
+
+def kind(content_type: str, **fields: Any) -> dict[str, Any]:
+    return {"content": {"content_type": content_type, **fields}}
+
+
+THOUGHTFUL: Final = tree(
+    node("q", None, "user", ["What is E-47?"]),
+    node("t", "q", "assistant", [], **kind("thoughts", thoughts=[{"summary": "Checking", "content": "maybe they lie"}])),
+    node("call", "t", "assistant", [], recipient="web", **kind("code", text="E-47")),
+    node("failed", "call", "tool", [], author="web", **kind("system_error", name="Timeout", text="too slow")),
+    node("t2", "failed", "assistant", [], **kind("thoughts", thoughts=[{"summary": "", "content": "a thermocouple"}, 7])),
+    node("r", "t2", "assistant", [], **kind("reasoning_recap", content="Thought for 12 seconds")),
+    node(
+        "a", "r", "assistant",
+        ["A thermocouple \ue200cite\ue202turn0search3\ue202turn1view0\ue201 by "
+         '\ue200entity\ue202["company","Skutt","a maker"]\ue201, see \ue200url\ue202its page\ue202https://x.test\ue201【4:1†kiln.pdf】.'],
+    ),
+    node("s", "a", "user", [], **kind("user_editable_context", user_profile="A potter", user_instructions="Be short")),
+    node("x", "s", "assistant", [], **kind("hologram", figure=3)),
+    node("q2", "x", "user", ["And \ue200this\ue201?"]),
+    node("t3", "q2", "assistant", [], **kind("thoughts", thoughts=[{"summary": "Hm", "content": "stopped"}])),
+    current="t3",
+)  # fmt: skip
+
+
+def test_what_a_model_thought_is_a_block_of_its_answer_and_never_its_words(tmp_path: Path) -> None:
+    events = list(chatgpt(written(tmp_path, [THOUGHTFUL])))
+    question, call, failed, answer, second = spoken(events)
+    assert (question.text, second.text) == ("What is E-47?", "And \ue200this\ue201?")
+    assert isinstance(call, AIMessage)
+    assert isinstance(failed, ToolMessage)
+    assert (call.content, call.tool_calls[0]["name"]) == (thought("", "Checking\n\nmaybe they lie"), "web")
+    assert (failed.text, failed.status) == ("too slow", "error")
+    words = "A thermocouple by Skutt, see its page."
+    assert (answer.text, answer.content) == (words, thought(words, "a thermocouple"))
+    assert lost(events) == {
+        "notes of how long a model thought": 1,
+        "settings that hold for all conversations": 1,
+        "messages of a kind that is not known": 1,
+        "thoughts that no answer follows": 1,
+    }
+
+
+def test_thoughts_are_found_in_every_form(tmp_path: Path) -> None:
+    answers = [
+        {"role": "assistant", "content": "Cone 6.", "reasoning_content": "1,240 °C"},
+        {"role": "assistant", "content": "<think>\n1,240 °C\n</think>\n\nCone 6."},
+        {"role": "assistant", "content": "<thinking>1,240 °C</thinking>Cone 6."},
+    ]
+    shared = [{"from": "gpt", "value": "<think>1,240 °C</think>Cone 6."}]
+    path = lines(tmp_path, {"thread_id": "ml", "messages": answers}, {"id": "s", "conversations": shared})
+    assert [each.content for each in spoken(jsonl(path))] == [thought("Cone 6.", "1,240 °C")] * 4
+    kept = [{"role": "assistant", "content": "Cone 6. <think>not at its beginning</think>"}]
+    (message,) = spoken(jsonl(lines(tmp_path, {"thread_id": "t", "messages": kept})))
+    assert message.content == "Cone 6. <think>not at its beginning</think>"
+    only = claude_message("c", "assistant", "", content=[{"type": "thinking", "thinking": "stopped"}])
+    events = list(claude(written(tmp_path, [{"uuid": "c", "chat_messages": [only]}])))
+    assert (spoken(events), lost(events)) == ([], {"thoughts that no answer follows": 1})
+
+
+def test_thoughts_are_not_recalled(memory: SupabaseMemory, tmp_path: Path) -> None:
+    import_conversations(memory, chatgpt(written(tmp_path, [THOUGHTFUL])))
+    conversation = memory.conversation("chat-1")
+    conversation.index()
+    assert not any("lie" in each.content for each in conversation.recall("do they lie?").chunks)
+    assert ("ai", "A thermocouple by Skutt, see its page.") in said(memory, "chat-1")
+
+
+def shards(folder: Path) -> Path:
+    """An export of three files, with what stands beside them."""
+    for number in range(3):
+        each = tree(
+            node(f"q{number}", None, "user", [f"Question {number}"]), current=f"q{number}", conversation_id=f"c{number}"
+        )
+        written(folder, [each], f"conversations-{number:03}.json")
+    written(folder, [{"nothing": "of this"}], "shared_conversations.json")
+    written(folder, {"id": "user"}, "user.json")
+    return folder
+
+
+@pytest.mark.parametrize("inside", ["", "export/"])
+def test_an_export_in_several_files_is_one_export(tmp_path: Path, inside: str) -> None:
+    folder = tmp_path / "download"
+    (folder / inside).mkdir(parents=True)
+    shards(folder / inside)
+    archive = tmp_path / "export.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for path in sorted(folder.rglob("*.json"), reverse=True):
+            made.write(path, path.relative_to(folder).as_posix())
+        made.writestr("__MACOSX/conversations-000.json", b"no JSON")
+    for named in (folder, archive):
+        events = list(chatgpt(named))
+        assert [each.text for each in spoken(events)] == ["Question 0", "Question 1", "Question 2"]
+        places = [each.place for each in events if isinstance(each, Thread)]
+        assert places == ["conversation 1", "conversation 2", "conversation 3"]
+    (one,) = spoken(chatgpt(folder / inside / "conversations-001.json"))
+    assert one.text == "Question 1"
+
+
+def test_a_folder_or_an_archive_without_conversations_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    written(tmp_path / "empty", [], "shared_conversations.json")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as made:
+        made.writestr("user.json", "{}")
+    for name, what in (("empty", "folder"), ("empty.zip", "archive")):
+        for source in (chatgpt, claude):
+            with pytest.raises(InvalidInputError, match=f"The {what} holds no conversations.json"):
+                list(source(tmp_path / name))
+
+
+def test_a_file_of_several_that_is_cut_is_named_by_what_stood_before_it(tmp_path: Path) -> None:
+    folder = shards(tmp_path)
+    (folder / "conversations-002.json").write_text('[{"title": "x"')
+    with pytest.raises(InvalidInputError, match="ends in the middle, after conversation 2"):
+        list(chatgpt(folder))
 
 
 CALLS: Final = [{"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"part": "K"}'}}]

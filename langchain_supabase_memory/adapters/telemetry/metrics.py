@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +126,7 @@ NO_METRICS: Final = NoMetrics()
 """The one that is used where none is given."""
 
 
-class Metrics(NoMetrics):
+class Metrics(Unpicklable, NoMetrics):
     """Counts into a registry of `prometheus_client`. Make one for a process, and share it: it is safe in all threads.
 
     `working_memory_chunks_created` is a gauge that only ever rises, since `prometheus_client` appends `_total` to the

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
 from langchain_supabase_memory.checks import function, of_type
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import Health
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _PATIENCE_SECONDS: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
-class MetricsServer:
+class MetricsServer(Unpicklable):
     """Serves `/metrics` and `/healthz` from threads of its own, so that no event loop waits for it.
 
     ```python

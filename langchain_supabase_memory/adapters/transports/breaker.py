@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.flow import SCHEMA
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +127,7 @@ class Breaker:
             return Circuit("half-open" if self._probing else "open", self._failures, wait, self._last_code)
 
 
-class BreakingTransport:
+class BreakingTransport(Unpicklable):
     """A transport behind a circuit breaker.
 
     Args:

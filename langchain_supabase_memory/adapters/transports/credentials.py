@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from langchain_supabase_memory.checks import kind
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -24,7 +25,7 @@ ROLES: Final = frozenset({"anon", "authenticated", "service_role"})
 """The roles that claims may name: they must not be a way to a stronger one."""
 
 
-class Credential(Generic[T]):
+class Credential(Unpicklable, Generic[T]):
     """A credential that was given, or that a function gives before each call.
 
     Args:

@@ -32,6 +32,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
 from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 try:
     import psycopg
@@ -59,7 +60,7 @@ TIMEOUT_SECONDS: Final = 10
 """How long to wait for a connection, in seconds."""
 
 
-class PostgresTransport:
+class PostgresTransport(Unpicklable):
     """Performs calls over a connection to Postgres.
 
     Args:

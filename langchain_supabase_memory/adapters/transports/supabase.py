@@ -32,6 +32,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
 from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from supabase import AsyncClient, Client
@@ -50,7 +51,7 @@ TIMEOUT_SECONDS: Final = 10.0
 """How long one request may take; Supabase's own limit for a statement is 8 seconds."""
 
 
-class SupabaseTransport:
+class SupabaseTransport(Unpicklable):
     """Performs calls through Supabase's Data API.
 
     Args:

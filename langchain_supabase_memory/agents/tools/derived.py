@@ -20,6 +20,7 @@ from langchain_supabase_memory.language.extractive.spoken import spoken
 from langchain_supabase_memory.language.extractive.tasks import about_tasks, tasks
 from langchain_supabase_memory.language.spelling import WORD, composed, keys
 from langchain_supabase_memory.operations import boards
+from langchain_supabase_memory.operations.boards.answer import STATES
 from langchain_supabase_memory.operations.recall import indexing, search
 from langchain_supabase_memory.operations.recall.question import Filters, Question
 from langchain_supabase_memory.values import Scope
@@ -136,7 +137,7 @@ def _from_board(tag: str, item: BoardItem, key: ConversationKey, zone: tzinfo) -
         "also": ", ".join(map(str, also[-5:])),
         "by": "" if item.sequences or item.edited_by is None else name(item.edited_by),
         "at": dated(item.first_seen_at, zone),
-        "state": item.state if item.kind in ("action", "question") else "",
+        "state": item.state if len(STATES[item.kind]) > 1 else "",
         "type": item.type or "",
         "pinned": "yes" if item.pinned else "",
     }

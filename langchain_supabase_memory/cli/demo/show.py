@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 import textwrap
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,7 +38,6 @@ from langchain_supabase_memory.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
@@ -124,7 +125,8 @@ def _show(
         known = {each.question: each for each in transcript.questions()} if path is None else {}
         asked = questions or list(known)
         if not asked:
-            console.print('Ask about it with: supabase-memory demo --transcript FILE --ask "…"')
+            ask = f'{_command("demo", "--transcript")} FILE --ask "…"'
+            console.print(f"Ask about it with: {spelled(ask)}", markup=False, highlight=False, soft_wrap=True)
             return
         _work(console, memory, len(said))
         told.tell(console)
@@ -148,7 +150,7 @@ def _show(
                 tally.ask(console, alone, question)
         _point(console, memory)
     tally.show(console)
-    command = f"supabase-memory inspect --embedded {shlex.quote(str(folder))} --user {USER}"
+    command = _command("inspect", "--embedded", str(folder), "--user", USER)
     console.print("To see what the agent knew and why, in a browser:\n")
     console.print(f"{spelled(command)}\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"The database stays in {folder}. To explore it, in Python:\n", highlight=False, soft_wrap=True)
@@ -161,6 +163,18 @@ def _show(
     for line in code:  # as it can be copied: neither indented nor broken
         console.print(spelled(line), markup=False, highlight=False, soft_wrap=True)
     console.print()
+
+
+def _command(*arguments: str) -> str:
+    """A command of ours as the reader's shell finds it.
+
+    Its path is that of this process's environment: with `make demo` or `uv run` the shell knows it by no other name.
+    """
+    script = Path(sys.executable).with_name("supabase-memory.exe" if os.name == "nt" else "supabase-memory")
+    here = Path.cwd()
+    place = script.relative_to(here) if script.is_relative_to(here) else script
+    named = [str(place)] if script.is_file() else [sys.executable, "-m", "langchain_supabase_memory.cli"]
+    return shlex.join([*named, *arguments])
 
 
 def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings: Embeddings | None) -> None:

@@ -24,6 +24,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call
 
+from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.messages import content, fence
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Entry:
             joined.
     """
 
-    message: BaseMessage
+    message: AnyMessage
     sequences: tuple[int, ...] = ()
 
 

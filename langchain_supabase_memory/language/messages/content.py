@@ -36,6 +36,9 @@ LC_SOURCE: Final = "lc_source"
 OURS: Final = "supabase_memory"
 """The value of `lc_source` on messages that this package puts into a prompt."""
 
+STOPPED: Final = "[stopped]"
+"""What stands behind a partial answer in a prompt."""
+
 _ROLES: Final[dict[type[BaseMessage], Role]] = {
     HumanMessage: "user",
     AIMessage: "assistant",
@@ -214,6 +217,29 @@ def marked(message: BaseMessage) -> BaseMessage:
     """Mark a message of ours, on the object itself, so that it is never taken for something that was said."""
     message.additional_kwargs = {**message.additional_kwargs, LC_SOURCE: OURS}
     return message
+
+
+def partial(text: str, name: str) -> AIMessage:
+    """A partial answer: what a model had said when it was stopped.
+
+    Args:
+        text: Its words.
+        name: Its id.
+    """
+    return AIMessage(text, id=name, response_metadata={OURS: {"partial": True}})
+
+
+def is_partial(message: BaseMessage) -> bool:
+    """Whether a message is a partial answer."""
+    marks = message.response_metadata.get(OURS)
+    return isinstance(marks, dict) and marks.get("partial") is True
+
+
+def in_prompt(message: BaseMessage) -> BaseMessage:
+    """A message as it stands in a prompt: a partial answer says that it was stopped."""
+    if not is_partial(message):
+        return message
+    return message.model_copy(update={"content": f"{message.text.rstrip()} {STOPPED}"})
 
 
 def said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

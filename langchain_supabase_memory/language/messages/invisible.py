@@ -88,8 +88,11 @@ def _shaped(text: str, table: _Seen) -> str:
 
 
 def spelled(text: str) -> str:
-    r"""A text for one line of a terminal: what is not seen is written as its code, such as `\u202e`."""
-    return text.translate(_SPELLED)
+    r"""A text for one line: what is not seen is written as its code, such as `\u202e`.
+
+    What shapes visible text stays, as for `seen`: joiners within emoji and between letters that need them.
+    """
+    return _shaped(text, _SPELLED)
 
 
 def spelled_lines(text: str) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.boards.answer import ItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from langchain_supabase_memory.operations.boards.answer import ItemKind
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 

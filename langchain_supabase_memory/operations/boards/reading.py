@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, LISTS, STATES, ItemKind
+from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, LISTS, STATES, ItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ LONGEST_TEXT: Final = 500
 LONGEST_QUOTE: Final = 1000
 """The most characters of its quote."""
 
-_CLOSING: Final[dict[str, ItemKind]] = {state: kind for kind in ("action", "question") for state in STATES[kind][1:]}
+_CLOSING: Final[dict[str, ItemKind]] = {state: kind for kind in KINDS for state in STATES[kind][1:]}
 _NUMBER: Final = re.compile(r"-?\d+")
 # The marks that one and the same quotation is written with, and dashes.
 _ALIKE: Final = str.maketrans(dict.fromkeys('’‘‚‛“”„‟«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−", "-"))

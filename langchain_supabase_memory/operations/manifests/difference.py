@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory import markup
+from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPart, ManifestPassage
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest
 
 
 @dataclass(frozen=True)

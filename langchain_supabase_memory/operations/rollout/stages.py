@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.checks import function, number, truth
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.operations.arguments import how_many, person
 
 if TYPE_CHECKING:
@@ -28,8 +29,14 @@ most so many recent messages. `"on"`: the pack, within its whole budget.
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 """All stages, from none of the memory's context to all of it."""
 
-Flag: TypeAlias = "Callable[[ConversationKey], Stage | str | Awaitable[Stage | str]]"
-"""A function, sync or async, that says the stage of a conversation: your own feature flags."""
+if TYPE_CHECKING:
+    Flag: TypeAlias = Callable[[ConversationKey], Stage | str | Awaitable[Stage | str]]
+    """A function, sync or async, that says the stage of a conversation: your own feature flags."""
+
+    OnComparison: TypeAlias = Callable[[Comparison], Any]
+    """A function that is handed each comparison."""
+else:
+    Flag = OnComparison = Annotated[Any, Named]
 
 _BY_NAME: Final[dict[str, Stage]] = {str(stage): stage for stage in STAGES}
 _BITS: Final = 48
@@ -70,7 +77,7 @@ class Rollout:
     stage: Stage = "off"
     flag: Flag | None = field(default=None, repr=False)
     last_messages: int = 50
-    on_comparison: Callable[[Comparison], Any] | None = field(default=None, repr=False)
+    on_comparison: OnComparison | None = field(default=None, repr=False)
     record: bool = True
     cache_seconds: float = 2.0
 

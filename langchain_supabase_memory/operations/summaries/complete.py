@@ -11,14 +11,14 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards.board import board
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.operations.summaries.levels import newest, summarize_levels
-from langchain_supabase_memory.values import Scope
+from langchain_supabase_memory.values import Scope, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.settings import SummaryPolicy
-    from langchain_supabase_memory.values import ConversationKey, Segment
+    from langchain_supabase_memory.values import ConversationKey
 
 
 @dataclass(frozen=True)

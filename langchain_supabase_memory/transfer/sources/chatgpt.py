@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory.transfer import ids, reading
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
 from langchain_supabase_memory.transfer.sources.guarding import guarded
+from langchain_supabase_memory.transfer.sources.thoughts import RECAPS, UNANSWERED, answer, without_citations
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import Event
 
 _HINT: Final = "Download the export again, or pass skip=True (--skip) to leave such a conversation out."
+_SETTINGS: Final = ("user_editable_context", "model_editable_context")
+"""What a person set for all conversations, and what ChatGPT noted of them: nobody said it in this one."""
 
 
 def chatgpt(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
-    """An export of ChatGPT: `conversations.json`, or the archive that holds it.
+    """An export of ChatGPT: `conversations.json`, or the folder or archive that holds it, in one file or in several.
 
     Of each conversation's tree the branch is taken that was shown last, without what was hidden; what stands in other
-    branches is counted. Of images and files the export has the names alone.
+    branches is counted. What the model thought becomes a reasoning block of its answer, and marks of citations are left
+    out. Of images and files the export has the names alone.
 
     Args:
-        path: The file, or the ZIP archive.
+        path: The file, the folder, or the ZIP archive.
         encoding: What the file is written in; by default what its first bytes say, or UTF-8.
     """
     for number, document in reading.conversations(path, encoding, "conversations.json"):
@@ -59,6 +63,7 @@ class _Branch:
         self._mapping = mapping
         self._place = place
         self._call: str | None = None  # the call that waits for its result
+        self._thoughts: list[str] = []  # those that wait for their answer
         self._nodes = self._path(current if isinstance(current, str) and current in mapping else self._newest())
 
     def events(self) -> Iterator[Event]:
@@ -67,6 +72,7 @@ class _Branch:
             if message is not None and _is_shown(message):
                 where = f"{self._place}, message {number + 1}"
                 yield from guarded(self._said(name, message, where), "The message cannot be read.", _HINT, where)
+        yield from self._unanswered(self._place)
         taken = set(self._nodes)
         beside = sum(
             (message := _message(node)) is not None and _is_shown(message)
@@ -105,6 +111,16 @@ class _Branch:
         except (ValueError, OverflowError, OSError):
             yield Problem("A message's time cannot be read.", _HINT, place)
             return
+        kind = body.get("content_type")
+        if kind == "reasoning_recap":
+            yield Lost(RECAPS, place)
+            return
+        if kind in _SETTINGS:
+            yield Lost("settings that hold for all conversations", place)
+            return
+        if kind == "thoughts" or message.get("channel") == "analysis":
+            self._thoughts += _thoughts(body)
+            return
         text, missing = _text(body)
         beside = message.get("metadata")
         attached = beside.get("attachments") if isinstance(beside, dict) else None
@@ -112,16 +128,25 @@ class _Branch:
         if names or missing:
             yield Lost("images and files, of which the export has the names alone", place, max(len(names), missing))
         if not text and not names and not missing:
+            if isinstance(kind, str) and kind not in _KNOWN:
+                yield Lost("messages of a kind that is not known", place)
             return
+        if _role(message) == "user":
+            yield from self._unanswered(place)
         made = self._made(str(message.get("id") or name), message, text)
         if made is None:
             yield Lost("messages of an unknown role", place)
             return
         yield Said(place, made, said_at, {"attachments": names} if names else None)
 
+    def _unanswered(self, place: str) -> Iterator[Event]:
+        if self._thoughts:
+            yield Lost(UNANSWERED, place, len(self._thoughts))
+            self._thoughts = []
+
     def _made(self, name: str, message: Mapping[str, Any], text: str) -> BaseMessage | None:
         author = message.get("author")
-        role = author.get("role") if isinstance(author, dict) else None
+        role = _role(message)
         beside = message.get("metadata")
         model = beside.get("model_slug") if isinstance(beside, dict) else None
         about = {"model_name": model} if isinstance(model, str) else {}
@@ -132,15 +157,39 @@ class _Branch:
         if role == "tool":
             called, self._call = self._call or name, None
             tool = author.get("name") if isinstance(author, dict) else None
-            return ToolMessage(text, tool_call_id=called, name=tool if isinstance(tool, str) else None, id=name)
+            failed = message["content"].get("content_type") == "system_error"
+            return ToolMessage(
+                text,
+                tool_call_id=called,
+                name=tool if isinstance(tool, str) else None,
+                status="error" if failed else "success",
+                id=name,
+            )
         if role != "assistant":
             return None
+        thoughts, self._thoughts = self._thoughts, []
         recipient = message.get("recipient")
         if isinstance(recipient, str) and recipient not in ("all", ""):
             self._call = f"call_{name}"
             calls = [{"name": recipient, "args": {"input": text}, "id": self._call}]
-            return AIMessage("", tool_calls=calls, response_metadata=about, id=name)
-        return AIMessage(text, response_metadata=about, id=name)
+            return answer("", thoughts, tool_calls=calls, response_metadata=about, id=name)
+        return answer(without_citations(text), thoughts, response_metadata=about, id=name)
+
+
+_KNOWN: Final = (
+    "text",
+    "multimodal_text",
+    "code",
+    "execution_output",
+    "tether_quote",
+    "tether_browsing_display",
+    "system_error",
+)
+
+
+def _role(message: Mapping[str, Any]) -> Any:
+    author = message.get("author")
+    return author.get("role") if isinstance(author, dict) else None
 
 
 def _message(node: Any) -> dict[str, Any] | None:
@@ -164,11 +213,22 @@ def _text(body: Mapping[str, Any]) -> tuple[str, int]:
             parts.append(part["text"])
         else:
             missing += 1
-    for thought in body["thoughts"] if isinstance(body.get("thoughts"), list) else []:
-        if isinstance(thought, dict):
-            parts += [str(thought[name]) for name in ("summary", "content") if thought.get(name)]
     parts += [body[name] for name in ("text", "result", "content") if isinstance(body.get(name), str)]
     return "\n\n".join(part for part in parts if part.strip()), missing
+
+
+def _thoughts(body: Mapping[str, Any]) -> list[str]:
+    """What a model thought, each with its heading."""
+    listed = body.get("thoughts")
+    if not isinstance(listed, list):
+        text, _ = _text(body)
+        return [without_citations(text)] if text else []
+    words = (
+        "\n\n".join(str(each[name]) for name in ("summary", "content") if each.get(name))
+        for each in listed
+        if isinstance(each, dict)
+    )
+    return [without_citations(each) for each in words if each.strip()]
 
 
 def _number(value: Any) -> float:

@@ -10,6 +10,7 @@ from langchain_supabase_memory.language.messages.rendering import as_json
 from langchain_supabase_memory.transfer import ids, reading
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
 from langchain_supabase_memory.transfer.sources.guarding import guarded
+from langchain_supabase_memory.transfer.sources.thoughts import UNANSWERED
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
@@ -24,14 +25,15 @@ _REASONING: Final = {"thinking": "thinking", "reasoning": "reasoning"}
 
 
 def claude(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
-    """An export of Claude: `conversations.json`, or the archive that holds it.
+    """An export of Claude: `conversations.json`, or the folder or archive that holds it, in one file or in several.
 
-    The text of attachments stands with the message. A tool's calls and results become messages of their own. Where
+    The text of attachments stands with the message. A tool's calls and results become messages of their own. What the
+    model thought becomes a reasoning block of its answer. Where
     messages name what they answer, the branch is taken that ends with the last one; the others are counted. Of images
     and other files the export has the names alone.
 
     Args:
-        path: The file, or the ZIP archive.
+        path: The file, the folder, or the ZIP archive.
         encoding: What the file is written in; by default what its first bytes say, or UTF-8.
     """
     for number, document in reading.conversations(path, encoding, "conversations.json"):
@@ -143,7 +145,8 @@ class _Message:
                     parts, calls = [], []
                 parts.append({"type": "text", "text": block["text"]})
             elif isinstance(kind, str) and kind in _REASONING:
-                parts.append({"type": "reasoning", "reasoning": str(block.get(_REASONING[kind]) or "")})
+                if thought := str(block.get(_REASONING[kind]) or ""):
+                    parts.append({"type": "reasoning", "reasoning": thought})
             elif kind == "tool_use":
                 open_call = str(block.get("id") or f"call_{self._name}-{len(calls)}-{self._made}")
                 given = block.get("input")
@@ -157,8 +160,10 @@ class _Message:
                 yield Said(self._place, self._result(block, named), said_at)
             else:
                 yield Lost("blocks of a kind that is not known", self._place)
-        if parts or calls:
+        if calls or any(isinstance(each, dict) and each["type"] == "text" for each in parts):
             yield self._ai(parts, calls, said_at, beside)
+        elif parts:
+            yield Lost(UNANSWERED, self._place, len(parts))
 
     def _ai(
         self,

@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 
 from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.thoughts import answer, beside
 from langchain_supabase_memory.transfer.values import Problem, Said
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ def message_of(each: Mapping[str, Any]) -> BaseMessage:
     given = {name: each[name] for name in names if each.get(name) is not None}
     if role == "function":  # what OpenAI had before tools
         return ToolMessage(body or "", tool_call_id=given.get("tool_call_id") or str(given.get("name")))
-    return convert_to_messages([{"role": role, "content": "" if body is None else body, **given}])[0]
+    made = convert_to_messages([{"role": role, "content": "" if body is None else body, **given}])[0]
+    if not isinstance(made, AIMessage) or not isinstance(made.content, str):
+        return made
+    return made.model_copy(update={"content": answer(made.content, beside(each)).content})
 
 
 def sharegpt(listed: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
@@ -99,7 +103,7 @@ def _shared(role: str, text: str, name: str, call: str | None) -> BaseMessage:
             return AIMessage("", tool_calls=[{"name": str(function), "args": dict(arguments), "id": call}], id=name)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return AIMessage(text, id=name)
-    return AIMessage(text, id=name)
+    return answer(text, id=name)
 
 
 def time_of(value: Any) -> datetime | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory.transfer import ids
 from langchain_supabase_memory.transfer.sources.databases import rows
 from langchain_supabase_memory.transfer.sources.dialogues import time_of
+from langchain_supabase_memory.transfer.sources.thoughts import UNANSWERED, answer
 from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _WORDS: Final = ("input_text", "output_text", "text", "refusal")
 def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Event]:
     """Sessions of the OpenAI Agents SDK: `SQLiteSession` and `SQLAlchemySession`.
 
-    A session is a conversation. Calls that stand one after the other become one message. What the SDK keeps for the
-    model alone (reasoning, encrypted items, calls of hosted tools) is counted and not kept.
+    A session is a conversation. Calls that stand one after the other become one message. What the model thought becomes
+    a reasoning block of the message after it. What is encrypted, and calls of hosted tools, are counted and not kept.
 
     Args:
         address: The file of SQLite, or the address that the session was made with.
@@ -40,7 +41,7 @@ def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Ev
         place = f"{table}, row {row_id}"
         if session is None or session.name != str(session_id):
             if session is not None:
-                yield from session.flush()
+                yield from session.end(place)
             session = _Session(str(session_id))
             yield Thread(session.name, place)
         try:
@@ -50,7 +51,7 @@ def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Ev
         except Exception:  # whatever a row holds; its text may be in the error
             yield Problem("The item cannot be read.", "Pass skip=True (--skip) to leave such an item out.", place)
     if session is not None:
-        yield from session.flush()
+        yield from session.end(place)
 
 
 class _Session:
@@ -61,6 +62,7 @@ class _Session:
         self._calls: list[dict[str, Any]] = []
         self._first: tuple[str, datetime | None, str] | None = None  # of the calls
         self._ids: set[str] = set()
+        self._thoughts: list[str] = []  # those that wait for their answer
 
     def add(self, item: Mapping[str, Any], row: str, said_at: datetime | None, place: str) -> Iterator[Event]:
         kind = item.get("type", "message")
@@ -72,7 +74,12 @@ class _Session:
             self._calls.append({"name": item["name"], "args": arguments, "id": item["call_id"]})
             return
         yield from self.flush()
-        if kind == "function_call_output":
+        if kind == "reasoning":
+            thoughts = _thoughts(item)
+            if not thoughts:
+                yield Lost("reasoning that is encrypted or empty", place)
+            self._thoughts += thoughts
+        elif kind == "function_call_output":
             held = item.get("output")
             text = held if isinstance(held, str) else _text(held)[0]
             yield Said(place, ToolMessage(text, tool_call_id=item["call_id"], id=name), said_at)
@@ -80,6 +87,10 @@ class _Session:
             text, missing = _text(item["content"])
             if missing:
                 yield Lost("images and files within messages", place, missing)
+            if item["role"] == "assistant":
+                yield Said(place, answer(text, self._thought(), id=self._named(item.get("id"), name)), said_at)
+                return
+            yield from self.unanswered(place)
             yield Said(place, _message(item["role"], text, self._named(item.get("id"), name)), said_at)
         else:
             yield Lost(
@@ -97,14 +108,38 @@ class _Session:
         """The calls that stand one after the other, as one message."""
         if self._first is not None:
             name, said_at, place = self._first
-            yield Said(place, AIMessage("", tool_calls=self._calls, id=name), said_at)
+            yield Said(place, answer("", self._thought(), tool_calls=self._calls, id=name), said_at)
             self._calls, self._first = [], None
+
+    def end(self, place: str) -> Iterator[Event]:
+        """What still waits where the session ends."""
+        yield from self.flush()
+        yield from self.unanswered(place)
+
+    def unanswered(self, place: str) -> Iterator[Event]:
+        """The thoughts that no answer follows."""
+        if thoughts := self._thought():
+            yield Lost(UNANSWERED, place, len(thoughts))
+
+    def _thought(self) -> list[str]:
+        """The thoughts that wait, which wait no longer."""
+        thoughts, self._thoughts = self._thoughts, []
+        return thoughts
 
 
 def _message(role: str, text: str, name: str) -> BaseMessage:
-    if role == "user":
-        return HumanMessage(text, id=name)
-    return AIMessage(text, id=name) if role == "assistant" else SystemMessage(text, id=name)
+    return HumanMessage(text, id=name) if role == "user" else SystemMessage(text, id=name)
+
+
+def _thoughts(item: Mapping[str, Any]) -> list[str]:
+    """The words of a reasoning item: all of them where the model gives them, else its summary."""
+    for name in ("content", "summary"):
+        listed = item.get(name)
+        parts = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        words = [each["text"] for each in parts if isinstance(each.get("text"), str) and each["text"]]
+        if words:
+            return words
+    return []
 
 
 def _text(body: Any) -> tuple[str, int]:
