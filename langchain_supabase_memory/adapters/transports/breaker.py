@@ -146,6 +146,11 @@ class BreakingTransport:
         return self.inner.user_varies
 
     @property
+    def user(self) -> str | None:
+        """The user that every call acts as; see `Transport.user`."""
+        return self.inner.user
+
+    @property
     def door(self) -> Door:
         """Which door calls go through."""
         return self.inner.door
