@@ -7,8 +7,8 @@ from langchain.agents import create_agent
 from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware, SupabaseStore
 from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
 
-# The server sees everybody's rows. Whose a run is comes from auth.py, and from nothing that a client sends; "server" owns
-# what belongs to nobody in particular, the rows of the store.
+# The server sees everybody's rows. Whose a run is comes from auth.py, and from nothing that a client sends; "server"
+# owns the rows of the store.
 memory = SupabaseMemory.from_conn_string(os.environ["SUPABASE_DB_URL"])
 
 model = "openai:gpt-5.5" if "OPENAI_API_KEY" in os.environ else OfflineQuotingModel()  # which can only quote

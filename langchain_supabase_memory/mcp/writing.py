@@ -55,5 +55,9 @@ async def note(
 
     The same text twice is one note. The conversation must have begun.
     """
-    item = await present().memory.conversation(conversation_id).aadd_board_item(kind, text, by=BY)
+    item = (
+        await present()
+        .memory.conversation(conversation_id)
+        .aadd_board_item(kind, text, by=BY, author_kind="model", begin=True)
+    )
     return reply(noted(f"Noted on the board as {item}."), [{"thread_id": conversation_id}])

@@ -74,7 +74,7 @@ OUTBOX_LIMIT: Final = 1000
 
 
 class DefaultUser(str):
-    """The owner where nobody is named. A memory that has one was made for no user, so calls and runs may name others."""
+    """The owner where nobody is named. A memory with one was made for no user, so calls and runs may name others."""
 
     __slots__ = ()
 
@@ -257,7 +257,7 @@ class Core:
     def made_for(self) -> str | None:
         """The one user whose memory this is, by `user_id` or by a token; `None` where calls and runs name the user."""
         if self.user_id is None:
-            return self.transport.user
+            return getattr(self.transport, "user", None)
         return None if isinstance(self.user_id, DefaultUser) else self.user_id
 
     def scope(self, user_id: str | None = None, agent_id: str | None = None) -> Scope:

@@ -183,8 +183,8 @@ async def test_what_was_said_is_data_and_does_not_leave_its_fence(memory: Supaba
 
 async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMemory, mode: str) -> None:
     async with client(memory, mode, write=True) as made:
-        early = await made.call_tool("note", WRITING["note"])
-        assert "There is no such" in failed(early)
+        begun = await made.call_tool("note", {"kind": "fact", "text": "Begins it.", "conversation_id": "new"})
+        assert "Noted on the board" in told(begun), "a note may be the first that is written"
         first = told(await made.call_tool("save_turn", WRITING["save_turn"]))
         again = told(await made.call_tool("save_turn", WRITING["save_turn"]))
         assert "Stored as messages 0-1." in first
@@ -195,7 +195,7 @@ async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMem
         assert "Likes clay." in board.text  # type: ignore[union-attr]
     assert await memory.conversation("studio").acount() == 2
     (item,) = (await memory.conversation("studio").aboard()).facts
-    assert item.edited_by == "assistant (MCP)"
+    assert (item.author, item.author_kind, item.edited_by) == ("assistant (MCP)", "model", None)
     await memory.aclose()
 
 

@@ -38,10 +38,6 @@ class Transport(Protocol):
         """Whether a function says before each call who is signed in, so that the next may be another's."""
 
     @property
-    def user(self) -> str | None:
-        """The user that every call acts as; `None` where no call does, or where that varies."""
-
-    @property
     def door(self) -> Door:
         """Which door calls go through, as far as that is known by now; nothing in it is secret."""
 

@@ -147,8 +147,8 @@ class BreakingTransport:
 
     @property
     def user(self) -> str | None:
-        """The user that every call acts as; see `Transport.user`."""
-        return self.inner.user
+        """The user that every call acts as; `None` where no call does, where that varies, or where nobody can say."""
+        return getattr(self.inner, "user", None)
 
     @property
     def door(self) -> Door:
