@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools import derived, exactly
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
 from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
@@ -171,7 +172,7 @@ def searched(asked: Asked, reach: RecallScope, queries: Sequence[str], filters: 
 def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
     attributes: dict[str, str | int] = {
         "messages": range_of(chunk.from_sequence, chunk.to_sequence),
-        "by": name(chunk.speaker or chunk.role),
+        "by": content.speaker(chunk.role, chunk.speaker),
         "at": dated(chunk.said_at, asked.zone),
     }
     attributes |= asked.where(scope, chunk.thread_id, chunk.agent_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.messages import codec, content
@@ -102,7 +102,10 @@ def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
     if is_recalled(message):
         # It would hold what it was read from, and so on.
         words = f"[what the memory gave, {len(words):,} characters]"
-    attributes: dict[str, str | int] = {"number": stored.sequence, "by": name(message.name or stored.role or "user")}
+    attributes: dict[str, str | int] = {
+        "number": stored.sequence,
+        "by": content.speaker(stored.role or "user", message.name),
+    }
     if stored.created_at is not None:
         attributes["at"] = dated(stored.created_at, zone)
     if skip:

@@ -51,8 +51,8 @@ def day(chunk: Chunk, here: tzinfo) -> str:
 
 
 def line(chunk: Chunk) -> str:
-    """A chunk as a line, such as `User [12]: I am allergic to peanuts`."""
-    speaker = " ".join((chunk.speaker or content.LABELS[chunk.role]).split())[:64]
+    """A chunk as a line, such as `User (Maya) [12]: I am allergic to peanuts`."""
+    speaker = content.speaker(content.LABELS[chunk.role], chunk.speaker)
     return f"{speaker} [{chunk.from_sequence}]: {content.indented(chunk.content)}"
 
 
