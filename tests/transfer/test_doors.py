@@ -230,3 +230,34 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
     assert (back.stored, back.restored) == (360, 121)
     info = await door(there.conversation("t007").info)
     assert (info.title, info.message_count) == ("Talk 7", 3)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "markdown"])
+def test_an_export_follows_no_planted_link_and_takes_over_no_mode(
+    conn_string: str, user_id: str, tmp_path: Path, format: Any
+) -> None:
+    """Also where somebody else may write into the folder, and knows the name."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder if format == "markdown" else folder / "mine.jsonl"
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        memory.conversation("studio").append([HumanMessage("My kiln shows E-47")])
+        export_conversations(memory, target, format=format)
+        (name,) = (each.name for each in folder.iterdir())
+        whole = (folder / name).read_bytes()
+        (folder / f".{name}.part").symlink_to(victim)
+        (folder / name).unlink()
+        (folder / name).symlink_to(victim)
+        export_conversations(memory, target, format=format)
+        assert victim.read_text() == "precious"
+        assert not (folder / name).is_symlink()
+        stale = folder / f".{name}.part"
+        stale.unlink()
+        stale.write_text("stale")
+        stale.chmod(0o666)
+        export_conversations(memory, target, format=format)
+    assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+    assert (folder / name).read_bytes() == whole
+    assert {each.name for each in folder.iterdir()} == {name, stale.name}
