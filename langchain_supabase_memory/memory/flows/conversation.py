@@ -875,8 +875,10 @@ class ConversationFlows:
         """Do not remember this conversation, or a topic in it.
 
         The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
-        transaction, and nothing new is made: no chunk, no summary, no board. What had moved to long-term memory goes
-        with the next `forget_source`. The conversation need not have begun. For a topic see
+        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
+        stands for messages, and goes. `opt_in` makes the rest anew. What had moved to long-term memory goes with the
+        next `forget_source`. The conversation need not have begun. For a topic see
         `SupabaseMemory.opt_out`, which is about all of a user's conversations.
 
         Args:
