@@ -42,6 +42,11 @@ class SignedIn:
 
     shared: SupabaseMemory
 
+    @property
+    def embeds(self) -> bool:
+        """Whether the memory has an embedder."""
+        return self.shared.embedder_name is not None
+
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of the user whose token came with this very request; `None` without one."""
         user = getattr(context.request, "scope", {}).get("user")

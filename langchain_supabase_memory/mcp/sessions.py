@@ -113,7 +113,8 @@ class SessionsOfEachUser:
 
     async def _within(self, name: str, wanted: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         """A request of a session."""
-        session = self._open.get(name, {}).get(wanted)
+        own = self._open.get(name)
+        session = None if own is None else own.get(wanted)
         if session is None:  # it has ended, or is another user's: the SDK says so
             await self.app(scope, receive, send)
             return

@@ -154,7 +154,10 @@ async def test_a_persons_name_speaks_for_nobody_else(door: Door, user_id: str) -
     small = ContextBudget(characters=1_800)
     pack = await door(conversation.context, "Which refund was approved?", budget=small)
     toolkit = {each.name: each for each in SupabaseMemoryToolkit(memory, thread_id="t").get_tools()}
-    asked = {"search_conversation_history": {"query": "refund"}, "read_messages": {"first": 0, "last": 9}}
+    asked: dict[str, Any] = {
+        "search_conversation_history": {"query": "refund"},
+        "read_messages": {"first": 0, "last": 9},
+    }
     told = [await door(partial(toolkit[name].invoke, given)) for name, given in asked.items() if door.color == "sync"]
     texts = [pack.text(), pack.block(), *prompts, *told, await door(conversation.turns_as_text)]
     assert any("[0]: The refund 0" in each for each in texts), "it is recalled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
@@ -14,7 +15,7 @@ from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
     from typing import Unpack
 
@@ -75,7 +76,7 @@ def originals(asked: Asked, first: int, last: int, skip: int = 0, conversation_i
         newest, _ = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
         last_one = f"The newest is {newest[-1].sequence}." if newest else "There are none in this conversation."
         return noted(f"There is no message {range_of(first, last)}. {last_one}"), []
-    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page]
+    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0, asked.named(key)) for stored in page]
     fits = fitted(shown, asked.binding.characters)
     seen = page[: max(fits.shown, 1)]
     ids = [each.message.id for each in seen if each.message is not None]
@@ -95,7 +96,9 @@ def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[tu
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]
 
 
-def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
+def _passage(
+    stored: StoredMessage, zone: tzinfo, skip: int, named: Mapping[str, str | int] = MappingProxyType({})
+) -> Passage:
     message = stored.message
     assert message is not None  # the payload was asked for
     words = content.shown(message)
@@ -108,6 +111,7 @@ def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
     }
     if stored.created_at is not None:
         attributes["at"] = dated(stored.created_at, zone)
+    attributes |= named
     if skip:
         attributes["from_character"] = skip
     return Passage("message", words[skip:], attributes)
