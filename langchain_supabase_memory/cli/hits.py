@@ -10,9 +10,8 @@ from langchain_supabase_memory.cli.finding import Words
 from langchain_supabase_memory.cli.look import shown_id
 from langchain_supabase_memory.cli.sheet import LOUD, QUIET, Sheet
 from langchain_supabase_memory.cli.transcript import STYLES
-from langchain_supabase_memory.language.messages.content import LABELS
+from langchain_supabase_memory.language.messages.content import LABELS, speaker
 from langchain_supabase_memory.language.messages.invisible import spelled
-from langchain_supabase_memory.language.messages.rendering import short_name
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -57,7 +56,7 @@ class Hits:
         self._sheet.lines("Recalled, the best first", style=LOUD)
         for each in recalled.chunks:
             where = "" if is_of_one else _where(each)
-            name = f"{LABELS[each.role]} {short_name(each.speaker or '')}"
+            name = speaker(LABELS[each.role], each.speaker)
             self._place(each.from_sequence, each.said_at, each.role, name, where)
             self._excerpt(words.excerpt(each.content, _LONGEST))
             parts = sorted(each.score_parts.items(), key=lambda part: -abs(part[1]))

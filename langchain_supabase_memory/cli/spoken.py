@@ -95,5 +95,4 @@ def is_tools(stored: StoredMessage) -> bool:
 
 def _speaker(stored: StoredMessage, role: Role) -> str:
     """Who speaks, on one line. A name never stands alone, for a user can be called like an assistant."""
-    name = "" if stored.message is None or stored.message.name is None else short_name(stored.message.name)
-    return spelled(f"{content.LABELS[role]} {name}".rstrip())
+    return content.speaker(content.LABELS[role], None if stored.message is None else stored.message.name)

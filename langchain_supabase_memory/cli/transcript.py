@@ -107,7 +107,8 @@ class Transcript:
         self._sheet.lines(name, style=LOUD)
 
     def _item(self, item: BoardItem) -> None:
-        pinned = " (pinned)" if item.pinned else ""
+        marks = [*(["pinned"] if item.pinned else []), *([item.written_by] if item.written_by else [])]
+        marked = f" ({', '.join(marks)})" if marks else ""
         where = f"  [{item.sequences[0]}]" if item.sequences else ""
-        line = Text.assemble(spelled(" ".join(item.text.split())), (f"{pinned}{where}", QUIET))
+        line = Text.assemble(spelled(" ".join(item.text.split())), (f"{marked}{where}", QUIET))
         self._sheet.line(line, indent=4, bullet="  - ")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
-from langchain_supabase_memory.operations.boards.board import BoardItem, board_item
+from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
 from langchain_supabase_memory.operations.summaries import shortened
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.meters import Forms, Meter
-    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_board"
@@ -50,6 +50,7 @@ class BoardPart:
         items: The weightiest first: what a person pinned, open action items, pending questions, facts by importance
             and by when they were last said, entities, topics.
         edited_summary: What a person wrote about the conversation; cut if it is long.
+        editor_kind: Who wrote that: `person`, `application` or `import`.
         context_notes: How to go on; empty if there is nothing to say.
         left_out: How many items were read and have no room.
         has_more: Whether the board has more items than were read for this budget.
@@ -57,6 +58,7 @@ class BoardPart:
 
     items: list[BoardItem] = field(default_factory=list)
     edited_summary: str | None = field(default=None, repr=False)
+    editor_kind: AuthorKind = "person"
     context_notes: str = field(default="", repr=False)
     left_out: int = 0
     has_more: bool = False
@@ -80,6 +82,7 @@ class BoardPart:
         return cls(
             items=sorted(here, key=_weight),
             edited_summary=(document["edited_summary"] or "").strip() or None,
+            editor_kind=document["editor_kind"] or "person",
             context_notes=shortened(notes, _LONGEST_NOTES),
             has_more=any(count >= most for count in counts),
         )
@@ -189,7 +192,7 @@ class BoardPart:
     def _said(self) -> list[str]:
         """A line for each; only its first line begins at the margin."""
         texts = {
-            "edited_summary": f"- written by a person: {indented(self.edited_summary or '')}",
+            "edited_summary": f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}",
             "context_notes": f"- notes: {self.context_notes}",
         }
         return [texts[each] if isinstance(each, str) else line(each) for each in self._parts()]
@@ -200,13 +203,13 @@ def line(item: BoardItem) -> str:
     kind = {"action": "to do", "question": "open question", "entity": item.type or "entity"}.get(item.kind, item.kind)
     first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
     where = [] if first is None else [f"message {first}" if first == last else f"messages {first}, {last}"]
-    where += ["by a person"] if item.edited_at is not None else []
+    where += [item.written_by] if item.written_by is not None else []
     said = " ".join(f"- {kind}: {item.text}".split())
     return f"{said} [{', '.join(where)}]" if where else said
 
 
 def is_persons(item: BoardItem) -> bool:
-    """Whether a person wrote it, changed it or holds on to it."""
+    """Whether a person or the application wrote it, changed it or holds on to it."""
     return item.pinned or item.edited_at is not None
 
 

@@ -300,7 +300,7 @@ class Asking:
 
     def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
-        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone)
+        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone, self.key)
         fitted = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
         read = board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
         if board:

@@ -76,10 +76,12 @@ class Recalled:
     Attributes:
         chunks: The best first.
         time_zone: The reader's.
+        here: The reader's conversation: what is from another one names it.
     """
 
     chunks: Sequence[Chunk] = ()
     time_zone: Annotated[str | tzinfo | None, Named] = None
+    here: ConversationKey | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
@@ -88,17 +90,17 @@ class Recalled:
     @cached_property
     def message(self) -> BaseMessage | None:
         """It as a fenced message; `None` if there is nothing."""
-        return lines.message(self.chunks, self.time_zone)
+        return lines.message(self.chunks, self.time_zone, self.here)
 
     def lines(self) -> list[str]:
         """It in a text form."""
-        return [lines.TITLE, *lines.lines(self.chunks, self.time_zone), ""] if self.chunks else []
+        return [lines.TITLE, *lines.lines(self.chunks, self.time_zone, self.here), ""] if self.chunks else []
 
     @cached_property
     def _written(self) -> list[tuple[str, str]]:
         """The day of each chunk, and its line as it stands in a message: a room for it is looked for several times."""
-        here = zone(self.time_zone)
-        return [(lines.day(each, here), escaped(lines.line(each))) for each in self.chunks]
+        there = zone(self.time_zone)
+        return [(lines.day(each, there), escaped(lines.line(each, self.here))) for each in self.chunks]
 
     def fitting(self, room: Forms, meter: Meter, first: Sequence[Chunk] = ()) -> Recalled:
         """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next.
@@ -132,7 +134,7 @@ class Recalled:
 
     def _only(self, places: Sequence[int]) -> Recalled:
         """What stands at some places, the best first."""
-        return Recalled(tuple(self.chunks[place] for place in sorted(places)), self.time_zone)
+        return Recalled(tuple(self.chunks[place] for place in sorted(places)), self.time_zone, self.here)
 
     def read(self, key: ConversationKey) -> dict[int, str]:
         """The words that it has of a conversation's messages, by their numbers."""
@@ -152,7 +154,7 @@ class Recalled:
             if (each.thread_id, each.agent_id) != here
             or not all(number in shown for number in range(each.from_sequence, each.to_sequence + 1))
         ]
-        return Recalled(kept, self.time_zone)
+        return Recalled(kept, self.time_zone, self.here)
 
     def forms(self, meter: Meter) -> Forms:
         """What it weighs in each of its forms."""

@@ -131,8 +131,10 @@ async def _remember(visit: Visit, form: Mapping[str, str]) -> str:
     conversation = visit.conversation(reading=False)
     if form.get("do") == "opt_in":
         await conversation.aopt_in(by=by)
-    else:
+    elif form.get("sure"):
         await conversation.aopt_out(by=by)
+    else:
+        raise InvalidInputError("Nobody was asked whether that is meant.", hint="Use the forms of the page.")
     return visit.here("")
 
 

@@ -11,6 +11,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from langchain_supabase_memory.inspector import drawing
+from langchain_supabase_memory.language.messages.content import speaker
 from langchain_supabase_memory.language.messages.invisible import legible, spelled
 
 if TYPE_CHECKING:
@@ -113,6 +114,11 @@ def stamp(*seen: Any) -> str:
     return blake2b(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
 
 
+def kind(author: str | None) -> str:
+    """What a writer is, behind the name, where it is no person."""
+    return "" if author in (None, "person") else f" ({author})"
+
+
 def _environment() -> Environment:
     made = Environment(
         # All are read where this module is imported, so that no page reads a file in an event loop.
@@ -132,6 +138,8 @@ def _environment() -> Environment:
         "plural": plural,
         "said": legible,
         "id": spelled,
+        "kind": kind,
+        "speaker": speaker,
         "percent": drawing.percent,
     }
     return made

@@ -254,8 +254,8 @@ def _elements(
     left = len(spoken)
     for place, (part, length) in enumerate(parts, 1):
         attributes: dict[str, str | int] = {"number": sequence, "role": content.role(message)}
-        if message.name:
-            attributes["name"] = message.name
+        if known := content.plain_name(message.name):
+            attributes["name"] = known
         if said_at is not None:
             attributes["at"] = said_at[:_TO_THE_MINUTE]
         if len(parts) > 1:

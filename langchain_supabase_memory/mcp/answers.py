@@ -95,7 +95,8 @@ def said(name: str, error: BaseException) -> str:
     action = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
     if action is not None:
         _logger.warning("%s failed: %s", name, error, extra=about_error(error))
-    return str(error) if action is None else f"{error.reason} {action}"
+    # A code is for programs.
+    return f"{error.message} {error.hint if action is None else action}".rstrip()
 
 
 def _refused(error: ValidationError) -> str:

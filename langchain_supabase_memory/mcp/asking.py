@@ -36,7 +36,7 @@ def asked(served: Served, conversation_id: str | None = None) -> Asked:
         characters=options.characters,
         time_zone=options.time_zone,
     )
-    return Asked(binding, None, None)
+    return Asked(binding, None, None, names=True)
 
 
 def meant(served: Served, conversation_id: str | None) -> Flow[str]:

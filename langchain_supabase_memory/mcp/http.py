@@ -16,6 +16,7 @@ from langchain_supabase_memory.adapters.addresses import is_publishable
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.mcp.away import AnsweringWhileAway
 from langchain_supabase_memory.mcp.server import MemoryServer
+from langchain_supabase_memory.mcp.sessions import SessionsOfEachUser
 from langchain_supabase_memory.mcp.tokens import Keys, Verifier
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class SignedIn:
     """
 
     shared: SupabaseMemory
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the memory has an embedder."""
+        return self.shared.embedder_name is not None
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of the user whose token came with this very request; `None` without one."""
@@ -136,6 +142,7 @@ def app(shared: SupabaseMemory, site: Site, options: Options, *, keys: Keys | No
     verifier = Verifier(site.issuer, keys or Keys(site.keys))
     server = MemoryServer(SignedIn(shared), options, auth=auth, token_verifier=verifier)
     made = server.streamable_http_app(streamable_http_path=PATH, transport_security=_hosts(site.address))
+    server.session_manager.asgi_app = SessionsOfEachUser(server.session_manager.asgi_app)  # type: ignore[assignment]
     made.add_middleware(AnsweringWhileAway)
     return made
 

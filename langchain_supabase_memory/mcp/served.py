@@ -39,6 +39,10 @@ class Options:
 class Owner(Protocol):
     """Says whose memory a request is about."""
 
+    @property
+    def embeds(self) -> bool:
+        """Whether there is an embedder, so that what was said is found by meaning."""
+
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of whoever sent the request; `None` if that is nobody."""
 
@@ -52,6 +56,11 @@ class OneOwner:
     """
 
     given: SupabaseMemory
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the memory has an embedder."""
+        return self.given.embedder_name is not None
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The person's memory, whatever the request says."""

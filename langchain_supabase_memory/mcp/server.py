@@ -82,7 +82,7 @@ class MemoryServer(MCPServer[Any]):
             token_verifier=token_verifier,
             middleware=[Identifying(owner, options)],
         )
-        self._add(_READING, _READS)
+        self._add(_READING, _READS, by_meaning=owner.embeds)
         if options.write:
             self._add(_WRITING, _WRITES)
         if options.destructive:
@@ -140,9 +140,13 @@ class MemoryServer(MCPServer[Any]):
             words = answers.said("A prompt", cause)
             raise MCPError(INVALID_PARAMS if is_callers else INTERNAL_ERROR, words) from None
 
-    def _add(self, tools: Iterable[Callable[..., Any]], annotations: ToolAnnotations) -> None:
+    def _add(
+        self, tools: Iterable[Callable[..., Any]], annotations: ToolAnnotations, *, by_meaning: bool = True
+    ) -> None:
         for each in tools:
-            self.add_tool(each, description=" ".join((each.__doc__ or "").split()), annotations=annotations)
+            words = " ".join((each.__doc__ or "").split())
+            words = words if by_meaning else words.replace("by meaning and by words", "by words")
+            self.add_tool(each, description=words, annotations=annotations)
         for tool in self._tool_manager.list_tools():
             tool.parameters = slim(tool.parameters)
             tool.fn_metadata.output_schema = slim(tool.fn_metadata.output_schema)

@@ -53,7 +53,11 @@ async def note(
 ) -> Reply:
     """Write a note on a conversation's board. Use it when the person says that something is to be remembered.
 
-    The same text twice is one note. The conversation must have begun.
+    The same text twice is one note. A conversation that is not there begins with it.
     """
-    item = await present().memory.conversation(conversation_id).aadd_board_item(kind, text, by=BY)
+    item = (
+        await present()
+        .memory.conversation(conversation_id)
+        .aadd_board_item(kind, text, by=BY, author_kind="model", begin=True)
+    )
     return reply(noted(f"Noted on the board as {item}."), [{"thread_id": conversation_id}])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.writer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
-    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.conversations import Column
@@ -942,25 +942,34 @@ class Conversation(Handle):
         """The async twin of `regenerate_board`."""
         return await self._memory.arun(self._flows.regenerate_board(by=by))
 
-    def edit_board_summary(self, text: str, *, by: str) -> None:
+    def edit_board_summary(self, text: str, *, by: str, author_kind: AuthorKind = "person") -> None:
         """Write what the board's summary is to say first; an empty text takes that back.
 
         Args:
             text: What it says, up to 10,000 characters.
             by: Who writes it.
+            author_kind: What that is: `person` or `application`.
 
         Raises:
-            InvalidInputError: It is no text, or longer than 10,000 characters.
+            InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
             NotFoundError: There is no such conversation.
         """
-        self._memory.run(self._flows.edit_board_summary(text, by=by))
+        self._memory.run(self._flows.edit_board_summary(text, by=by, author_kind=author_kind))
 
-    async def aedit_board_summary(self, text: str, *, by: str) -> None:
+    async def aedit_board_summary(self, text: str, *, by: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_board_summary`."""
-        await self._memory.arun(self._flows.edit_board_summary(text, by=by))
+        await self._memory.arun(self._flows.edit_board_summary(text, by=by, author_kind=author_kind))
 
     def add_board_item(
-        self, kind: ItemKind, text: str, *, by: str, entity_type: str | None = None, state: str | None = None
+        self,
+        kind: ItemKind,
+        text: str,
+        *,
+        by: str,
+        entity_type: str | None = None,
+        state: str | None = None,
+        author_kind: AuthorKind = "person",
+        begin: bool = False,
     ) -> str:
         """Write an item on the board; the same twice is one.
 
@@ -970,26 +979,49 @@ class Conversation(Handle):
             by: Who writes it.
             entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
             state: Of an action or a question, its state; `open` by default.
+            author_kind: What `by` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
+                person's word: a writer may change it.
+            begin: Whether a conversation that has not begun begins with this item.
 
         Returns:
             The item's id.
 
         Raises:
-            InvalidInputError: The kind, the type, the state or the text is none.
-            NotFoundError: There is no such conversation.
+            InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
+            NotFoundError: There is no such conversation, and it is not to begin.
         """
-        return self._memory.run(self._flows.add_board_item(kind, text, by=by, entity_type=entity_type, state=state))
+        return self._memory.run(
+            self._flows.add_board_item(
+                kind, text, by=by, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+            )
+        )
 
     async def aadd_board_item(
-        self, kind: ItemKind, text: str, *, by: str, entity_type: str | None = None, state: str | None = None
+        self,
+        kind: ItemKind,
+        text: str,
+        *,
+        by: str,
+        entity_type: str | None = None,
+        state: str | None = None,
+        author_kind: AuthorKind = "person",
+        begin: bool = False,
     ) -> str:
         """The async twin of `add_board_item`."""
         return await self._memory.arun(
-            self._flows.add_board_item(kind, text, by=by, entity_type=entity_type, state=state)
+            self._flows.add_board_item(
+                kind, text, by=by, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+            )
         )
 
     def edit_board_item(
-        self, item: BoardItem | str, *, by: str, text: str | None = None, state: str | None = None
+        self,
+        item: BoardItem | str,
+        *,
+        by: str,
+        text: str | None = None,
+        state: str | None = None,
+        author_kind: AuthorKind = "person",
     ) -> None:
         """Change an item's words or state.
 
@@ -998,18 +1030,29 @@ class Conversation(Handle):
             by: Who changes it.
             text: What it says from now on.
             state: Its state from now on.
+            author_kind: What `by` is: `person`, `application` or `model`. A model changes only what nobody else wrote,
+                changed or pinned.
 
         Raises:
-            InvalidInputError: Nothing is changed, the text is none, or the board has such an item already.
+            InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
+                not change this one.
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.edit_board_item(item, by=by, text=text, state=state))
+        self._memory.run(self._flows.edit_board_item(item, by=by, text=text, state=state, author_kind=author_kind))
 
     async def aedit_board_item(
-        self, item: BoardItem | str, *, by: str, text: str | None = None, state: str | None = None
+        self,
+        item: BoardItem | str,
+        *,
+        by: str,
+        text: str | None = None,
+        state: str | None = None,
+        author_kind: AuthorKind = "person",
     ) -> None:
         """The async twin of `edit_board_item`."""
-        await self._memory.arun(self._flows.edit_board_item(item, by=by, text=text, state=state))
+        await self._memory.arun(
+            self._flows.edit_board_item(item, by=by, text=text, state=state, author_kind=author_kind)
+        )
 
     def pin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> None:
         """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
@@ -1214,8 +1257,10 @@ class Conversation(Handle):
         """Do not remember this conversation, or a topic in it.
 
         The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
-        transaction, and nothing new is made: no chunk, no summary, no board. What had moved to long-term memory goes
-        with the next `forget_source`. The conversation need not have begun. For a topic see
+        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
+        stands for messages, and goes. `opt_in` makes the rest anew. What had moved to long-term memory goes with the
+        next `forget_source`. The conversation need not have begun. For a topic see
         `SupabaseMemory.opt_out`, which is about all of a user's conversations.
 
         Args:

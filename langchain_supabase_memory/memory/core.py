@@ -77,6 +77,34 @@ OUTBOX_LIMIT: Final = 1000
 """The most messages of failed writes kept for a retry, over all conversations of a memory."""
 
 
+class DefaultUser(str):
+    """The owner where nobody is named. A memory with one was made for no user, so calls and runs may name others."""
+
+    __slots__ = ()
+
+
+ME: Final = DefaultUser("me")
+"""The owner in an embedded memory where nobody is named."""
+
+
+def agrees(own: str | None, user_id: str) -> None:
+    """Refuse a user who is not the one that a memory was made for. Neither id is in the error: a client may see it.
+
+    Args:
+        own: The user that the memory was made for, if it was made for one.
+        user_id: The user that is named.
+
+    Raises:
+        InvalidInputError: It is another user.
+    """
+    if own is not None and user_id != own:
+        raise InvalidInputError(
+            "The memory was made for one user, and the call or the run names another.",
+            hint="Leave user_id out of the call, the run's context and its configurable. To serve several users, make "
+            "the memory without user_id, or use memory.as_user(token) for each request.",
+        )
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a memory does where a call does not say otherwise. They are the keywords of every way to make a memory.
@@ -227,12 +255,22 @@ class Core(Unpicklable):
         """Whose conversations a verb over several is about: the user's who is named, or the memory's; `None` for all.
 
         Raises:
-            InvalidInputError: The id is not a usable string; an empty one never means everybody.
+            InvalidInputError: The id is not a usable string (an empty one never means everybody), or the memory was
+                made for another user.
         """
         if user_id is None:
-            return self.user_id
+            return None if self.user_id is None else str(self.user_id)
         check_id("user_id", user_id)
-        return user_id
+        if not isinstance(self.user_id, DefaultUser):
+            agrees(self.user_id, user_id)
+        return str(user_id)
+
+    @property
+    def made_for(self) -> str | None:
+        """The one user whose memory this is, by `user_id` or by a token; `None` where calls and runs name the user."""
+        if self.user_id is None:
+            return getattr(self.transport, "user", None)
+        return None if isinstance(self.user_id, DefaultUser) else self.user_id
 
     def scope(self, user_id: str | None = None, agent_id: str | None = None) -> Scope:
         """All of a user's conversations, or those with one agent.

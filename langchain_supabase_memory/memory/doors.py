@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.conversation import Conversation
-from langchain_supabase_memory.memory.core import Core, Settings
+from langchain_supabase_memory.memory.core import ME, Core, Settings
 from langchain_supabase_memory.memory.misuse import a_folder, a_transport
 from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.work import Work
@@ -40,8 +40,8 @@ class Doors(Core):
         Args:
             transport: The door to the database.
             key: Nothing; a url and a key go to `from_url`.
-            user_id: The owner of the conversations where a call names none. Leave it out when calls carry a user's
-                token.
+            user_id: The one user whose memory this is: no call and no run can name another. Leave it out when calls
+                carry a user's token, or when each call or run names its user.
             agent_id: The agent where a call names none.
             settings: The defaults.
 
@@ -73,7 +73,8 @@ class Doors(Core):
             url: The project's url, such as `https://abc.supabase.co`.
             key: The publishable key, together with `access_token`; or, on a server, the secret key.
             access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
+                secret key, which sees everybody, each call or run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
@@ -107,7 +108,8 @@ class Doors(Core):
         Args:
             client: The client.
             access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
+                secret key, which sees everybody, each call or run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             settings: The defaults.
@@ -138,7 +140,8 @@ class Doors(Core):
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
             claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
                 present ones, to act as that user under row level security.
-            user_id: The owner where a call names none.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it each call or
+                run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             settings: The defaults.
@@ -158,7 +161,7 @@ class Doors(Core):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        user_id: str | None = "me",
+        user_id: str | None = ME,
         agent_id: str = DEFAULT_AGENT_ID,
         settings: Settings,
     ) -> Self:
@@ -166,7 +169,8 @@ class Doors(Core):
 
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The owner where a call names none.
+            user_id: The one user whose memory this is: no call and no run can name another. By default calls and runs
+                may name their user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
             agent_id: The agent where a call names none.
             settings: The defaults.
 
@@ -214,11 +218,12 @@ class Doors(Core):
 
         Args:
             thread_id: Any string of 1 to 512 bytes of UTF-8: a LangGraph thread, a session, a ticket.
-            user_id: The owner; the memory's by default.
+            user_id: The owner; the memory's by default. A memory that was made for one user takes no other.
             agent_id: The agent; the memory's by default.
 
         Raises:
-            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+            InvalidInputError: An id is not a usable string, nobody is named as the owner, or the memory was made for
+                another user.
         """
         return Conversation(self, self.key(thread_id, user_id, agent_id))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Never, Self
 
-from langchain_supabase_memory.memory.core import OUTBOX_LIMIT, QUOTES, Settings
+from langchain_supabase_memory.memory.core import ME, OUTBOX_LIMIT, QUOTES, Settings
 from langchain_supabase_memory.memory.doors import Doors
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
 from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
@@ -102,8 +102,8 @@ class SupabaseMemory(Doors):
         Args:
             transport: The door to the database.
             key: Nothing; a url and a key go to `from_url`.
-            user_id: The owner of the conversations where a call names none. Leave it out when calls carry a user's
-                token.
+            user_id: The one user whose memory this is: no call and no run can name another. Leave it out when calls
+                carry a user's token, or when each call or run names its user.
             agent_id: The agent where a call names none.
             outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
@@ -210,7 +210,8 @@ class SupabaseMemory(Doors):
             url: The project's url, such as `https://abc.supabase.co`.
             key: The publishable key, together with `access_token`; or, on a server, the secret key.
             access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
+                secret key, which sees everybody, each call or run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
@@ -319,7 +320,8 @@ class SupabaseMemory(Doors):
         Args:
             client: The client.
             access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The owner where a call names none; needed with the secret key, which sees everybody.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
+                secret key, which sees everybody, each call or run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
@@ -423,7 +425,8 @@ class SupabaseMemory(Doors):
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
             claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
                 present ones, to act as that user under row level security.
-            user_id: The owner where a call names none.
+            user_id: The one user whose memory this is: no call and no run can name another. Without it each call or
+                run names its user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
@@ -501,7 +504,7 @@ class SupabaseMemory(Doors):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        user_id: str | None = "me",
+        user_id: str | None = ME,
         agent_id: str = DEFAULT_AGENT_ID,
         outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
@@ -524,7 +527,8 @@ class SupabaseMemory(Doors):
 
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The owner where a call names none.
+            user_id: The one user whose memory this is: no call and no run can name another. By default calls and runs
+                may name their user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
             agent_id: The agent where a call names none.
             outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.invisible import spelled_lines
 from langchain_supabase_memory.language.messages.rendering import as_json
 from langchain_supabase_memory.transfer.sinks import Output
@@ -110,7 +111,7 @@ def _message(row: Mapping[str, Any]) -> str:
     """A message: who and when, what was said, what was called, which media there were."""
     data = (row["payload"] or {}).get("data") or {}
     name = data.get("name")
-    speaker = _SPEAKERS[row["role"]] + (f" {_line(name)}" if isinstance(name, str) and name else "")
+    speaker = _line(content.speaker(_SPEAKERS[row["role"]], name if isinstance(name, str) else None))
     parts = [_quoted(row["text"])] if row["text"].strip() else []
     calls = data.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 from langchain_supabase_memory import documents
@@ -76,16 +77,13 @@ class Output:
             return
         self._path = Path(target)
         try:
-            self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+            # A new file of an unknown name: nobody can have planted a link there, and no mode is taken over.
+            part, self._part = mkstemp(".part", f".{self._path.name[:40]}.", self._path.parent)
+            self._file = os.fdopen(part, "wb")
         except OSError as error:
             raise InvalidInputError(
                 f"The file cannot be written: {error.strerror}.", hint="Name a file in a folder that you may write to."
             ) from None
-
-    @property
-    def _part(self) -> Path:
-        assert self._path is not None
-        return self._path.with_name(f".{self._path.name}.part")
 
     def write(self, data: bytes) -> None:
         """Write on."""
@@ -98,7 +96,7 @@ class Output:
         if self._path is not None:
             os.fsync(self._file.fileno())
             self._file.close()
-            self._part.replace(self._path)
+            os.replace(self._part, self._path)
             self._path = None
 
     def abandon(self) -> None:
@@ -106,7 +104,7 @@ class Output:
         if self._path is not None:
             with suppress(OSError):
                 self._file.close()
-            self._part.unlink(missing_ok=True)
+            Path(self._part).unlink(missing_ok=True)
             self._path = None
 
 

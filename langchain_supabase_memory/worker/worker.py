@@ -24,7 +24,6 @@ from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryE
 from langchain_supabase_memory.memory.opened import opened
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.unpicklable import Unpicklable
-from langchain_supabase_memory.values import check_id
 from langchain_supabase_memory.worker.chores import Turns, sweep
 from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
 from langchain_supabase_memory.worker.piece import Done
@@ -89,14 +88,14 @@ class Worker(Unpicklable):
         long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
             move.
         name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
-        user_id: Whom it works for; by default everybody, whichever user its memory has. What it alerts and does from
-            time to time is then of this user, too.
+        user_id: Whom it works for; by default the user whom its memory was made for, or else everybody. What it alerts
+            and does from time to time is then of this user, too.
         on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content. A
             `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
 
     Raises:
         ConfigurationError: The memory acts as a user, or an argument is of another type than it must be.
-        InvalidInputError: `user_id` cannot name anybody.
+        InvalidInputError: `user_id` cannot name anybody, or the memory was made for another user.
 
     Example:
         ```python
@@ -121,8 +120,7 @@ class Worker(Unpicklable):
         of_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
         function("long_term", long_term, "a function from a user's id to their long-term memory")
         function("on_alert", on_alert, "a function of an alert and its facts")
-        if user_id is not None:
-            check_id("user_id", user_id)
+        user_id = memory.made_for if user_id is None else memory.whose(user_id)
         if memory.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker works for everybody and cannot act as one user.",
@@ -303,7 +301,7 @@ class Worker(Unpicklable):
         """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
         policy, given = self.policy, self._given
         memory = copy.copy(given)
-        memory.user_id = self.user_id  # everybody's by default, and not one default user's
+        memory.user_id = self.user_id  # everybody's by default, and not the one of a default
         if given.embeddings is not None:
             limits = Limits(policy.embedder_concurrency or policy.concurrency)
             memory.embeddings = cast("EmbeddingModel", LimitedEmbedder(given.embeddings, limits))

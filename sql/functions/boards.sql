@@ -143,7 +143,7 @@ begin
   if p_forgotten is not null then
     -- Nobody knows what a person's own summary was made from; nor what those were that it took the place of.
     update memory.conversation_summary_boards b
-       set edited_summary = null, edited_by = null, edited_at = null
+       set edited_summary = null, edited_by = null, editor_kind = null, edited_at = null
      where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.edited_summary is not null;
     update memory.conversation_board_changes h
        set before = null
@@ -175,7 +175,8 @@ begin
   return (
   select coalesce(json_agg(r), '[]')
   from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
-               i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.edited_by, i.edited_at
+               i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.author_kind,
+               i.edited_by, i.editor_kind, i.edited_at
         from memory.conversation_board_items i
         where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
           and (p_history or i.superseded_at is null)
@@ -419,11 +420,11 @@ begin
       continue when v_held + v_added >= v_most;
       insert into memory.conversation_board_items (
         user_id, conversation_id, id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
-        first_seen_at, last_seen_at, author)
+        first_seen_at, last_seen_at, author, author_kind)
       values (
         v_user, v_c.id, coalesce(v_item.id, gen_random_uuid()), v_item.kind, v_item.type, v_item.text, memory_private.item_digest(v_item.text), v_item.state,
         coalesce(v_item.importance, 0.7), v_item.quote, array[v_source.message_id], array[v_source.sequence],
-        v_source.created_at, v_source.created_at, p_author)
+        v_source.created_at, v_source.created_at, p_author, case p_author when 'extractive' then 'rule' else 'model' end)
       returning id into v_id;
       v_added := v_added + 1;
       v_place := v_place + 1;
@@ -566,6 +567,7 @@ begin
     'context_notes', coalesce(v_b.context_notes, ''),
     'edited_summary', v_b.edited_summary,
     'edited_by', v_b.edited_by,
+    'editor_kind', v_b.editor_kind,
     'edited_at', v_b.edited_at,
     'language', coalesce(v_b.language, v_c.language),
     'model', v_b.model,
@@ -605,6 +607,7 @@ Returns: object or null. Null if there is no such conversation.
 - context_notes: text. What is to be borne in mind.
 - edited_summary: text or null. What a person wrote in the place of the summary.
 - edited_by: text or null. Who did.
+- editor_kind: text or null. What that is: person, application or import.
 - edited_at: timestamp or null. When that was.
 - language: text or null. The text search configuration of the conversation''s words.
 - model: text or null. Who wrote the summary.
@@ -630,7 +633,9 @@ Returns: object or null. Null if there is no such conversation.
 - items[].superseded_at: timestamp or null. When that was said.
 - items[].pinned: boolean. Whether a person pinned it.
 - items[].author: text. Who wrote it first.
-- items[].edited_by: text or null. The person who changed it last.
+- items[].author_kind: text. What that is: person, application, model, rule or import.
+- items[].edited_by: text or null. Who changed it last: a person or the application.
+- items[].editor_kind: text or null. What that is: person, application or import.
 - items[].edited_at: timestamp or null. When that was.
 - unlisted: integer. How many items there are beyond p_limit.
 - changes: object[] or null. The newest first; null without p_history.
@@ -654,7 +659,9 @@ create function public.memory_edit_board(
   p_text      text    default null,
   p_state     text    default null,
   p_user_id   text    default null,
-  p_agent_id  text    default 'default'
+  p_agent_id  text    default 'default',
+  p_author_kind text  default 'person', -- or application or model
+  p_begin     boolean default false
 ) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -669,13 +676,26 @@ declare
   v_c       memory.conversations;
   v_said    text[];
   v_most    integer := (memory_private.allowed()).board_items;
+  v_is_model constant boolean := p_author_kind = 'model';
   v_now     timestamptz;
 begin
+  if coalesce(p_author_kind not in ('person', 'application', 'model'), true) then
+    raise exception 'there is no such kind of author' using errcode = 'PT400', hint = 'it is person, application or model';
+  end if;
+  if v_is_model and p_action not in ('add', 'edit') then
+    raise exception 'a model adds and edits items, and nothing else' using errcode = 'PT400',
+      hint = 'leave it to a person or to the application';
+  end if;
   perform memory_private.hold_opt_outs(v_user);
-  select c.* into v_c from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-     for no key update;
-  if not found then
+  for v_try in 1..2 loop
+    select c.* into v_c from memory.conversations c
+     where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       for no key update;
+    exit when found or not coalesce(p_begin and p_action = 'add', false);
+    insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
+    on conflict (user_id, agent_id, thread_id) do nothing;
+  end loop;
+  if v_c.id is null then
     raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
   end if;
   v_id := v_c.id;
@@ -706,6 +726,10 @@ begin
     if not found then
       raise exception 'there is no such item' using errcode = 'PT404', hint = 'read the board again';
     end if;
+    if v_is_model and (v_old.edited_at is not null or v_old.pinned) then
+      raise exception 'a person or the application wrote or pinned this item' using errcode = 'PT400',
+        hint = 'leave it as it is: no model changes it';
+    end if;
   elsif p_action in ('edit', 'pin', 'unpin', 'delete') then
     raise exception 'no item is named' using errcode = 'PT400', hint = 'pass its id';
   end if;
@@ -723,18 +747,24 @@ begin
     if found and v_old.deleted_at is null then
       return json_build_object('item_id', v_old.id, 'version', v_b.version, 'is_new', false);
     end if;
+    if found and v_is_model then
+      raise exception 'this item was deleted from the board' using errcode = 'PT400',
+        hint = 'leave it out: only a person or the application may write it again';
+    end if;
     if found then
       update memory.conversation_board_items i
-         set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state, edited_by = p_by, author = p_by,
-             edited_at = v_now, last_seen_at = v_now, version = i.version + 1
+         set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state,
+             edited_by = p_by, author = p_by, author_kind = p_author_kind, editor_kind = p_author_kind, edited_at = v_now, last_seen_at = v_now, version = i.version + 1
        where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       v_item := v_old.id;
     else
       insert into memory.conversation_board_items (
-        user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author, edited_by,
-        edited_at)
+        user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author,
+        author_kind, edited_by, editor_kind, edited_at)
       values (
-        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, v_now, v_now, p_by, p_by, v_now)
+        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, v_now, v_now, p_by,
+        p_author_kind, case when not v_is_model then p_by end, case when not v_is_model then p_author_kind end,
+        case when not v_is_model then v_now end)
       returning id into v_item;
     end if;
   when 'edit' then
@@ -759,15 +789,19 @@ begin
        where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       insert into memory.conversation_board_items (
         user_id, conversation_id, kind, text, digest, state, sequences, message_ids, first_seen_at, last_seen_at, author,
-        deleted_at)
+        author_kind, deleted_at)
       values (
         v_user, v_id, v_old.kind, '', v_old.digest, v_old.state, v_old.sequences, v_old.message_ids,
-        v_old.first_seen_at, v_old.last_seen_at, p_by, v_now)
+        v_old.first_seen_at, v_old.last_seen_at, p_by, p_author_kind, v_now)
       on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do nothing;
     end if;
     update memory.conversation_board_items i
        set text = coalesce(p_text, i.text), state = coalesce(p_state, i.state), type = coalesce(p_type, i.type),
-           edited_by = p_by, edited_at = v_now, version = i.version + 1
+           author = case when v_is_model then p_by else i.author end,
+           author_kind = case when v_is_model then 'model' else i.author_kind end,
+           edited_by = case when not v_is_model then p_by end,
+           editor_kind = case when not v_is_model then p_author_kind end,
+           edited_at = case when not v_is_model then v_now end, version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
   when 'pin', 'unpin' then
     update memory.conversation_board_items i
@@ -800,7 +834,7 @@ begin
            quote_at = case when not memory_private.is_name(v_old.kind) then (
              select strpos(m.text, v_old.quote) from memory.conversation_messages m
              where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_old.sequences[1]) end,
-           deleted_at = v_now, edited_by = p_by, pinned = false,
+           deleted_at = v_now, edited_by = p_by, editor_kind = p_author_kind, pinned = false,
            -- It is to keep its like from coming back, which what was superseded does not do.
            superseded_at = case when exists (
              select from memory.conversation_board_items o
@@ -814,7 +848,7 @@ begin
   when 'summary' then
     v_before := v_b.edited_summary;
     update memory.conversation_summary_boards b
-       set edited_summary = nullif(p_text, ''), edited_by = p_by, edited_at = v_now
+       set edited_summary = nullif(p_text, ''), edited_by = p_by, editor_kind = p_author_kind, edited_at = v_now
      where b.user_id = v_user and b.conversation_id = v_id;
   when 'regenerate' then
     -- What a model wrote goes and is written anew; what a person wrote, edited, pinned or deleted stays. So does what was
@@ -857,7 +891,7 @@ end
 $function$;
 comment on function public.memory_edit_board is
   'langchain-supabase-memory: What a person does with a board. It is noted with who and when; what a person wrote,
-  pinned or deleted no writer changes.
+  pinned or deleted no writer changes. What a model notes is a model''s: a writer may change it.
 
 p_thread_id: the thread of the conversation.
 p_action: add, edit, pin, unpin, delete, summary (write one instead) or regenerate (write anew what no person
@@ -872,13 +906,16 @@ p_state: for add and edit: current; of an action open, done or cancelled; of a q
   Null with edit: as it is.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
+p_author_kind: what p_by is: person, application or model. A model adds items, and edits those that nobody else wrote,
+  changed or pinned.
+p_begin: whether add begins a conversation that is not there.
 Returns: object.
 - item_id: uuid or null. The item; null for the summary.
 - version: integer. The board''s version now.
 - is_new: boolean. Whether an item was added; false if the board had it already.
 Errors:
 - PT400: p_action is none of these, an item has to be named, its kind has no such state, the board has the same item
-  already, the text mentions a topic or the conversation is one that is not to be remembered; or no p_user_id is
+  already, a model may not do that, the text mentions a topic or the conversation is one that is not to be remembered; or no p_user_id is
   given, and the caller''s token names nobody.
 - PT404: there is no such conversation, or no such item.
 - PT413: the board holds as many items as it may (board_items, see memory_limits).

@@ -141,6 +141,7 @@ begin
     select json_build_object(
              'version', b.version,
              'edited_summary', b.edited_summary,
+             'editor_kind', b.editor_kind,
              'context_notes', b.context_notes,
              'through_sequence', b.through_sequence,
              'items', coalesce((
@@ -149,7 +150,7 @@ begin
                cross join lateral (
                  select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
                         i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
-                        i.edited_by, i.edited_at
+                        i.author_kind, i.edited_by, i.editor_kind, i.edited_at
                  from memory.conversation_board_items i
                  where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = k and i.superseded_at is null
                    and i.deleted_at is null and i.state in ('current', 'open')
@@ -252,6 +253,7 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - board: object or null. The board, if it was asked for and there is one.
 - board.version: integer. Counts its changes.
 - board.edited_summary: text or null. What a person wrote in the place of its summary.
+- board.editor_kind: text or null. What the one is who wrote that: person, application or import.
 - board.context_notes: text. What is to be borne in mind.
 - board.through_sequence: integer. The last message that was read into it; -1 if none.
 - board.items: object[] as memory_board.items. What holds now, by kind.

@@ -181,7 +181,8 @@ begin
 end
 $function$;
 
--- Take back all that is derived from a conversation. Called with its row locked.
+-- Take back all that is derived from a conversation. What a person or the application wrote, pinned, rated or deleted on
+-- its board stays, without what it was read from. Called with its row locked.
 create or replace function memory_private.underive(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -191,11 +192,39 @@ begin
   delete from memory.chunk_postings l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
   delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
   delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
-  delete from memory.chunk_ratings r where r.user_id = p_user_id and r.conversation_id = p_conversation_id;
   delete from memory.conversation_summaries s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
-  delete from memory.conversation_board_changes h where h.user_id = p_user_id and h.conversation_id = p_conversation_id;
-  delete from memory.conversation_board_items i where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
-  delete from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+  delete from memory.conversation_board_items i
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+     and i.edited_at is null and not i.pinned and i.deleted_at is null;
+  delete from memory.conversation_board_changes h
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id
+     and (h.sequence is not null or h.item_id is null and h.action <> 'summary');
+  update memory.conversation_board_changes h set before = null
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id is not null
+     and h.before is not null;
+  update memory.conversation_board_items i
+     set quote = null,
+         superseded_by = case when o.id is not null then i.superseded_by end,
+         superseded_at = case when o.id is not null or exists (
+           select from memory.conversation_board_items e
+           where e.user_id = i.user_id and e.conversation_id = i.conversation_id and e.kind = i.kind
+             and e.digest = i.digest and e.id <> i.id
+             and (e.superseded_at is null or (e.superseded_at, e.id) > (i.superseded_at, i.id)))
+           then i.superseded_at end
+    from memory.conversation_board_items s
+    left join memory.conversation_board_items o
+      on o.user_id = s.user_id and o.conversation_id = s.conversation_id and o.id = s.superseded_by
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id
+     and s.user_id = i.user_id and s.conversation_id = i.conversation_id and s.id = i.id;
+  delete from memory.conversation_summary_boards b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.edited_summary is null
+     and not exists (
+       select from memory.conversation_board_items i
+       where i.user_id = p_user_id and i.conversation_id = p_conversation_id);
+  update memory.conversation_summary_boards b
+     set summary = '', context_notes = '', title = null, language = null, model = null, tokens = 0, quality = null,
+         through_sequence = -1, version = b.version + 1, updated_at = clock_timestamp()
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   delete from memory.context_manifests x where x.user_id = p_user_id and x.conversation_id = p_conversation_id;
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.before is not null;
@@ -388,7 +417,7 @@ end
 $function$;
 comment on function public.memory_opt_out is
   'langchain-supabase-memory: Remember nothing of a conversation, or of a topic. What was derived goes at once; the
-  messages stay. It is noted with who and when.
+  messages stay, and so does what a person wrote, pinned, rated or deleted on its board. It is noted with who and when.
 
 p_by: who says so, 1 to 1000 bytes.
 p_thread_id: the thread; null: a topic in all conversations of the user. One that does not exist is begun.

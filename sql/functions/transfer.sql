@@ -17,6 +17,13 @@ exception when data_exception then
 end
 $function$;
 
+-- What a document says that an author is; where it does not say, or says nothing that there is, it was imported.
+create or replace function memory_private.author_kind(p_kind text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select case when p_kind in ('person', 'application', 'model', 'rule') then p_kind else 'import' end
+$function$;
+
 create function public.memory_edits(
   p_thread_id text,
   p_user_id   text default null,
@@ -46,18 +53,20 @@ begin
                       order by o.created_at, o.id)
       from memory.opt_outs o where o.user_id = v_user and o.conversation_id = v_c.id), '[]'),
     'summary', (
-      select json_build_object('text', b.edited_summary, 'by', b.edited_by, 'at', b.edited_at)
+      select json_build_object(
+               'text', b.edited_summary, 'by', b.edited_by, 'editor_kind', b.editor_kind, 'at', b.edited_at)
       from memory.conversation_summary_boards b
       where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is not null and not v_gone.board),
     'items', coalesce((
       select json_agg(json_build_object(
                'kind', i.kind, 'type', i.type, 'text', i.text, 'state', i.state, 'importance', i.importance,
                'quote', i.quote, 'message_ids', i.message_ids, 'pinned', i.pinned, 'author', i.author,
+               'author_kind', i.author_kind, 'editor_kind', i.editor_kind,
                'first_seen_at', i.first_seen_at, 'last_seen_at', i.last_seen_at, 'by', i.edited_by, 'at', i.edited_at)
              order by i.first_seen_at, i.id)
       from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null and i.superseded_at is null
-        and (i.edited_at is not null or i.pinned) and not v_gone.board), '[]'),
+        and (i.edited_at is not null or i.pinned or i.sequences = '{}') and not v_gone.board), '[]'),
     'deleted', coalesce((
       select json_agg(json_build_object(
                'kind', i.kind, 'digest', i.digest, 'state', i.state, 'message_ids', i.message_ids,
@@ -118,8 +127,9 @@ Returns: object or null. Null: there is no such conversation.
 - summary: object or null. What a person wrote as the summary of its board.
 - summary.text: text. The words.
 - summary.by: text or null. Who.
+- summary.editor_kind: text or null. What that is: person, application or import.
 - summary.at: timestamp or null. When.
-- items: object[]. The items of its board that a person wrote, edited or pinned.
+- items: object[]. The items of its board that a person wrote, edited or pinned, and what a model noted.
 - items[].kind: text. fact, entity, topic, action or question.
 - items[].type: text or null. Of an entity, what it is.
 - items[].text: text. What it says.
@@ -129,6 +139,8 @@ Returns: object or null. Null: there is no such conversation.
 - items[].message_ids: text[]. The messages that it came from.
 - items[].pinned: boolean. Whether a person holds on to it.
 - items[].author: text. Who wrote it first.
+- items[].author_kind: text. What that is: person, application, model, rule or import.
+- items[].editor_kind: text or null. What the one is who changed it last: person, application or import.
 - items[].first_seen_at: timestamp. When it was first said.
 - items[].last_seen_at: timestamp. When it was last said.
 - items[].by: text or null. Who changed it last; null: nobody, it is only pinned.
@@ -281,6 +293,7 @@ begin
     else
       update memory.conversation_summary_boards b
          set edited_summary = v_each ->> 'text', edited_by = v_each ->> 'by',
+             editor_kind = memory_private.author_kind(v_each ->> 'editor_kind'),
              edited_at = memory_private.named_time(v_each ->> 'at')
        where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is null;
       if found then
@@ -316,7 +329,8 @@ begin
     -- What was written or deleted here in the meantime stays; what a model wrote gives way to the person's.
     insert into memory.conversation_board_items as i (
       user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
-      first_seen_at, last_seen_at, pinned, author, edited_by, edited_at, deleted_at, quote_at, quote_length)
+      first_seen_at, last_seen_at, pinned, author, author_kind, edited_by, editor_kind, edited_at, deleted_at, quote_at,
+      quote_length)
     values (
       v_user, v_c.id, v_each ->> 'kind', v_each ->> 'type', coalesce(v_each ->> 'text', ''),
       case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
@@ -324,15 +338,18 @@ begin
       v_each ->> 'state', coalesce((v_each ->> 'importance')::real, 0.7), v_each ->> 'quote', coalesce(v_ids, '{}'),
       coalesce(v_places, '{}'), memory_private.named_time(coalesce(v_each ->> 'first_seen_at', v_each ->> 'at')),
       memory_private.named_time(coalesce(v_each ->> 'last_seen_at', v_each ->> 'at')),
-      coalesce((v_each ->> 'pinned')::boolean, false), coalesce(v_each ->> 'author', v_each ->> 'by'), v_each ->> 'by',
+      coalesce((v_each ->> 'pinned')::boolean, false), coalesce(v_each ->> 'author', v_each ->> 'by'),
+      memory_private.author_kind(v_each ->> 'author_kind'), v_each ->> 'by',
+      case when v_each ->> 'by' is not null then memory_private.author_kind(v_each ->> 'editor_kind') end,
       case when v_each ->> 'at' is not null then memory_private.named_time(v_each ->> 'at') end,
       case when (v_each ->> 'gone')::boolean then memory_private.named_time(v_each ->> 'at') end,
       (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer)
     on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do update
        set state = excluded.state, text = excluded.text, pinned = excluded.pinned, edited_by = excluded.edited_by,
-           edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,
+           editor_kind = excluded.editor_kind, edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,
            quote = excluded.quote, quote_length = excluded.quote_length, version = i.version + 1
      where i.edited_at is null and not i.pinned and i.deleted_at is null
+       and (excluded.edited_at is not null or excluded.pinned or excluded.deleted_at is not null)
     returning i.id into v_found;
     continue when v_found is null;
     v_restored := v_restored + 1;
@@ -340,7 +357,8 @@ begin
       user_id, conversation_id, version, place, item_id, action, changed_by, changed_at)
     values (
       v_user, v_c.id, v_version, v_restored, v_found,
-      case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is null then 'pin' else 'edit' end,
+      case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is not null then 'edit'
+           when (v_each ->> 'pinned')::boolean then 'pin' else 'add' end,
       coalesce(v_each ->> 'by', v_each ->> 'author'), memory_private.named_time(coalesce(v_each ->> 'at', v_each ->> 'last_seen_at')));
   end loop;
   if v_version is not null and (

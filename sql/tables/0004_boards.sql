@@ -8,6 +8,7 @@ create table memory.conversation_summary_boards (
   title            text check (octet_length(title) <= 1000),
   edited_summary   text check (octet_length(edited_summary) <= 65536),
   edited_by        text check (octet_length(edited_by) <= 1000),
+  editor_kind      text check (editor_kind in ('person', 'application', 'model', 'rule', 'import')),
   edited_at        timestamptz,
   language         text check (octet_length(language) <= 63),
   model            text check (octet_length(model) <= 1000),
@@ -57,7 +58,9 @@ create table memory.conversation_board_items (
   superseded_at   timestamptz,
   pinned          boolean     not null default false,
   author          text        not null check (octet_length(author) <= 1000),
+  author_kind     text        not null default 'model' check (author_kind in ('person', 'application', 'model', 'rule', 'import')),
   edited_by       text check (octet_length(edited_by) <= 1000),
+  editor_kind     text check (editor_kind in ('person', 'application', 'model', 'rule', 'import')),
   edited_at       timestamptz,
   deleted_at      timestamptz,
   quote_at        integer,
@@ -84,6 +87,10 @@ comment on column memory.conversation_board_items.superseded_at is
   'When something else was said that contradicts it; superseded_by says what.';
 comment on column memory.conversation_board_items.deleted_at is
   'When a person deleted it: its text is gone, and its digest keeps it from coming back.';
+comment on column memory.conversation_board_items.author_kind is
+  'What author is: a person, the application, a model, a rule that selects quotes, or an import that does not say.';
+comment on column memory.conversation_board_items.edited_at is
+  'When a person or the application last changed it; no writer changes it since. What a model notes leaves it null.';
 comment on column memory.conversation_board_items.quote_at is
   'Where in its source, from 1, and how long the quote of a deleted item was: no writer of boards is shown that any more.';
 

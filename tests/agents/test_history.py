@@ -177,8 +177,10 @@ def test_a_streamed_turn_is_stored_as_a_message(memory: SupabaseMemory) -> None:
 
 
 def test_several_configuration_keys(memory: SupabaseMemory) -> None:
+    of_many = SupabaseMemory(memory.transport)
+
     def history(user_id: str, thread_id: str) -> SupabaseChatMessageHistory:
-        return SupabaseChatMessageHistory(thread_id, memory, user_id=user_id)
+        return SupabaseChatMessageHistory(thread_id, of_many, user_id=user_id)
 
     specs = [
         ConfigurableFieldSpec(id=name, annotation=str, name=name, description="", default="", is_shared=True)

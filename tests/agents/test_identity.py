@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,17 +16,24 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langchain_supabase_memory import (
     LoadContextNode,
     SaveTurnNode,
+    SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseMemoryRetriever,
     SupabaseStore,
     SupabaseSummarizationNode,
     SupabaseSummarizer,
+    Worker,
+    export_conversations,
+    import_conversations,
     read_messages_tool,
 )
 from langchain_supabase_memory.agents.run.identity import Bound
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.memory.core import ME
 from tests.chat_models import says
+from tests.conftest import Door
+from tests.services.data_api import token
 
 NOBODY = {"user_id": "", "agent_id": "", "project_id": ""}
 
@@ -64,9 +72,80 @@ def test_an_empty_id_of_a_run_is_none(memory: SupabaseMemory, configurable: Any,
 
 
 def test_an_empty_id_is_passed_over_for_the_next_who_says_something(memory: SupabaseMemory) -> None:
+    memory = SupabaseMemory(memory.transport)
     config: Any = {"configurable": {"user_id": "config", "thread_id": "t"}}
     assert Bound().key(memory, config, runtime(context=NOBODY, identity="")).user_id == "config"
     assert Bound().key(memory, config, runtime(context={"user_id": "context"}, identity="")).user_id == "context"
+
+
+OTHERS = [
+    ({"user_id": "other", "thread_id": "t"}, None),
+    ({"thread_id": "t"}, runtime(context={"user_id": "other"})),
+    ({"thread_id": "t"}, runtime(context=SimpleNamespace(user_id="other"))),
+    ({"thread_id": "t"}, runtime(identity="other")),
+]
+
+
+@pytest.mark.parametrize(("configurable", "run"), OTHERS)
+def test_no_run_changes_the_user_that_a_memory_was_made_for(
+    memory: SupabaseMemory, configurable: Any, run: Any
+) -> None:
+    config: Any = {"configurable": configurable}
+    with pytest.raises(InvalidInputError, match="made for one user") as failed:
+        Bound().key(memory, config, run)
+    assert str(memory.user_id) not in str(failed.value), "a client may read it"
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        Bound().scope(memory, config, run, "user")
+    assert Bound().key(SupabaseMemory(memory.transport), config, run).user_id == "other"
+    assert Bound().key(SupabaseMemory(memory.transport, user_id=ME), config, run).user_id == "other"
+    same: Any = {"configurable": {"user_id": memory.user_id, "thread_id": "t"}}
+    assert Bound().key(memory, same, None).user_id == memory.user_id
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        Bound(user_id="other").key(memory, same, None)
+
+
+@pytest.mark.parametrize(("configurable", "run"), OTHERS)
+def test_no_run_changes_whose_token_a_memory_has(door: Door, user_id: str, configurable: Any, run: Any) -> None:
+    own, config = door.as_token(token("authenticated", user_id)), {"configurable": configurable}
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        Bound().key(own, config, run)  # type: ignore[arg-type]
+    same: Any = {"configurable": {"user_id": user_id, "thread_id": "t"}}
+    assert Bound().key(own, same, None).user_id == user_id
+    assert Bound().key(own, {"configurable": {"thread_id": "t"}}, None).user_id is None
+    everybody = door.as_token(token("service_role", "server"))
+    assert Bound().key(everybody, config, run).user_id == "other"  # type: ignore[arg-type]
+
+
+def test_no_call_changes_the_user_that_a_memory_was_made_for(memory: SupabaseMemory) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: memory.conversation("t", user_id="other"),
+        lambda: memory.conversations(user_id="other"),
+        lambda: memory.recall("x", user_id="other"),
+        lambda: memory.forget_user(user_id="other"),
+        lambda: memory.opt_out("x", by="x", user_id="other"),
+        lambda: memory.work.status(user_id="other"),
+        lambda: memory.rollout.stage(user_id="other"),
+        lambda: SupabaseStore(memory, user_id="other"),
+        lambda: Worker(memory, user_id="other"),
+        lambda: SupabaseChatMessageHistory("t", memory, user_id="other"),
+        lambda: import_conversations(memory, iter([]), user_id="other"),
+        lambda: export_conversations(memory, "x.jsonl", user_id="other"),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInputError, match="made for one user"):
+            call()
+    assert memory.conversation("t", user_id=memory.user_id).key == memory.key("t")
+
+
+def test_an_embedded_memory_is_nobodys_until_one_is_named(tmp_path: Path) -> None:
+    many = SupabaseMemory.embedded(tmp_path)
+    assert many.conversation("t").key.user_id == "me"
+    assert type(many.conversation("t").key.user_id) is str
+    assert many.conversation("t", user_id="ana").key.user_id == "ana"
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        SupabaseMemory.embedded(tmp_path, user_id="me").conversation("t", user_id="ana")
+    with pytest.raises(InvalidInputError, match="No user is named"):
+        SupabaseMemory.embedded(tmp_path, user_id=None).conversation("t")
 
 
 @pytest.mark.parametrize("run", [None, runtime(thread_id="")])

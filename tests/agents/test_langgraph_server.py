@@ -42,10 +42,11 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import *
 from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.memory.core import DefaultUser
 
 memory = SupabaseMemory.from_conn_string(
     os.environ["SUPABASE_DB_URL"],
-    user_id="{OWNER}",
+    user_id=DefaultUser("{OWNER}"),
     model=ExtractiveSummarizer(),
     policy=SummaryPolicy(messages=4, keep_messages=2),
     redact=[*SECRETS],
@@ -100,8 +101,12 @@ def serving(folder: Path, conn_string: str, *, with_auth: bool) -> Iterator[Serv
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     agent = folder / "myapp" / "agent.py"
-    stand_in = "from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel\n"
+    stand_in = (
+        "from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel\n"
+        "from langchain_supabase_memory.memory.core import DefaultUser\n"
+    )
     served = re.sub(r'"openai:[^"]+"', "OfflineQuotingModel()", agent.read_text()).replace('"me"', f'"{OWNER}"')
+    served = served.replace('["SUPABASE_DB_URL"])', f'["SUPABASE_DB_URL"], user_id=DefaultUser("{OWNER}"))')
     agent.write_text(stand_in + served)
     (folder / "others.py").write_text(OTHER_GRAPHS)
     (config,) = (json.loads(text) for text in fenced("json") if '"graphs"' in text)

@@ -27,6 +27,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.memory.core import DefaultUser
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"
@@ -392,7 +393,7 @@ async def test_who_is_meant(
             return ServersUser(theirs(value.identity) or "")
         return {"identity": theirs(value["identity"])} if isinstance(value, dict) else theirs(value)
 
-    own = SupabaseMemory(memory.transport, user_id=theirs("memory"))
+    own = SupabaseMemory(memory.transport, user_id=DefaultUser(theirs("memory")))
     middleware = SupabaseMemoryMiddleware(own, user_id=theirs(bound))
     graph: Any = create_agent(says("hi"), middleware=[middleware], context_schema=Said)
     settings = config(**{key: named(value) for key, value in configurable.items()})

@@ -171,21 +171,22 @@ def test_results_of_interleaved_runs_stand_beside_their_calls(memory: SupabaseMe
     def call(name: str) -> AIMessage:
         return AIMessage("", tool_calls=[{"name": "look_up", "args": {}, "id": name}])
 
-    for message in (
+    said: list[BaseMessage] = [
         HumanMessage("first"), call("c1"), HumanMessage("second"), call("c2"), ToolMessage("one", tool_call_id="c1"),
         ToolMessage("two", tool_call_id="c2"), AIMessage("answer one"), AIMessage("answer two"),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for message in said:
         memory.conversation("t").append([message])
     prompt = memory.conversation("t").context("And now?").prompt
     assert {each.tool_call_id: each.text for each in prompt if isinstance(each, ToolMessage)} == {
         "c1": "one",
         "c2": "two",
     }
-    for place, message in enumerate(prompt):
-        if isinstance(message, ToolMessage):
+    for place, each in enumerate(prompt):
+        if isinstance(each, ToolMessage):
             before = prompt[place - 1]
             assert isinstance(before, AIMessage)
-            assert before.tool_calls[0]["id"] == message.tool_call_id
+            assert before.tool_calls[0]["id"] == each.tool_call_id
     assert memory.conversation("t").coverage().complete
 
 
@@ -211,7 +212,8 @@ class Interleaving:
         )
 
     def run(self, questions: int) -> None:
-        waiting, under_way = [f"q{n}" for n in range(questions)], []
+        waiting = [f"q{n}" for n in range(questions)]
+        under_way: list[tuple[str, Any]] = []
         with ThreadPoolExecutor(questions) as pool:
             while waiting or under_way:
                 if waiting and (not under_way or self.rng.random() < 0.5):
@@ -394,14 +396,13 @@ def test_what_stands_before_an_interrupt_is_stored_once(memory: SupabaseMemory) 
 @pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("order", ["before", "after"])
 async def test_what_is_refused_before_the_model_is_not_stored(memory: SupabaseMemory, color: str, order: str) -> None:
-    guard = PIIMiddleware("email", strategy="block", apply_to_input=True)
-    ours = SupabaseMemoryMiddleware(memory)
+    guard: Any = PIIMiddleware("email", strategy="block", apply_to_input=True)
+    ours: Any = SupabaseMemoryMiddleware(memory)
     chat = says("hi")
     agent: Any = create_agent(chat, middleware=[guard, ours] if order == "before" else [ours, guard])
+    refused = asks("my mail is bob@example.com")
     with pytest.raises(Exception, match="email"):
-        await (agent.ainvoke if color == "async" else asyncio.to_thread)(
-            *([] if color == "async" else [agent.invoke]), asks("my mail is bob@example.com"), config()
-        )
+        await agent.ainvoke(refused, config()) if color == "async" else agent.invoke(refused, config())
     assert stored(memory) == []
     await agent.ainvoke(asks("hello"), config()) if color == "async" else agent.invoke(asks("hello"), config())
     assert "bob@" not in str(chat.shown)
@@ -409,8 +410,8 @@ async def test_what_is_refused_before_the_model_is_not_stored(memory: SupabaseMe
 
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_what_is_redacted_is_redacted_though_the_model_fails(memory: SupabaseMemory, order: str) -> None:
-    guard = PIIMiddleware("email", strategy="redact", apply_to_input=True)
-    ours = SupabaseMemoryMiddleware(memory)
+    guard: Any = PIIMiddleware("email", strategy="redact", apply_to_input=True)
+    ours: Any = SupabaseMemoryMiddleware(memory)
 
     def fails(given: list[BaseMessage]) -> str:
         raise RuntimeError("503")
@@ -431,10 +432,9 @@ def test_a_limit_behind_the_memory_costs_no_result_of_a_tool(memory: SupabaseMem
         """Look a word up."""
         return f"meaning of {word}"
 
-    limit = ModelCallLimitMiddleware(run_limit=1, exit_behavior=behavior)
-    agent: Any = create_agent(
-        says(calls("look_up", word="kiln")), [look_up], middleware=[SupabaseMemoryMiddleware(memory), limit]
-    )
+    ours: Any = SupabaseMemoryMiddleware(memory)
+    limit: Any = ModelCallLimitMiddleware(run_limit=1, exit_behavior=behavior)
+    agent: Any = create_agent(says(calls("look_up", word="kiln")), [look_up], middleware=[ours, limit])
     if behavior == "error":
         with pytest.raises(Exception, match="limit"):
             agent.invoke(asks("go"), config())

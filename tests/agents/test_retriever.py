@@ -123,7 +123,9 @@ def test_scopes(memory: SupabaseMemory, user_id: str) -> None:
     assert threads(agent_id="planner") == threads(agent_id="planner", thread_id="studio") == {("planner", "studio")}
     assert threads(scope="agent") == {("default", "studio"), ("default", "shop")}
     assert threads(thread_id="studio") == threads(thread_id="studio", scope="user") == {("default", "studio")}
-    assert threads(thread_id="nowhere") == threads(user_id="somebody else") == set()
+    assert threads(thread_id="nowhere") == set()
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        threads(user_id="somebody else")
 
 
 async def test_two_users_never_meet(door: Door, user_id: str) -> None:
@@ -138,7 +140,8 @@ async def test_two_users_never_meet(door: Door, user_id: str) -> None:
     # A token is a scope, and no argument leads out of it.
     mine = SupabaseMemoryRetriever(memory=door.as_token(token("authenticated", user_id)))
     assert [each.page_content for each in await found(door.color, mine)] == ["My glaze is blue"]
-    assert await found(door.color, mine, user_id=other) == []
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        await found(door.color, mine, user_id=other)
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

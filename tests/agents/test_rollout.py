@@ -489,6 +489,7 @@ def test_the_share_is_stable_grows_monotonously_and_is_near_what_was_said(memory
         assert abs(len(chosen) / len(users) - share) < 0.03
         before = chosen
     memory.rollout.set(10, by="ana", share=0.3, rest="parallel")
+    memory.user_id = None
     for user in [*users[:60], "Änne 🙂", "用户"]:
         expected = 10 if is_in_share(user, 0.3) else "parallel"
         assert memory.rollout.stage(user_id=user) == expected

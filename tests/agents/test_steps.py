@@ -13,7 +13,7 @@ from langchain_supabase_memory.agents.run import steps
 from langchain_supabase_memory.agents.run.guard import Attempt, Guard, Task
 from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loader
 from langchain_supabase_memory.agents.run.steps import Either, Steps
-from langchain_supabase_memory.agents.run.thread import store_new, thread
+from langchain_supabase_memory.agents.run.thread import Rules, store_new, thread
 from langchain_supabase_memory.context.load import unread
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.values import SummaryResult
@@ -71,7 +71,7 @@ async def test_a_step_does_itself_in_the_color_of_its_run(color: str) -> None:
 
 def test_a_step_shows_nothing_of_what_it_holds(memory: SupabaseMemory) -> None:
     said = HumanMessage(CANARY, id="m")
-    step = next(store_new(Guard(memory, None, "log", 5), KEY, thread([said])))
+    step = next(store_new(Guard(memory, None, "log", 5), KEY, thread([said]), rules=Rules()))
     assert attempted(step).task.keep == [said]
     assert CANARY not in repr(step)
     assert CANARY not in repr(Either(lambda: CANARY, [CANARY].__iter__))  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) 
 
 def test_a_state_that_is_stored_is_not_stored_again(memory: SupabaseMemory) -> None:
     guard, state = Guard(memory, None, "log", 5), [HumanMessage("Hello", id="a"), AIMessage("Hello, Maya", id="b")]
-    first = store_new(guard, KEY, thread(state))
+    first = store_new(guard, KEY, thread(state), rules=Rules())
     step = attempted(next(first))
     assert step.task == Task("The messages could not be stored; they wait in the outbox", state)
     call = next(step.flow)
@@ -133,5 +133,5 @@ def test_a_state_that_is_stored_is_not_stored_again(memory: SupabaseMemory) -> N
         step.flow.send({"conversation_id": "c", "sequences": [0, 1], "appended": 2, "updated": []})
     assert finish(first, stopped.value.value) is stopped.value.value
     with pytest.raises(StopIteration) as nothing:
-        next(store_new(guard, KEY, thread(state)))
+        next(store_new(guard, KEY, thread(state), rules=Rules()))
     assert nothing.value.value is None

@@ -117,7 +117,9 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
     async with Person(memory, write=True, by="ana") as person:
-        await person.post("/conversation/remember", {"do": "opt_out"}, **ASKED)
+        assert (await person.post("/conversation/remember", {"do": "opt_out"}, **ASKED)).status_code == 400
+        assert await said.aopt_outs() == [], "it is asked first"
+        await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, **ASKED)
         assert [each.by for each in await said.aopt_outs()] == ["ana"]
         page = await person.page("/conversation", thread="t")
         assert "opted out: nothing is derived" in page.text

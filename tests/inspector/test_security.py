@@ -118,7 +118,7 @@ async def test_the_hosts_that_are_ours_are_not(memory: SupabaseMemory, host: str
 async def test_another_origin_is_refused(memory: SupabaseMemory, origin: str) -> None:
     async with Person(memory, write=True) as person:
         assert (await person.http.get("/", headers={"origin": origin})).status_code == 403
-        form = {"mark": person.mark, "do": "opt_out"}
+        form = {"mark": person.mark, "do": "opt_out", "sure": "1"}
         for path in WRITES:
             answer = await person.http.post(path, data=form, headers={"origin": origin})
             assert answer.status_code == 403
@@ -136,7 +136,7 @@ async def test_who_changes_something_says_where_it_comes_from(memory: SupabaseMe
 async def test_nothing_is_changed_without_write(memory: SupabaseMemory, path: str) -> None:
     await memory.conversation("t").aadd_turn("hello", "hi")
     async with Person(memory) as person:
-        answer = await person.post(path, {"do": "opt_out", "text": "x", "kind": "fact"}, thread="t")
+        answer = await person.post(path, {"do": "opt_out", "sure": "1", "text": "x", "kind": "fact"}, thread="t")
         assert answer.status_code == 403
         assert "--write" in Reader(answer.text).text
         for page in PAGES:
@@ -156,7 +156,7 @@ async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory,
         own, theirs = [Reader((await each.get(board)).text).mark for each in (one, another)]
         assert own != theirs
         mark = {"nobody's": "", "guessed": "guessed", "of another session": theirs}[whose]
-        form = {"do": "opt_out", "text": "x", "kind": "fact"}
+        form = {"do": "opt_out", "sure": "1", "text": "x", "kind": "fact"}
         answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": mark})
         assert answer.status_code == 403
         assert "not of your session" in Reader(answer.text).text
@@ -405,7 +405,7 @@ async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_i
             board = await said.aboard()
             assert [item.author for item in board.items] == [user_id]
             assert board.edited_by == user_id
-            await person.post("/conversation/remember", {"do": "opt_out"}, thread="t")
+            await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, thread="t")
         assert [out.by for out in await said.aopt_outs()] == [user_id]
 
 
@@ -425,7 +425,8 @@ async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_
 
 async def test_a_memory_of_one_user_shows_that_user_alone(conn_string: str, user_id: str) -> None:
     async with memory_of(conn_string, user_id) as memory:
-        await memory.conversation("t", user_id=f"{user_id}-other").aadd_turn("words of another", "yes")
+        other = SupabaseMemory(memory.transport, user_id=f"{user_id}-other")
+        await other.conversation("t").aadd_turn("words of another", "yes")
         async with Person(memory) as person:
             page = await person.page("/", user=f"{user_id}-other")
             assert "words of another" not in page.text
@@ -485,7 +486,9 @@ async def test_an_application_mounts_it_for_whoever_is_signed_in(server: Supabas
         assert all(each.startswith("/memory/") for each in inside)
         assert all(str(each["src"]).startswith("/memory/static/") for each in page.all("script"))
         done = await http.post(
-            "/memory/conversation/remember", params={"thread": "t"}, data={"mark": page.mark, "do": "opt_out"}
+            "/memory/conversation/remember",
+            params={"thread": "t"},
+            data={"mark": page.mark, "do": "opt_out", "sure": "1"},
         )
         assert done.status_code == 303
         other = await http.get("/memory/conversation", params={"thread": "t"}, headers={"x-user": "somebody"})

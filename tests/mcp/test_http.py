@@ -26,6 +26,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.mcp.http import Site, app, own_address
 from langchain_supabase_memory.mcp.served import Options
+from langchain_supabase_memory.mcp.sessions import MOST
 from langchain_supabase_memory.mcp.tokens import ALGORITHMS, Keys
 from tests.cli.running import PROGRAM, refused, surroundings
 from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, told
@@ -544,3 +545,65 @@ async def test_the_command(project: Project, studio: SupabaseMemory, user_id: st
     finally:
         server.kill()
         server.wait()
+
+
+async def opened(client: httpx.AsyncClient, address: str, bearer: str) -> tuple[int, str]:
+    """A new session of a user: what was answered, and its id."""
+    auth = {"Authorization": f"Bearer {bearer}"}
+    answer = await client.post(address, json=initialize(), headers={**HEADERS, **auth})
+    return answer.status_code, answer.headers.get("mcp-session-id", "")
+
+
+async def lives(client: httpx.AsyncClient, address: str, bearer: str, session: str) -> bool:
+    """Whether a session of a user still answers."""
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    headers = {**HEADERS, "Authorization": f"Bearer {bearer}", "mcp-session-id": session}
+    answer = await client.post(address, json=listing, headers=headers)
+    assert answer.status_code in (200, 404)
+    return answer.status_code == 200
+
+
+async def test_one_user_has_so_many_sessions_and_takes_no_place_of_anothers(project: Project, user_id: str) -> None:
+    ana, ben = project.token(user_id), project.token(f"{user_id}-ben")
+    async with serving(project) as address, httpx.AsyncClient(timeout=30) as client:
+        (_, of_ben) = await opened(client, address, ben)
+        of_ana = [(await opened(client, address, ana))[1] for _ in range(MOST)]
+        assert all([await lives(client, address, ana, each) for each in of_ana])
+        assert await lives(client, address, ana, of_ana[0])  # so it is no longer the one that was idle for longest
+        more = [(await opened(client, address, ana)) for _ in range(3)]
+        assert [status for status, _ in more] == [200] * 3
+        living = [await lives(client, address, ana, each) for each in [*of_ana, *(session for _, session in more)]]
+        assert living == [True, False, False, False, *[True] * (MOST - 1)]
+        assert await lives(client, address, ben, of_ben)
+        assert not await lives(client, address, ben, of_ana[0]), "another user's session is none"
+        # One that is ended makes room.
+        headers = {**HEADERS, "Authorization": f"Bearer {ana}", "mcp-session-id": of_ana[0]}
+        assert (await client.delete(address, headers=headers)).status_code == 200
+        await opened(client, address, ana)
+        assert await lives(client, address, ana, of_ana[4])
+
+
+async def test_who_is_slow_to_open_sessions_takes_no_place_of_anothers(project: Project, user_id: str) -> None:
+    ana, ben = project.token(user_id), project.token(f"{user_id}-ben")
+    say, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        begun.release()
+        await say.wait()
+        yield json.dumps(initialize()).encode()
+
+    async with serving(project) as address, httpx.AsyncClient(timeout=30, limits=httpx.Limits()) as client:
+        auth = {**HEADERS, "Authorization": f"Bearer {ana}"}
+        slow = [asyncio.create_task(client.post(address, content=slowly(), headers=auth)) for _ in range(MOST)]
+        for _ in slow:
+            await begun.acquire()
+        refused_status = 0
+        for _ in range(200):  # until the server has met them all
+            refused_status, session = await opened(client, address, ana)
+            if refused_status == 429:
+                break
+        assert (refused_status, session) == (429, "")
+        assert (await opened(client, address, ben))[0] == 200
+        say.set()
+        assert {(await each).status_code for each in slow} == {200}
+        assert (await opened(client, address, ana))[0] == 200

@@ -16,6 +16,7 @@ from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
 from langchain_supabase_memory.language.messages.invisible import is_unseen
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.settings import NO_RETRY
+from tests.embedders import WordEmbedder
 from tests.mcp.conftest import (
     EVERY,
     FENCE,
@@ -183,8 +184,8 @@ async def test_what_was_said_is_data_and_does_not_leave_its_fence(memory: Supaba
 
 async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMemory, mode: str) -> None:
     async with client(memory, mode, write=True) as made:
-        early = await made.call_tool("note", WRITING["note"])
-        assert "There is no such" in failed(early)
+        begun = await made.call_tool("note", {"kind": "fact", "text": "Begins it.", "conversation_id": "new"})
+        assert "Noted on the board" in told(begun), "a note may be the first that is written"
         first = told(await made.call_tool("save_turn", WRITING["save_turn"]))
         again = told(await made.call_tool("save_turn", WRITING["save_turn"]))
         assert "Stored as messages 0-1." in first
@@ -195,7 +196,40 @@ async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMem
         assert "Likes clay." in board.text  # type: ignore[union-attr]
     assert await memory.conversation("studio").acount() == 2
     (item,) = (await memory.conversation("studio").aboard()).facts
-    assert item.edited_by == "assistant (MCP)"
+    assert (item.author, item.author_kind, item.edited_by) == ("assistant (MCP)", "model", None)
+    await memory.aclose()
+
+
+async def test_an_answer_names_the_conversation_that_it_is_about(studio: SupabaseMemory, mode: str) -> None:
+    garden = studio.conversation("garden")
+    await garden.aadd_turn("My name is Maya and the roses are red", "Noted.", idempotency_key="garden")
+    await garden.aindex()
+    async with client(studio, mode) as made:
+        for name in ("recall_context", "read_messages", "get_turn", "get_conversation_summary"):
+            for named in ({}, {"conversation_id": "studio"}):
+                text = told(await made.call_tool(name, {**READING[name], **named}))
+                meant = named.get("conversation_id", "garden")
+                assert f'conversation_id="{meant}"' in text or f"The conversation is '{meant}'." in text, (name, text)
+        nothing = told(await made.call_tool("recall_context", {"context_type": "action_items"}))
+        assert "There is nothing of this kind. The conversation is 'garden'." in nothing
+        # The newest is the garden's: what is recalled of another names that beside the number.
+        recalled = told(await made.call_tool("get_context", {"question": "What did my kiln show?"}))
+        assert '[0 of "studio"]: My kiln shows E-47' in recalled
+
+
+async def test_nothing_is_promised_or_said_that_is_for_programmers(memory: SupabaseMemory, mode: str) -> None:
+    await memory.conversation("quiet").aopt_out(by="maya")
+    async with client(memory, mode, write=True) as made:
+        (search,) = [each for each in (await made.list_tools()).tools if each.name == "search_conversation_history"]
+        assert "by words" in str(search.description)
+        assert "meaning" not in str(search.description), "there is no embedder"
+        refused = failed(await made.call_tool("note", {**WRITING["note"], "conversation_id": "quiet"}))
+        assert "This conversation is not to be remembered. Opt in to it first" in refused
+        assert "PT400" not in refused
+    embedding = SupabaseMemory(memory.transport, model=None, embeddings=WordEmbedder())
+    async with client(embedding, mode) as made:
+        (search,) = [each for each in (await made.list_tools()).tools if each.name == "search_conversation_history"]
+        assert "by meaning and by words" in str(search.description)
     await memory.aclose()
 
 

@@ -162,8 +162,10 @@ def test_a_memory_for_another_user_has_every_setting() -> None:
 
 
 def test_a_handle_shows_its_ids_and_asks_nothing() -> None:
-    memory = SupabaseMemory.from_conn_string("postgresql://u:canary@127.0.0.1:1/x", user_id="maya", model=lambda _: "x")
-    assert repr(memory.conversation("studio")) == "Conversation('studio', user_id='maya', agent_id='default')"
+    url = "postgresql://u:canary@127.0.0.1:1/x"
+    own = SupabaseMemory.from_conn_string(url, user_id="maya", model=lambda _: "x")
+    memory = SupabaseMemory.from_conn_string(url, model=lambda _: "x")
+    assert repr(own.conversation("studio")) == "Conversation('studio', user_id='maya', agent_id='default')"
     other = memory.conversation("studio", user_id="ben", agent_id="tutor")
     assert repr(other) == "Conversation('studio', user_id='ben', agent_id='tutor')"
     assert other.key == memory.key("studio", "ben", "tutor")

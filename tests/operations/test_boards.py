@@ -17,8 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import BoardPolicy, ConversationKey, ExtractiveSummarizer, Retention, SupabaseMemory
-from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError
+from langchain_supabase_memory import (
+    BoardPolicy,
+    ContextBudget,
+    ConversationKey,
+    ExtractiveSummarizer,
+    Retention,
+    SupabaseMemory,
+)
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, NotFoundError, PermissionDeniedError
 from langchain_supabase_memory.flow import Ask, Call, Line, Material
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import to_row
@@ -829,6 +836,93 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
     (edited,) = [each for each in board.changes if each.action == "edit"]
     assert edited.before == "fact 0"
     assert all(each.changed_at.tzinfo for each in board.changes)
+
+
+async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
+    conversation = memory.conversation(**WHERE)
+    await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
+    await door(conversation.revise_board)
+    add = conversation.add_board_item
+    await door(add, "topic", "of a person", by="ana")
+    await door(add, "topic", "of the application", by="billing", author_kind="application")
+    await door(add, "topic", "of a model", by="helper", author_kind="model")
+    await door(conversation.edit_board_summary, "A summary.", by="billing", author_kind="application")
+    board = await door(conversation.board)
+    kinds = {each.text: (each.author, each.author_kind, each.edited_by, each.editor_kind) for each in board.items}
+    assert kinds == {
+        "fact 0": ("told", "model", None, None),
+        "fact 1": ("told", "model", None, None),
+        "of a person": ("ana", "person", "ana", "person"),
+        "of the application": ("billing", "application", "billing", "application"),
+        "of a model": ("helper", "model", None, None),
+    }
+    assert (board.edited_by, board.editor_kind) == ("billing", "application")
+    shown = (await door(conversation.context, budget=ContextBudget(characters=4000))).text()
+    assert "- topic: of a person [by a person]" in shown
+    assert "- topic: of the application [by the application]" in shown
+    assert "- topic: of a model [by a model]" in shown
+    assert "- written by the application: A summary." in shown
+    assert "helper</span> (model)" in board._repr_html_()
+    extractive = SupabaseMemory(memory.transport, user_id=user_id, model=ExtractiveSummarizer()).conversation("rule")
+    await door(extractive.append, [HumanMessage("My name is Ada Lovelace.")])
+    await door(extractive.revise_board)
+    assert {each.author_kind for each in (await door(extractive.board)).items} == {"rule"}
+    new = memory.conversation("new")
+    assert await door(new.add_board_item, "fact", "Begins it", begin=True, by="helper", author_kind="model")
+    assert facts(await door(new.board)) == ["Begins it"]
+    with pytest.raises(ConfigurationError, match="author_kind"):
+        await door(add, "topic", "x", by="ana", author_kind="rule")
+
+
+async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
+    conversation = memory.conversation(**WHERE)
+    await door(conversation.append, [HumanMessage("fact 0", id="m0")])
+    as_model: Any = {"by": "helper", "author_kind": "model"}
+    note = await door(conversation.add_board_item, "fact", "Lives in Riga", **as_model)
+    other = await door(conversation.add_board_item, "action", "Call Ada", **as_model)
+    # A writer closes and contradicts it, as it does what a writer wrote.
+    items = {each.id: each for each in (await door(conversation.board)).items}
+    assert {items[note].edited_at, items[other].edited_at} == {None}
+    await door(conversation.append, [HumanMessage("I live in Oslo. Ada is called.", id="m1")])
+    model = Told(
+        lambda material: {
+            **noted(fact("Lives in Oslo", 1, "I live in Oslo", replaces=shown_as(material, "Lives in Riga"))),
+            "closed": [{"id": shown_as(material, "Call Ada"), "state": "done", "source": 1}],
+        }
+    )
+    writing = SupabaseMemory(memory.transport, user_id=user_id, model=model).conversation(**WHERE)
+    await door(writing.revise_board)
+    board = await door(conversation.board)
+    assert facts(board) == ["Lives in Oslo"]
+    assert [each.state for each in board.items if each.id == other] == ["done"]
+    # A model changes its own, and nothing that a person or the application wrote, changed, pinned or deleted.
+    await door(conversation.edit_board_item, other, text="Call Ada again", state="open", **as_model)
+    for by, kind in (("ana", "person"), ("billing", "application")):
+        held = await door(conversation.add_board_item, "fact", f"of {by}", by=by, author_kind=kind)
+        with pytest.raises(InvalidInputError, match="no model changes it"):
+            await door(conversation.edit_board_item, held, text="mine", **as_model)
+    await door(conversation.pin_board_item, other, by="ana")
+    with pytest.raises(InvalidInputError, match="no model changes it"):
+        await door(conversation.edit_board_item, other, state="done", **as_model)
+    with pytest.raises(InvalidInputError, match="A model adds and edits"):
+        await door(conversation.edit_board_summary, "mine", **as_model)
+    await door(conversation.delete_board_item, other, by="ana")
+    with pytest.raises(InvalidInputError, match="deleted"):
+        await door(conversation.add_board_item, "action", "Call Ada again", **as_model)
+    for action in ("pin", "unpin", "delete", "summary", "regenerate"):
+        call = Call("memory_edit_board", {
+            "p_thread_id": "t", "p_user_id": user_id, "p_agent_id": memory.agent_id,
+            "p_action": action, "p_by": "x", "p_item_id": held, "p_author_kind": "model",
+        })  # fmt: skip
+        with pytest.raises(InvalidInputError):
+            memory.transport.perform(call)
+
+
+def shown_as(material: Material, text: str) -> str:
+    """The id under which a writer is shown an item."""
+    return next(str(each["id"]) for each in material.items or () if each["text"] == text)
 
 
 def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:

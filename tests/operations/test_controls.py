@@ -189,6 +189,54 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     assert {each.state for each in coverage.ranges} == {"verbatim", "omitted"}
 
 
+def test_what_people_wrote_stays_when_a_conversation_is_opted_out(
+    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+) -> None:
+    conversation = memory.conversation("t")
+    conversation.append([HumanMessage(f"My name is {canary}. I live in Cebu. I work at Brill.", id="m0")])
+    conversation.append(talk("The wheel squeaks."))
+    derive(memory)
+    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
+    conversation.edit_board_item(named, text="As I say it", by=BY)
+    conversation.pin_board_item(pinned, by=BY)
+    conversation.delete_board_item(gone, by=BY)
+    conversation.add_board_item("fact", "Written by a person", by=BY)
+    conversation.add_board_item("fact", "Noted by the application", by="app", author_kind="application")
+    conversation.add_board_item("fact", f"Noted by a model: {canary}", by="helper", author_kind="model")
+    conversation.edit_board_summary("A person's summary", by=BY)
+    conversation.update(title="A person's title")
+    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
+    memory.rate(chunk, importance=0.95, by=BY)
+    written = {"As I say it", pinned.text, "Written by a person", "Noted by the application"}
+
+    assert conversation.opt_out(by=BY)
+    board = conversation.board(history=True)
+    assert {each.text for each in board.items} == written
+    assert {each.quote for each in board.items} == {None}
+    assert {each.before for each in board.changes if each.item_id} == {None}
+    assert (board.edited_summary, board.summary, board.through_sequence) == ("A person's summary", "", -1)
+    without_messages = "".join(each for each in dump(cluster, own).splitlines() if "My name is" not in each)
+    assert canary not in without_messages, "nothing that was derived is anywhere"
+    shown = conversation.context("And?", budget=ContextBudget(characters=20_000)).text()
+    assert shown.count("Written by a person [by a person]") == 1
+    info = conversation.info()
+    assert info is not None
+    assert info.title == "A person's title"
+    # Who wrote it deletes it, also now.
+    (own_item,) = [each for each in board.items if each.text == "Noted by the application"]
+    conversation.delete_board_item(own_item, by=BY)
+    assert {each.text for each in conversation.board().items} == written - {"Noted by the application"}
+
+    assert conversation.opt_in(by=BY)
+    derive(memory)
+    again = conversation.board()
+    assert again.edited_summary == "A person's summary"
+    assert {each.text for each in again.items} >= written - {"Noted by the application"}
+    assert gone.text not in {each.text for each in again.items}, "what was deleted stays so"
+    assert [each.text for each in again.items if each.pinned] == [pinned.text]
+    assert max(each.importance for each in conversation.chunks() if "squeaks" in each.content) == pytest.approx(0.95)
+
+
 def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk("The wheel squeaks."))

@@ -109,17 +109,18 @@ def test_half_an_export_is_known_by_its_missing_end(memory: SupabaseMemory, tmp_
     export_conversations(memory, path)
     whole = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(whole[:-3]))
+    half = SupabaseMemory(memory.transport, user_id="half")
     with pytest.raises(InvalidInputError, match="its last line is missing"):
-        import_conversations(memory, jsonl(path), user_id="half")
-    assert memory.conversation("t", user_id="half").count() == 8
+        import_conversations(half, jsonl(path))
+    assert half.conversation("t").count() == 8
     path.write_bytes(b"".join(whole[:-3]) + whole[-3][:40])
     with pytest.raises(InvalidInputError, match="line 11"):
-        import_conversations(memory, jsonl(path), user_id="half")
+        import_conversations(half, jsonl(path))
     path.write_bytes(b"".join(whole))
-    assert import_conversations(memory, jsonl(path), user_id="half").stored == 2
+    assert import_conversations(half, jsonl(path)).stored == 2
     path.write_bytes(b'{"kind": "export", "format": 99}\n')
     with pytest.raises(InvalidInputError, match="another format"):
-        import_conversations(memory, jsonl(path), user_id="half")
+        import_conversations(half, jsonl(path))
 
 
 def test_what_is_not_to_be_remembered_holds_before_the_first_message(memory: SupabaseMemory) -> None:
@@ -230,3 +231,34 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
     assert (back.stored, back.restored) == (360, 121)
     info = await door(there.conversation("t007").info)
     assert (info.title, info.message_count) == ("Talk 7", 3)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "markdown"])
+def test_an_export_follows_no_planted_link_and_takes_over_no_mode(
+    conn_string: str, user_id: str, tmp_path: Path, kind: Any
+) -> None:
+    """Also where somebody else may write into the folder, and knows the name."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder if kind == "markdown" else folder / "mine.jsonl"
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        memory.conversation("studio").append([HumanMessage("My kiln shows E-47")])
+        export_conversations(memory, target, format=kind)
+        (name,) = (each.name for each in folder.iterdir())
+        whole = (folder / name).read_bytes()
+        (folder / f".{name}.part").symlink_to(victim)
+        (folder / name).unlink()
+        (folder / name).symlink_to(victim)
+        export_conversations(memory, target, format=kind)
+        assert victim.read_text() == "precious"
+        assert not (folder / name).is_symlink()
+        stale = folder / f".{name}.part"
+        stale.unlink()
+        stale.write_text("stale")
+        stale.chmod(0o666)
+        export_conversations(memory, target, format=kind)
+    assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+    assert (folder / name).read_bytes() == whole
+    assert {each.name for each in folder.iterdir()} == {name, stale.name}

@@ -32,6 +32,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term.on_store import StoreLongTerm
+from langchain_supabase_memory.memory.core import ME, DefaultUser
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
@@ -309,14 +310,20 @@ async def test_a_key_that_is_no_servers_is_an_error_at_the_beginning(place: Plac
         pass
 
 
-async def test_a_default_user_does_not_narrow_the_work(place: Place, kept: Keep) -> None:
-    place.say("t", user_id="someone else")
-    await Worker(kept(place.memory(Model(), user_id="u"))).drain()
-    assert place.covered() == [("t", 4, 5)]
+async def test_the_user_of_the_memory_narrows_the_work(place: Place, kept: Keep) -> None:
+    place.say("theirs", user_id="someone else")
+    place.say("own", user_id="u")
+    own = kept(place.memory(Model(), user_id="u"))
+    await Worker(own).drain()
+    assert place.covered() == [("own", 4, 5), ("theirs", -1, 5)]
+    with pytest.raises(InvalidInputError, match="made for one user"):
+        Worker(own, user_id="someone else")
+    await Worker(kept(place.memory(Model(), user_id=ME))).drain()  # a default is not a user that it was made for
+    assert place.covered() == [("own", 4, 5), ("theirs", 4, 5)]
 
 
 async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
-    """What is due, and what is done from time to time: nobody else's, whichever user the memory has."""
+    """What is due, and what is done from time to time: nobody else's, and not the one of a default."""
     from langchain_supabase_memory import Retention
 
     place.say("theirs", "lost", "old", "asleep", user_id="ana")
@@ -330,7 +337,12 @@ async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
     before = place.execute(OF_BEN)
     archives = replace(FAST, archive_after=timedelta(days=1))
     memory = kept(
-        place.memory(Model(), user_id="ben", embeddings=WordEmbedder(), retention=Retention(max_age=timedelta(days=3)))
+        place.memory(
+            Model(),
+            user_id=DefaultUser("ben"),
+            embeddings=WordEmbedder(),
+            retention=Retention(max_age=timedelta(days=3)),
+        )
     )
     worker = Worker(memory, policy=archives, user_id="ana")
     assert (await asyncio.wait_for(worker.drain(), SOON)).outcomes["done"] >= 3
@@ -1042,7 +1054,7 @@ async def test_what_has_expired_is_forgotten(place: Place, kept: Keep) -> None:
 
     place.say("t")
     place.execute("update memory.conversation_messages set created_at = created_at - interval '2 days'")
-    memory = kept(place.memory(Model(), user_id="somebody else", retention=Retention(max_age=timedelta(days=1))))
+    memory = kept(place.memory(Model(), retention=Retention(max_age=timedelta(days=1))))
     async with Worker(memory, policy=FAST):
         await until(lambda: place.execute("select count(*) from memory.conversation_messages") == [(0,)])
 

@@ -56,8 +56,8 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_append": _object("conversation_id sequences appended updated"),
     "memory_append_context": _object("stored context", parts={"stored": "memory_append", "context": "memory_context"}),
     "memory_board": _object(
-        "conversation_id revision next_sequence title summary context_notes edited_summary edited_by edited_at language"
-        " model tokens quality through_sequence version updated_at items unlisted changes",
+        "conversation_id revision next_sequence title summary context_notes edited_summary edited_by editor_kind"
+        " edited_at language model tokens quality through_sequence version updated_at items unlisted changes",
         or_null=True,
     ),
     "memory_chunks": _object("chunks more"),

@@ -150,6 +150,11 @@ class BreakingTransport(Unpicklable):
         return self.inner.user_varies
 
     @property
+    def user(self) -> str | None:
+        """The user that every call acts as; `None` where no call does, where that varies, or where nobody can say."""
+        return getattr(self.inner, "user", None)
+
+    @property
     def door(self) -> Door:
         """Which door calls go through."""
         return self.inner.door

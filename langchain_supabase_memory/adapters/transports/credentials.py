@@ -5,6 +5,7 @@ Once there is a credential, whatever it turns out to be, calls are made with it 
 
 from __future__ import annotations
 
+import base64
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -42,6 +43,11 @@ class Credential(Unpicklable, Generic[T]):
         self._checked = checked
         self._function = given if callable(given) else None
         self._value = None if callable(given) else checked(given)
+
+    @property
+    def value(self) -> T | None:
+        """What every call carries; `None` where a function gives it."""
+        return self._value
 
     @property
     def is_asked(self) -> bool:
@@ -175,6 +181,36 @@ _TYPES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "aud": ((str, list, tuple), "a text or a list of texts"),
 }
 """What each registered claim is; the others are the application's."""
+
+
+def subject(token: str) -> str | None:
+    """The user that an access token names; whether it is good the server decides. `None` if it cannot be read.
+
+    Args:
+        token: The token, a JWT.
+    """
+    part = token.split(".")[1]
+    try:
+        return claimed(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
+    except ValueError:
+        return None
+
+
+def claimed(text: str) -> str | None:
+    """The user that claims in JSON name; `None` if they name none.
+
+    Args:
+        text: The claims.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("role") == "service_role":  # it sees everybody
+        return None
+    user = found.get("sub")
+    return user if isinstance(user, str) and user else None
+
 
 _AWAIT: Final = "Await it first, or pass the function itself. "
 

@@ -13,7 +13,7 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked, unreadable
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
-from langchain_supabase_memory.adapters.transports.credentials import Credential
+from langchain_supabase_memory.adapters.transports.credentials import Credential, claimed
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.door import Door, of_postgres
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
@@ -102,6 +102,11 @@ class PostgresTransport(Unpicklable):
     def user_varies(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
         return self._claims is not None and self._claims.is_asked
+
+    @property
+    def user(self) -> str | None:
+        """The subject of the claims; `None` without any, or where a function gives them."""
+        return None if self._claims is None or self._claims.value is None else claimed(self._claims.value[0])
 
     @property
     def door(self) -> Door:

@@ -14,7 +14,7 @@ import httpx
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
-from langchain_supabase_memory.adapters.transports.credentials import Credential
+from langchain_supabase_memory.adapters.transports.credentials import Credential, subject
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.adapters.transports.door import Door, of_data_api
 from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, Endpoint
@@ -131,6 +131,11 @@ class SupabaseTransport(Unpicklable):
     def user_varies(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
         return self._token is not None and self._token.is_asked
+
+    @property
+    def user(self) -> str | None:
+        """The subject of the access token; `None` without one, or where a function gives it."""
+        return None if self._token is None or self._token.value is None else subject(self._token.value)
 
     @property
     def door(self) -> Door:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.memory.core import agrees
 from langchain_supabase_memory.values import RecallScope, Scope, check_id
 
 if TYPE_CHECKING:
@@ -43,14 +44,16 @@ class Bound:
     ) -> ConversationKey:
         """The conversation of a run.
 
-        The thread is `configurable["thread_id"]`. The owner is, in this order: the one that was bound, the user whom
-        LangGraph's server authenticated, `user_id` of the run's context, `configurable["user_id"]`, the memory's. Of
-        what a run says, the server's own word among it, an empty id is none.
+        The thread is `configurable["thread_id"]`. A memory that was made for one user is that user's, and a run that
+        names another is an error. Else the owner is, in this order: the one that was bound, the user whom LangGraph's
+        server authenticated, `user_id` of the run's context, `configurable["user_id"]`, and for an embedded memory
+        `"me"`. Of what a run says, the server's own word among it, an empty id is none.
 
         The server's user is an object that the server made: what a client wrote under `langgraph_auth_user` is a
         mapping, and counts for nothing. The context and the configuration are the application's word: where they come
-        from a client, that client chooses. Bind `user_id`, let the server authenticate, or give the memory the user's
-        own access token (`SupabaseMemory.as_user`).
+        from a client, that client chooses among the users of a memory that was made for nobody. Make the memory for
+        one user, bind `user_id`, let the server authenticate, or give the memory the user's own access token
+        (`SupabaseMemory.as_user`).
 
         Args:
             memory: The memory.
@@ -59,7 +62,7 @@ class Bound:
             thread_id: Another thread of the same owner and agent.
 
         Raises:
-            InvalidInputError: No thread or nobody is named.
+            InvalidInputError: No thread or nobody is named, or the memory was made for another user.
         """
         if thread_id is None:
             thread_id = present_thread(config, runtime)
@@ -70,6 +73,8 @@ class Bound:
         server = getattr(getattr(runtime, "server_info", None), "user", None)
         user_id = self.user_id or getattr(server, "identity", None) or of_run("user_id", config, runtime)
         agent_id = self.agent_id or of_run("agent_id", config, runtime)
+        if user_id is not None:
+            agrees(memory.made_for, user_id)
         return memory.key(thread_id, user_id, agent_id)
 
     def scope(

@@ -119,12 +119,18 @@ class Asked:
         config: The configuration of the run.
         runtime: The run's `Runtime`.
         present: The ids of the messages of the present turn, which the model sees anyhow.
+        names: Whether an answer names its conversation: there is no graph whose conversation is meant.
     """
 
     binding: Binding
     config: RunnableConfig | None
     runtime: object
     present: frozenset[str] = field(default_factory=frozenset)
+    names: bool = False
+
+    def named(self, key: ConversationKey) -> dict[str, str | int]:
+        """What a passage says of its conversation, where an answer has to name it."""
+        return {"conversation_id": key.thread_id} if self.names else {}
 
     @property
     def zone(self) -> tzinfo:
@@ -156,7 +162,7 @@ class Asked:
 
         Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
         """
-        if scope.thread_id is not None:
+        if scope.thread_id is not None and not self.names:
             return {}
         if agent_id == self.scope("agent").agent_id:
             return {"conversation_id": thread_id}

@@ -18,6 +18,7 @@ from langchain_supabase_memory.language.cues.names import capitalized
 from langchain_supabase_memory.language.extractive.facts import facts
 from langchain_supabase_memory.language.extractive.spoken import spoken
 from langchain_supabase_memory.language.extractive.tasks import about_tasks, tasks
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.spelling import WORD, composed, keys
 from langchain_supabase_memory.operations import boards
 from langchain_supabase_memory.operations.boards.answer import STATES
@@ -135,7 +136,8 @@ def _from_board(tag: str, item: BoardItem, key: ConversationKey, zone: tzinfo) -
     attributes: dict[str, str | int] = {
         "messages": first,
         "also": ", ".join(map(str, also[-5:])),
-        "by": "" if item.sequences or item.edited_by is None else name(item.edited_by),
+        "by": "" if item.sequences else name(item.edited_by or item.author),
+        "writer": "" if item.sequences else item.editor_kind or item.author_kind,
         "at": dated(item.first_seen_at, zone),
         "state": item.state if len(STATES[item.kind]) > 1 else "",
         "type": item.type or "",
@@ -231,7 +233,7 @@ def _once(chunks: Iterable[Chunk]) -> list[Chunk]:
 def _passage(tag: str, chunk: Chunk, zone: tzinfo, *, text: str | None = None, **attributes: str | int) -> Passage:
     shown = {
         "messages": range_of(chunk.from_sequence, chunk.to_sequence),
-        "by": name(chunk.speaker or chunk.role),
+        "by": content.speaker(chunk.role, chunk.speaker),
         "at": dated(chunk.said_at, zone),
         **attributes,
     }

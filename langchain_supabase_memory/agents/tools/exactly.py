@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.recall import exact
 from langchain_supabase_memory.operations.recall.ranges import bounds
@@ -69,7 +69,10 @@ def _passage(hit: FoundMessage, asked: Asked, scope: Scope, wanted: Wanted) -> P
     end = min(len(words), begin + _SHOWN)
     before = f"[… {begin:,} characters …]\n" if begin else ""
     after = f"\n[… {len(words) - end:,} characters …]" if end < len(words) else ""
-    attributes: dict[str, str | int] = {"number": stored.sequence, "by": name(stored.message.name or stored.role or "")}
+    attributes: dict[str, str | int] = {
+        "number": stored.sequence,
+        "by": content.speaker(stored.role or "", stored.message.name),
+    }
     if stored.created_at is not None:
         attributes["at"] = dated(stored.created_at, asked.zone)
     attributes |= asked.where(scope, hit.thread_id, hit.agent_id)

@@ -9,8 +9,10 @@ from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools import derived, exactly
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
 from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.invisible import spelled
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.recall.exact import Order
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
-    from langchain_supabase_memory.values import Chunk, RecallScope, Scope
+    from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
 
 _SPARE: Final = 10
 """How many more are asked for where what the model sees anyhow is left out."""
@@ -171,7 +173,7 @@ def searched(asked: Asked, reach: RecallScope, queries: Sequence[str], filters: 
 def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
     attributes: dict[str, str | int] = {
         "messages": range_of(chunk.from_sequence, chunk.to_sequence),
-        "by": name(chunk.speaker or chunk.role),
+        "by": content.speaker(chunk.role, chunk.speaker),
         "at": dated(chunk.said_at, asked.zone),
     }
     attributes |= asked.where(scope, chunk.thread_id, chunk.agent_id)
@@ -199,13 +201,18 @@ def summarized(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
     segments = yield from summaries.segments(key, last=1, retention=retention)
     if not newest:
-        return noted("Nothing was said in this conversation."), []
+        return noted(f"Nothing was said in this conversation. {_of(asked, key)}".rstrip()), []
     last = newest[0].sequence
     if not segments:
         messages = yield from count(key, retention=retention)
-        return noted(f"There is no summary yet. There are {messages:,} messages; the newest is number {last}."), []
+        where = f"There are {messages:,} messages; the newest is number {last}. {_of(asked, key)}".rstrip()
+        return noted(f"There is no summary yet. {where}"), []
     segment = segments[0]
-    attributes = {"messages": range_of(0, segment.to_sequence), "made_at": dated(segment.created_at, asked.zone)}
+    attributes: dict[str, str | int] = {
+        "messages": range_of(0, segment.to_sequence),
+        "made_at": dated(segment.created_at, asked.zone),
+    }
+    attributes |= asked.named(key)
     source = {"thread_id": key.thread_id, "from_sequence": 0, "to_sequence": segment.to_sequence}
     newer = last - segment.to_sequence
     note = f"Newer messages are not in it: {range_of(segment.to_sequence + 1, last)}." if newer > 0 else ""
@@ -225,8 +232,14 @@ def recalled(asked: Asked, context_type: derived.ContextType, conversation_id: s
     found = yield from derived.recalled(key, context_type, asked.zone, seen=asked.sees)
     notes = ["" if complete else _UNINDEXED, found.note]
     if not found.passages:
-        return noted(" ".join(["There is nothing of this kind.", *filter(None, notes)])), []
-    return fit(found.passages, asked.binding.characters, notes)
+        return noted(" ".join(["There is nothing of this kind.", *filter(None, [*notes, _of(asked, key)])])), []
+    passages = [replace(each, attributes={**each.attributes, **asked.named(key)}) for each in found.passages]
+    return fit(passages, asked.binding.characters, notes)
+
+
+def _of(asked: Asked, key: ConversationKey) -> str:
+    """The conversation in words, where an answer has to name it."""
+    return f"The conversation is {spelled(key.thread_id)!r}." if asked.names else ""
 
 
 def fit(passages: Sequence[Passage], characters: int, notes: Sequence[str] = ()) -> Answer:

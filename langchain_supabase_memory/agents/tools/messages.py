@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, name, noted, range_of
+from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
     from typing import Unpack
 
@@ -75,7 +76,7 @@ def originals(asked: Asked, first: int, last: int, skip: int = 0, conversation_i
         newest, _ = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
         last_one = f"The newest is {newest[-1].sequence}." if newest else "There are none in this conversation."
         return noted(f"There is no message {range_of(first, last)}. {last_one}"), []
-    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0) for stored in page]
+    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0, asked.named(key)) for stored in page]
     fits = fitted(shown, asked.binding.characters)
     seen = page[: max(fits.shown, 1)]
     ids = [each.message.id for each in seen if each.message is not None]
@@ -95,16 +96,22 @@ def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[tu
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]
 
 
-def _passage(stored: StoredMessage, zone: tzinfo, skip: int) -> Passage:
+def _passage(
+    stored: StoredMessage, zone: tzinfo, skip: int, named: Mapping[str, str | int] = MappingProxyType({})
+) -> Passage:
     message = stored.message
     assert message is not None  # the payload was asked for
     words = content.shown(message)
     if is_recalled(message):
         # It would hold what it was read from, and so on.
         words = f"[what the memory gave, {len(words):,} characters]"
-    attributes: dict[str, str | int] = {"number": stored.sequence, "by": name(message.name or stored.role or "user")}
+    attributes: dict[str, str | int] = {
+        "number": stored.sequence,
+        "by": content.speaker(stored.role or "user", message.name),
+    }
     if stored.created_at is not None:
         attributes["at"] = dated(stored.created_at, zone)
+    attributes |= named
     if skip:
         attributes["from_character"] = skip
     return Passage("message", words[skip:], attributes)

@@ -60,6 +60,7 @@ def one_turn(asked: Asked, n: int) -> Flow[Answer]:
         "number": turn.number,
         "messages": where,
         "at": dated(turn.created_at, asked.zone),
+        **asked.named(key),
     }
     shown = Passage("turn", f"User: {indented(query)}\nAssistant: {indented(response)}", attributes)
     source = {"thread_id": key.thread_id, "from_sequence": turn.from_sequence, "to_sequence": turn.to_sequence}

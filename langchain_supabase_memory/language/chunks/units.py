@@ -207,7 +207,8 @@ def _spoken(message: BaseMessage) -> tuple[str, str]:
     """A message's words, a tool's with its name; and the names of what is no words."""
     text, named = content.spoken(message)
     text = text.strip()
-    return f"[{message.name}] {text}" if isinstance(message, ToolMessage) and message.name else text, named
+    called = content.plain_name(message.name) if isinstance(message, ToolMessage) else ""
+    return f"[{called}] {text}" if called else text, named
 
 
 def texts(made: Iterable[Unit]) -> list[str]:

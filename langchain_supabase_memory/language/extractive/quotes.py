@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from langchain_supabase_memory.language.messages import content
+
 HEADER: Final = "Quotes from the conversation, selected without a language model:"
 """How such a summary begins."""
 
@@ -26,8 +28,6 @@ CUT: Final = "[…]"
 
 _LABELS: Final = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 _LINE: Final = re.compile(r'(?:\[(\d{1,18})\] )?(\w+(?: \([^()"]*\))?): (\[…\] )?"(.*)"( \[…\])?')
-_UNSAFE: Final = re.compile(r"[\W_]*[^\w .'\u2019@+-][\W_]*|\s+")
-_LONGEST_SPEAKER: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,7 @@ def label(role: str, speaker: str | None) -> str:
         role: `user`, `assistant`, `system` or `tool`.
         speaker: The name that the message carries.
     """
-    name = _UNSAFE.sub(" ", (speaker or "")[: 2 * _LONGEST_SPEAKER]).strip()[:_LONGEST_SPEAKER].strip()
-    who = _LABELS.get(role, "Other")
-    return f"{who} ({name})" if name and name.casefold() != who.casefold() else who
+    return content.speaker(_LABELS.get(role, "Other"), speaker)
 
 
 def parse(line: str) -> Quote | None:

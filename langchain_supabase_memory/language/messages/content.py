@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import (
@@ -21,7 +22,6 @@ from langchain_supabase_memory.language.messages.rendering import (
     is_own_call,
     plain,
     rendered,
-    short_name,
 )
 from langchain_supabase_memory.language.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
 
@@ -157,6 +157,37 @@ def spoken(message: BaseMessage) -> tuple[str, str]:
     return "\n".join(filter(None, [whole.words, *calls, whole.calls])), whole.named
 
 
+def plain_name(name: object) -> str:
+    """A name on one line, of letters, digits and the signs that names have; empty if nothing of it is left.
+
+    Args:
+        name: What a message, or a tool, says that somebody or something is called.
+    """
+    kept = (each if _is_of_a_name(each) else " " for each in str(name or "")[: 4 * _LONGEST_NAME])
+    return " ".join("".join(kept).split())[:_LONGEST_NAME].strip(" .'’@+-_")
+
+
+def speaker(role: str, name: object = None) -> str:
+    """Who speaks: always the role first, for a person can be called like an assistant, a tool or a part of the prompt.
+
+    Args:
+        role: `user`, `assistant`, `system` or `tool`, or one of the labels of these.
+        name: The name that the message carries, which anybody may have written.
+
+    Returns:
+        The role, and the name in brackets, such as `User (Maya)`.
+    """
+    known = plain_name(name)
+    return f"{role} ({known})" if known and known.casefold() != role.casefold() else role
+
+
+_LONGEST_NAME: Final = 40
+
+
+def _is_of_a_name(letter: str) -> bool:
+    return letter.isalnum() or letter in " .'’@+-_" or unicodedata.category(letter) in ("Mn", "Mc")
+
+
 def line(message: BaseMessage) -> str:
     """A message in a transcript, such as `User: Hello`.
 
@@ -164,7 +195,7 @@ def line(message: BaseMessage) -> str:
     """
     label = LABELS[role(message)]
     if isinstance(message, (ToolMessage, FunctionMessage)) and message.name:
-        label = f"{label} {short_name(message.name)}"
+        label = f"{label} {plain_name(message.name)}".rstrip()
     return f"{label}: {indented(shown(message))}"
 
 

@@ -57,7 +57,7 @@ class RolloutFlows:
         Returns:
             The stage; `None` if nobody has decided.
         """
-        owner = user_id or self._memory.user_id
+        owner = self._memory.whose(user_id)
         document = yield from stages.standing(self._agent(agent_id), owner)
         return None if document is None else stages.stage_in(document, owner)
 

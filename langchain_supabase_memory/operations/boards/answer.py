@@ -10,6 +10,9 @@ from typing import Any, Final, Literal, TypeAlias
 ItemKind: TypeAlias = Literal["fact", "entity", "topic", "action", "question"]
 """What an item of a board is."""
 
+AuthorKind: TypeAlias = Literal["person", "application", "model", "rule", "import"]
+"""What somebody or something is that wrote: a rule selects quotes, and an import is a file that does not say."""
+
 KINDS: Final[tuple[ItemKind, ...]] = ("fact", "entity", "topic", "action", "question")
 
 LISTS: Final[dict[str, ItemKind]] = {

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
-from langchain_supabase_memory.operations.boards.answer import ItemKind
+from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
+
+
+WRITTEN_BY: Final[Mapping[AuthorKind, str]] = {
+    "person": "by a person",
+    "application": "by the application",
+    "model": "by a model",
+    "rule": "by a rule",
+    "import": "from an import",
+}
+"""How a reader is told who wrote something."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,11 @@ class BoardItem:
         superseded_at: When that was said; `None` as long as it holds.
         pinned: Whether a person holds on to it.
         author: Who wrote it: a model's name, or a person.
-        edited_by: Which person changed it last.
+        edited_by: Who changed it last: a person or the application. No writer changes it since.
         edited_at: When.
+        author_kind: What `author` is: `person`, `application`, `model`, `rule` (quotes were selected) or `import` (a
+            file that does not say).
+        editor_kind: What `edited_by` is: `person`, `application` or `import`.
     """
 
     id: str
@@ -61,6 +74,15 @@ class BoardItem:
     author: str
     edited_by: str | None
     edited_at: datetime | None
+    author_kind: AuthorKind = "model"
+    editor_kind: AuthorKind | None = None
+
+    @property
+    def written_by(self) -> str | None:
+        """Who stands for its words, as a reader is told: `by a person`; `None` where the messages do that."""
+        if self.edited_at is not None:
+            return WRITTEN_BY[self.editor_kind or "person"]
+        return None if self.sequences else WRITTEN_BY[self.author_kind]
 
     @property
     def is_open(self) -> bool:
@@ -108,6 +130,7 @@ class Board:
         tokens: The approximate tokens of the summary.
         quality: How much of what it summarizes it holds, from 0 to 1.
         edited_by: Who wrote `edited_summary`.
+        editor_kind: What that is: `person`, `application` or `import`.
         edited_at: When.
         updated_at: When the board was changed; `None` if there is none yet.
         changes: Its history, the newest first, if that was asked for.
@@ -128,6 +151,7 @@ class Board:
     tokens: int = 0
     quality: float | None = None
     edited_by: str | None = None
+    editor_kind: AuthorKind | None = None
     edited_at: datetime | None = None
     updated_at: datetime | None = None
     changes: list[BoardChange] = field(default_factory=list, repr=False)
@@ -217,6 +241,7 @@ _PLAIN = (
     "tokens",
     "quality",
     "edited_by",
+    "editor_kind",
     "unlisted",
     "revision",
 )

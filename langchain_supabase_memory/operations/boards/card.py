@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 
 _HEADINGS: Final[tuple[tuple[ItemKind, str], ...]] = (
@@ -59,7 +59,7 @@ def card(board: Board) -> str:
     if board.edited_summary:
         when = f", {_time(board.edited_at)}" if board.edited_at else ""
         parts.append(_paragraph(board.edited_summary))
-        parts.append(_remark(f"written by {_name(board.edited_by or 'a person')}{when}"))
+        parts.append(_remark(f"written by {_writer(board.edited_by or 'a person', board.editor_kind)}{when}"))
     if board.summary:
         parts.append(_paragraph(board.summary))
     if board.context_notes:
@@ -118,10 +118,11 @@ def _evidence(item: BoardItem, board: Board) -> Iterator[str]:
     if item.superseded_at is not None:
         yield f"superseded, held until {_time(item.superseded_at)}"
     if item.author not in (board.model, item.edited_by):
-        yield f"by {_name(item.author)}"
+        yield f"by {_writer(item.author, item.author_kind)}"
     if item.edited_by:
         when = f" {_time(item.edited_at)}" if item.edited_at else ""
-        yield f"{'by' if item.author == item.edited_by else 'edited by'} {_name(item.edited_by)}{when}"
+        done = "by" if item.author == item.edited_by else "edited by"
+        yield f"{done} {_writer(item.edited_by, item.editor_kind)}{when}"
     if item.sequences:
         yield _numbers(item.sequences)
         first, last = _time(item.first_seen_at), _time(item.last_seen_at)
@@ -161,6 +162,11 @@ def _paragraph(text: str, style: str = "") -> str:
 def _name(name: str) -> str:
     """What somebody or something is called, in the direction of its own letters."""
     return f'<span dir="auto">{escape(name)}</span>'
+
+
+def _writer(name: str, kind: AuthorKind | None) -> str:
+    """Who wrote something, and what that is where it is no person."""
+    return _name(name) if kind in (None, "person") else f"{_name(name)} ({kind})"
 
 
 def _words(text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import conversation_ids, person
-from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES, ItemKind
+from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES, AuthorKind, ItemKind
 from langchain_supabase_memory.operations.boards.board import BoardItem
 from langchain_supabase_memory.operations.boards.reading import LONGEST_TEXT
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Action = Literal["add", "edit", "pin", "unpin", "delete", "summary", "regenerate"]
 """What a person does with a board."""
+
+EDITORS: Final[tuple[AuthorKind, ...]] = ("person", "application", "model")
+"""Who may be named as the author of a change."""
 
 LONGEST_SUMMARY: Final = 10_000
 """The most characters of a summary that a person writes."""
@@ -36,6 +40,8 @@ def edit(
     entity_type: str | None = None,
     text: str | None = None,
     state: str | None = None,
+    author_kind: AuthorKind = "person",
+    begin: bool = False,
 ) -> Flow[str | None]:
     """Change a board as a person does; it is noted with who and when.
 
@@ -44,8 +50,10 @@ def edit(
 
     Raises:
         NotFoundError: There is no such conversation or item.
-        InvalidInputError: Nobody is named, or the board has the item already.
+        InvalidInputError: Nobody is named, the board has the item already, or a model may not do that.
+        ConfigurationError: `author_kind` is none.
     """
+    choice("author_kind", author_kind, EDITORS)
     answer = yield from call(
         "memory_edit_board",
         {
@@ -57,6 +65,8 @@ def edit(
             "p_type": entity_type,
             "p_text": text,
             "p_state": state,
+            "p_author_kind": author_kind,
+            "p_begin": begin,
         },
     )
     item_id: str | None = answer["item_id"]
@@ -71,6 +81,8 @@ def add(
     by: str,
     entity_type: str | None,
     state: str | None,
+    author_kind: AuthorKind,
+    begin: bool,
     redactor: Redactor | None,
 ) -> Flow[str]:
     """Write an item; returns its id."""
@@ -82,7 +94,18 @@ def add(
     if state is not None and state not in states:
         raise InvalidInputError(f"That is no state of a {kind}.", hint=f"States are {', '.join(states)}.")
     words = _item_text(text, redactor)
-    made = edit(key, "add", by=by, kind=kind, entity_type=entity_type, text=words, state=state or states[0])
+    state = state or states[0]
+    made = edit(
+        key,
+        "add",
+        by=by,
+        kind=kind,
+        entity_type=entity_type,
+        text=words,
+        state=state,
+        author_kind=author_kind,
+        begin=begin,
+    )
     return str((yield from made))
 
 
@@ -93,6 +116,7 @@ def change(
     by: str,
     text: str | None,
     state: str | None,
+    author_kind: AuthorKind,
     redactor: Redactor | None,
 ) -> Flow[str | None]:
     """Change an item's words or state."""
@@ -101,17 +125,19 @@ def change(
     if state is not None and state not in _ALL_STATES:
         raise InvalidInputError("That is no state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
     words = None if text is None else _item_text(text, redactor)
-    return (yield from edit(key, "edit", by=by, item=item, text=words, state=state))
+    return (yield from edit(key, "edit", by=by, item=item, text=words, state=state, author_kind=author_kind))
 
 
-def write_summary(key: ConversationKey, text: str, *, by: str, redactor: Redactor | None) -> Flow[str | None]:
+def write_summary(
+    key: ConversationKey, text: str, *, by: str, author_kind: AuthorKind, redactor: Redactor | None
+) -> Flow[str | None]:
     """Write what the board's summary is to say first; an empty text takes that back."""
     if not isinstance(text, str) or len(text) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="An empty one takes it back."
         )
     words = str(redacted_value(clean(text).strip(), redactor))
-    return (yield from edit(key, "summary", by=by, text=words))
+    return (yield from edit(key, "summary", by=by, text=words, author_kind=author_kind))
 
 
 def _item_text(text: str, redactor: Redactor | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages import content, fence
+from langchain_supabase_memory.language.messages.invisible import spelled
 from langchain_supabase_memory.operations.recall.ranges import zone
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.values import Chunk
+    from langchain_supabase_memory.values import Chunk, ConversationKey
 
 MESSAGE_ID: Final = "lc_supabase_memory_recalled"
 """The id of the message that carries what was recalled."""
@@ -27,21 +29,24 @@ TITLE: Final = "Recalled:"
 """What stands above the lines in a text."""
 
 
-def lines(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> list[str]:
+def lines(
+    chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None, here: ConversationKey | None = None
+) -> list[str]:
     """Chunks as lines: a date, and under it who said what.
 
     Args:
         chunks: In any order.
         time_zone: That of the reader, for the dates; UTC by default.
+        here: The reader's conversation: a line from another one names it, for its numbers are others.
 
     Returns:
         The lines, in the order in which it was said. Only the first line of a chunk begins at the margin.
     """
-    here = zone(time_zone)
+    there = zone(time_zone)
     ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
     made = []
-    for date, said in groupby(ordered, key=lambda each: day(each, here)):
-        made += [date, *map(line, said)]
+    for date, said in groupby(ordered, key=lambda each: day(each, there)):
+        made += [date, *(line(each, here) for each in said)]
     return made
 
 
@@ -50,15 +55,24 @@ def day(chunk: Chunk, here: tzinfo) -> str:
     return f"{chunk.said_at.astimezone(here).date().isoformat()}:"
 
 
-def line(chunk: Chunk) -> str:
-    """A chunk as a line, such as `User [12]: I am allergic to peanuts`."""
-    speaker = " ".join((chunk.speaker or content.LABELS[chunk.role]).split())[:64]
-    return f"{speaker} [{chunk.from_sequence}]: {content.indented(chunk.content)}"
+def line(chunk: Chunk, here: ConversationKey | None = None) -> str:
+    """A chunk as a line, such as `User (Maya) [12]: I am allergic to peanuts`, or `User [12 of "studio"]: …`.
+
+    Args:
+        chunk: The chunk.
+        here: The reader's conversation, if it has one.
+    """
+    is_elsewhere = here is not None and (chunk.thread_id, chunk.agent_id) != (here.thread_id, here.agent_id)
+    of = f" of {json.dumps(spelled(chunk.thread_id), ensure_ascii=False)}" if is_elsewhere else ""
+    speaker = content.speaker(content.LABELS[chunk.role], chunk.speaker)
+    return f"{speaker} [{chunk.from_sequence}{of}]: {content.indented(chunk.content)}"
 
 
-def message(chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None) -> BaseMessage | None:
+def message(
+    chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None, here: ConversationKey | None = None
+) -> BaseMessage | None:
     """Chunks as a fenced message, to stand before the user's; `None` if there are none."""
     if not chunks:
         return None
-    said = fence.element("recalled", "\n".join(lines(chunks, time_zone)))
+    said = fence.element("recalled", "\n".join(lines(chunks, time_zone, here)))
     return fence.message(fence.fenced([said]), MESSAGE_ID)

@@ -77,7 +77,7 @@ def documents(chunks: Sequence[Chunk]) -> list[Document]:
 
     return [
         Document(
-            f"[{each.said_at:%Y-%m-%d}] {each.speaker or content.LABELS[each.role]}: {each.content}",
+            f"[{each.said_at:%Y-%m-%d}] {content.speaker(content.LABELS[each.role], each.speaker)}: {each.content}",
             id=each.id,
             metadata={
                 "chunk_id": each.id,

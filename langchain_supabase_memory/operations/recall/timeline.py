@@ -149,7 +149,7 @@ class Timeline:
         score = "" if chunk.score is None else f", score {chunk.score:.2f}"
         title = (
             f"{number}: message {chunk.from_sequence}, {said:%Y-%m-%d %H:%M}{score}\n"
-            f"{_plain(chunk.speaker or content.LABELS[chunk.role])}: {_plain(chunk.content)}"
+            f"{_plain(content.speaker(content.LABELS[chunk.role], chunk.speaker))}: {_plain(chunk.content)}"
         )
         yield (
             f'<g><title>{escape(title)}</title><path d="M{x:.1f} {_BASE}V{y:.1f}" stroke="{color}" '
