@@ -165,8 +165,9 @@ def test_a_user_takes_along_what_is_theirs_with_their_own_token(
     memory: SupabaseMemory, cluster: Cluster, database: str, user_id: str, conn_string: str, tmp_path: Path
 ) -> None:
     other = f"{user_id}-other"
+    many = SupabaseMemory(memory.transport)
     for owner in (user_id, other):
-        memory.conversation("studio", user_id=owner).append(
+        many.conversation("studio", user_id=owner).append(
             [HumanMessage(f"Of {owner}.", id="m"), AIMessage("Yes", id="n")]
         )
     with Project(cluster, database) as project:
@@ -179,7 +180,7 @@ def test_a_user_takes_along_what_is_theirs_with_their_own_token(
         assert other not in path.read_text()
         brought = ["import", "jsonl", str(path), "--access-token", project.token(f"{user_id}-third")]
         assert "2 stored" in bearer.invoke(commands, brought).output
-        assert memory.conversation("studio", user_id=f"{user_id}-third").count() == 2
+        assert many.conversation("studio", user_id=f"{user_id}-third").count() == 2
         stranger = bearer.invoke(commands, ["export", "-", "--user", other])
         assert "0 messages of 0 conversations" in stranger.output
 
