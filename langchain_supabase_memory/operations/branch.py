@@ -48,12 +48,14 @@ class Lineage:
         saver: The run's checkpointer; `None` without one.
         place: Names the state's present checkpoint for it: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
         is_written: Whether checkpoints are written while a run goes on, and not only at its end.
+        run: The run of LangGraph's server; `None` where no server runs the graph.
     """
 
     named: bool = False
     saver: Any = None
     place: Mapping[str, str] | None = None
     is_written: bool = True
+    run: str | None = None
 
     @property
     def task(self) -> str:
@@ -78,14 +80,15 @@ def lineage(config: Mapping[str, Any] | None) -> Lineage:
     named = (found.get("metadata") or {}).get("checkpoint_id") is not None
     namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
     checkpoint = (configurable.get("checkpoint_map") or {}).get(namespace)
+    run = str(configurable["run_id"]) if configurable.get("run_id") and configurable.get("assistant_id") else None
     if checkpoint is None:
-        return Lineage(named, configurable.get(_CHECKPOINTER))
+        return Lineage(named, configurable.get(_CHECKPOINTER), run=run)
     place = {
         "thread_id": str(configurable.get("thread_id")),
         "checkpoint_ns": namespace,
         "checkpoint_id": checkpoint,
     }
-    return Lineage(named, configurable.get(_CHECKPOINTER), place, configurable.get(_DURABILITY) != "exit")
+    return Lineage(named, configurable.get(_CHECKPOINTER), place, configurable.get(_DURABILITY) != "exit", run)
 
 
 @dataclass(frozen=True)

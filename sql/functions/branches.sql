@@ -177,7 +177,7 @@ $function$;
 
 -- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
 -- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
--- "all", "waiting", "owner", "database"}:
+-- "all", "waiting", "run", "ended", "owner", "database"}:
 --   token     names the state that is being stored; expected: the one that is thought to be here.
 --   after     the id of the last message that is known to be the same; null: nothing is known.
 --   ids       of all the state's messages after that, also of those that nobody said.
@@ -188,6 +188,8 @@ $function$;
 --   since     with that, the id of the message after which a lack counts; null: the first that the state has.
 --   all       with that, a lack counts from the beginning on.
 --   waiting   how many of the messages waited to be stored, of whatever run.
+--   run       the server's run, as the messages' metadata names it; null: no server runs it.
+--   ended     the run that stored before and that is known to be no rolled back one.
 --   owner, database   whose state it is, and of which database, as an append answered it before.
 -- Answers {"foreign": …}, {"moved": true}, {"lacking": […]} or {"unfamiliar": true} where nothing is to be stored; else what
 -- followed() needs.
@@ -203,6 +205,7 @@ declare
   v_parent  bigint;
   v_low     bigint;
   v_lacking text[];
+  v_run     text;
   v_gone    bigint[];
   -- An object, for its keys are found without looking at all of them.
   v_held    jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
@@ -244,6 +247,25 @@ begin
     v_parent := v_known.last;
     if v_parent is null and (p_branch ->> 'strict')::boolean and v_c.message_count > 0 then
       return '{"unfamiliar": true}';
+    end if;
+  end if;
+
+  -- A server may have taken the run back that stored last, if it came to no answer: then no checkpoint tells of it.
+  if p_branch ->> 'run' is not null and v_c.graph_through > coalesce(v_low, -1) then
+    select m.metadata ->> 'run' into v_run from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence = v_c.graph_through
+       and m.metadata ->> 'run' <> p_branch ->> 'run' and m.metadata ->> 'run' is distinct from p_branch ->> 'ended'
+       and not v_held ? m.message_id;
+    if v_run is not null then
+      v_lacking := (
+        select array_agg(t.message_id) filter (where not v_held ? t.message_id) from (
+          select m.message_id, m.final from memory.conversation_messages m
+          where m.user_id = p_user_id and m.conversation_id = v_c.id and m.metadata ->> 'run' = v_run
+          order by m.sequence desc limit 1000) t
+        having not bool_or(t.final));
+      if v_lacking is not null then
+        return jsonb_build_object('unfinished', v_run, 'lacking', to_jsonb(v_lacking));
+      end if;
     end if;
   end if;
 

@@ -367,6 +367,8 @@ p_branch: what a graph''s state holds, where the messages come from one; what th
 - since: text or null. Without removed, the id of the message after which a lack counts; null: the first of the state.
 - all: boolean. Whether a lack counts from the beginning of the conversation on.
 - waiting: integer. How many of the first messages are not the state''s, but waited to be stored.
+- run: text or null. The run of LangGraph''s server, which the metadata of its messages names as run.
+- ended: text or null. The run that stored before, where it was answered as unfinished and looked at.
 - owner: text or null. Whose state it is, as it was answered before; null: nobody knows.
 - database: text or null. The database, as it was answered before. Null: it is answered; absent: it is this one.
 p_manifest: what stood in the prompt that the messages answer, as pack of memory_manifests: lists of whole numbers, at
@@ -389,6 +391,7 @@ Returns: object.
 - foreign: text. Only with p_branch: owner or database, where the state is another''s. Nothing is stored.
 - lacking: text[]. Only with p_branch: the ids of messages that a graph stored and the state lacks, the newest first.
   Nothing is stored: pass those that the state held once as removed.
+- unfinished: text. Only with p_branch, beside lacking: the run of a server that stored these and came to no answer.
 - moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
 - unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
   is stored.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.memory.core import DefaultUser
 from tests.project.test_documentation import FILES, fenced
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
@@ -36,7 +38,10 @@ OTHER_GRAPHS = f'''
 
 import os
 
+import asyncio
+
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
@@ -54,6 +59,20 @@ memory = SupabaseMemory.from_conn_string(
 middleware = SupabaseMemoryMiddleware(memory, budget=ContextBudget(tokens=400), recall="user", agent_id="bounded")
 bounded = create_agent(
     OfflineQuotingModel(), SupabaseMemoryToolkit(memory, agent_id="bounded").get_tools(), middleware=[middleware]
+)
+
+
+class Waits(AgentMiddleware):
+    """Keeps the model busy where the user says so."""
+
+    async def awrap_model_call(self, request, handler):
+        if "wait" in request.messages[-1].text:
+            await asyncio.sleep(60)
+        return await handler(request)
+
+
+slow = create_agent(
+    OfflineQuotingModel(), middleware=[SupabaseMemoryMiddleware(memory, agent_id="slow"), Waits()]
 )
 
 
@@ -110,7 +129,7 @@ def serving(folder: Path, conn_string: str, *, with_auth: bool) -> Iterator[Serv
     agent.write_text(stand_in + served)
     (folder / "others.py").write_text(OTHER_GRAPHS)
     (config,) = (json.loads(text) for text in fenced("json") if '"graphs"' in text)
-    config["graphs"] |= {name: f"./others.py:{name}" for name in ("bounded", "nodes")}
+    config["graphs"] |= {name: f"./others.py:{name}" for name in ("bounded", "nodes", "slow")}
     if not with_auth:
         del config["auth"]
     (folder / "langgraph.json").write_text(json.dumps(config))
@@ -193,7 +212,7 @@ async def connect(servers: dict[str, Server]) -> AsyncIterator[Connect]:
 @pytest.fixture
 async def stored(conn_string: str) -> AsyncIterator[SupabaseMemory]:
     """The database behind the servers."""
-    async with SupabaseMemory.from_conn_string(conn_string, user_id=OWNER) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=DefaultUser(OWNER)) as memory:
         yield memory
 
 
@@ -283,6 +302,43 @@ async def test_a_fork_and_an_edit_reach_the_store(connect: Connect, stored: Supa
     pack = await stored.conversation(thread_id).acontext("And now?")
     assert "green" in pack.text()
     assert "blue" not in pack.text()
+
+
+@pytest.mark.parametrize("turns_before", [0, 1])
+async def test_a_run_that_the_server_takes_back_is_superseded(
+    connect: Connect, stored: SupabaseMemory, turns_before: int
+) -> None:
+    client = connect()
+    thread_id = (await client.threads.create())["thread_id"]
+    for _ in range(turns_before):
+        await said(client, "slow", thread_id, "My kiln is red.")
+    given: Any = {"messages": [{"role": "user", "content": "Please wait, my kiln is blue."}]}
+    await client.runs.create(thread_id, "slow", input=given)
+    where = {"thread_id": thread_id, "agent_id": "slow"}
+    for _ in range(300):
+        if "Please wait, my kiln is blue." in await words(stored, **where):
+            break
+        await asyncio.sleep(0.1)
+    await said(client, "slow", thread_id, "Hello again.", multitask_strategy="rollback")
+    assert await words(stored, **where) == [*["My kiln is red."] * turns_before, "Hello again."]
+    left = await stored.conversation(**where).aread(superseded=True)
+    assert [each.message.text for each in left if each.message] == ["Please wait, my kiln is blue."]
+
+
+async def test_a_run_that_is_interrupted_by_another_keeps_what_it_said(
+    connect: Connect, stored: SupabaseMemory
+) -> None:
+    client = connect()
+    thread_id = (await client.threads.create())["thread_id"]
+    given: Any = {"messages": [{"role": "user", "content": "Please wait, I have a dog."}]}
+    await client.runs.create(thread_id, "slow", input=given)
+    where = {"thread_id": thread_id, "agent_id": "slow"}
+    for _ in range(300):
+        if await words(stored, **where):
+            break
+        await asyncio.sleep(0.1)
+    await said(client, "slow", thread_id, "Hello again.", multitask_strategy="interrupt")
+    assert await words(stored, **where) == ["Please wait, I have a dog.", "Hello again."]
 
 
 async def test_the_store_is_the_servers(connect: Connect, conn_string: str) -> None:

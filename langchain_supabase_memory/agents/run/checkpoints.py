@@ -85,6 +85,37 @@ def removed(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Steps[list[
     return [each for each in ids if each in gone]
 
 
+def is_rolled_back(lineage: Lineage, run: str) -> Steps[bool]:
+    """Whether LangGraph's server has taken a run of this thread back: then no checkpoint of it is left.
+
+    Args:
+        lineage: Where the state comes from.
+        run: The run.
+    """
+    if lineage.saver is None or lineage.place is None:
+        return False
+    saver, config = lineage.saver, {"configurable": {"thread_id": lineage.place["thread_id"]}}
+
+    def is_gone() -> bool:
+        try:
+            return next(iter(saver.list(config, filter={"run_id": run}, limit=1)), None) is None
+        except Exception as error:
+            _unread(error)
+            return False
+
+    async def ais_gone() -> bool:
+        try:
+            async for _ in saver.alist(config, filter={"run_id": run}, limit=1):
+                return False
+        except Exception as error:
+            _unread(error)
+            return False
+        return True
+
+    result: bool = yield Either(is_gone, ais_gone)
+    return result
+
+
 class _Read(NamedTuple):
     """A checkpoint to be read, and how often it is tried."""
 

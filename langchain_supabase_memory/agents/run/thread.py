@@ -198,9 +198,11 @@ class Lacking:
 
     Attributes:
         ids: Theirs.
+        run: The run of a server that stored them and came to no answer; `None`: any did.
     """
 
     ids: Sequence[str]
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -281,19 +283,29 @@ class Changes:
             guard: What is done about a failure.
             result: What `flow` returned, or `None` if it failed.
         """
-        if not isinstance(result, Lacking):
-            return result
-        removed = yield from checkpoints.removed(self.run.lineage, self.run.input_key, result.ids)
-        stored = yield from guard.attempt(self.flow(removed), self.task, self.key)
-        return stored if isinstance(stored, Record) else None
+        removed: list[str] | None = None
+        ended = None
+        for _ in range(_TRIES):
+            if not isinstance(result, Lacking):
+                return result
+            if result.run is None:
+                gone = yield from checkpoints.removed(self.run.lineage, self.run.input_key, result.ids)
+                removed = [*(removed or ()), *gone]
+            else:
+                ended = result.run
+                if (yield from checkpoints.is_rolled_back(self.run.lineage, ended)):
+                    removed = [*(removed or ()), *result.ids]
+            result = yield from guard.attempt(self.flow(removed, ended), self.task, self.key)
+        return None
 
-    def flow(self, removed: Sequence[str] | None = None) -> Flow[Record | Lacking]:
+    def flow(self, removed: Sequence[str] | None = None, ended: str | None = None) -> Flow[Record | Lacking]:
         """Store what is new; where the store has something else than was thought, bring it to the state.
 
         One round trip, but where the state parted from what is stored or is aligned.
 
         Args:
             removed: The ids of stored messages that the state held and lacks; `None` if that is not known.
+            ended: The run of a server that stored before, where it was looked at.
 
         Returns:
             What is to be remembered; or what the state lacks, if nobody here knows whether it held that once.
@@ -323,6 +335,8 @@ class Changes:
                 "since": self._since,
                 "turn": self.run.current[0].id if self.run.current else None,
                 "all": self.rules.on_trim == "supersede",
+                "run": self.run.lineage.run,
+                "ended": ended,
                 **self._whose(own or record),
             }
             try:
@@ -334,6 +348,8 @@ class Changes:
                     raise _anothers() from None
                 if "foreign" in answer:  # another database's: what the state holds is new here
                     record = own = None
+                elif "unfinished" in answer:
+                    return Lacking(answer["lacking"], answer["unfinished"])
                 elif "lacking" in answer:
                     if own is None and not self.rules.sends_history:
                         return Lacking(answer["lacking"])
@@ -406,7 +422,9 @@ class Changes:
         for first in range(0, max(len(lasting), 1), PAGE):
             page, whole = lasting[first : first + PAGE], update if first == 0 else None
             shown = manifest if first + PAGE >= len(lasting) else None  # with the answer, which comes last
-            yield from deliver(self.memory, self.key, page, metadata={"via": VIA}, branch=whole, manifest=shown)
+            run = self.run.lineage.run
+            metadata = {"via": VIA} if run is None else {"via": VIA, "run": run}
+            yield from deliver(self.memory, self.key, page, metadata=metadata, branch=whole, manifest=shown)
 
 
 def _of_this(record: Record | None, key: ConversationKey, records: Records) -> Record | None:
