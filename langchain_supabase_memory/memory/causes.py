@@ -6,9 +6,9 @@ import copy
 import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -58,10 +58,16 @@ class Causes:
 
     def __init__(self, breaker: Breaker, *, of_a_user: bool = False) -> None:
         self._breaker = breaker
-        self._lock = Lock()
+        self._lock = fork.Lock()
         self._standing: dict[Part, Cause] = {}
         self._said: set[tuple[Part, str, str | None]] = set()
         self._of_a_user = of_a_user
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        # What `of_a_user` gives shares both.
+        self._standing.clear()
+        self._said.clear()
 
     def of_a_user(self) -> Causes:
         """The same for calls with a user's own token: that the database refuses it is that user's affair."""

