@@ -97,7 +97,10 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             its beginning were not removed.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
-        deadline_seconds: How long one operation of the memory may take, in seconds.
+        deadline_seconds: How long the memory may hold up one call of the model, in seconds, by all that it does before
+            it: storing, reading, computing, indexing. A model that writes a summary there may take the policy's
+            `timeout_seconds` beyond that. What is stored afterwards has as long again. Once the seconds are used up the
+            turn goes on without memory, for half a minute at least, and what is new waits in the outbox.
 
     Raises:
         ConfigurationError: An argument is none of its choices.
@@ -205,17 +208,16 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             return None
         key = self._key(runtime)
         runtime.stream_writer({"type": SUMMARIZING, "thread_id": key.thread_id})
-        record = yield from store_new(self._guard, key, replace(run, current=[]))
-        text = yield from self._guard.attempt(
-            self._summarized(key), _UNSUMMARIZED, key, seconds=self._summarizing_seconds
-        )
+        guard = self._guard.begin(key, run.current)
+        record = yield from store_new(guard, key, replace(run, current=[]))
+        text = yield from guard.attempt(self._summarized(key), _UNSUMMARIZED, key, more=self._summarizing_seconds)
         messages = slash_commands.answer(asked, text or slash_commands.UNREACHED)
         return {**_remembered(record), "messages": messages, "jump_to": "end"}
 
     def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
         """Bring the store to the state."""
         run, key = self._thread(state), self._key(runtime)
-        record = yield from store_new(self._guard, key, run)
+        record = yield from store_new(self._guard.begin(key, run.current), key, run)
         return _remembered(record) or None
 
     def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
@@ -223,10 +225,11 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
         run, key = self._thread(state), self._key(runtime)
+        loader = replace(self._loader, guard=self._guard.begin(key, run.current))
         changes = news(self._memory, key, run)
         if changes is None:
             return None
-        record, pack = yield from self._loader.stored(key, changes, runtime.stream_writer)
+        record, pack = yield from loader.stored(key, changes, runtime.stream_writer)
         if record is not None and pack is not None:
             self._ahead.keep(record.token, key, run, pack)
         return _remembered(record) or None
@@ -235,10 +238,12 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """The answer of the model to the bounded context, and of its handler in either color."""
         key, run, writer = self._key(request.runtime), self._requested(request), request.runtime.stream_writer
         stamp = None
+        guard = self._guard.resume(key, (run if run.origin is None else run.origin).current)
         if self._staged is None:
-            prompt = Prompt(self._ahead.taken(key, run) or (yield from self._loader.load(key, run, writer)))
+            loader = replace(self._loader, guard=guard)
+            prompt = Prompt(self._ahead.taken(key, run) or (yield from loader.load(key, run, writer)))
         else:
-            prompt = yield from self._staged.prompt(key, run, writer)
+            prompt = yield from self._staged.prompt(guard, key, run, writer)
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
             request = self._bounded(request, prompt.pack, stamp)
@@ -267,8 +272,7 @@ class SupabaseMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _summarizing_seconds(self) -> float:
         """As long as several segments and a revision may take: somebody waits for just this."""
         policy, board = self._loader.policy, self._memory.settings.board_policy
-        seconds = 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
-        return self._guard.deadline_seconds + seconds
+        return 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)

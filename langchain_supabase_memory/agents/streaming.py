@@ -48,18 +48,19 @@ def record_stream(
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
         on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
-        deadline_seconds: How long storing may take, in seconds.
+        deadline_seconds: How long storing may take, in seconds, before the answer and after it.
 
     Yields:
         The pieces, as they come.
     """
     key = opened(memory).key(thread_id, user_id, agent_id)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    steps.run(turn.store_query(query))
+    asked = _asked(query)
+    steps.run(turn.store_query(asked))
     for delta in deltas:
         turn.pieces.append(delta)
         yield delta
-    steps.run(turn.store_answer())
+    steps.run(turn.store_answer(asked))
 
 
 async def arecord_stream(
@@ -76,11 +77,12 @@ async def arecord_stream(
     """The async twin of `record_stream`."""
     key = opened(memory).key(thread_id, user_id, agent_id)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    await steps.arun(turn.store_query(query))
+    asked = _asked(query)
+    await steps.arun(turn.store_query(asked))
     async for delta in deltas:
         turn.pieces.append(delta)
         yield delta
-    await steps.arun(turn.store_answer())
+    await steps.arun(turn.store_answer(asked))
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,20 @@ class _Turn:
     guard: Guard
     pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
 
-    def store_query(self, query: str | HumanMessage) -> Steps[None]:
+    def store_query(self, asked: list[BaseMessage]) -> Steps[None]:
         """Store what the user said."""
-        asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
-        codec.ensure_ids(asked)
-        yield from store(self.guard, self.key, asked)
+        yield from store(self.guard.begin(self.key, asked), self.key, asked)
 
-    def store_answer(self) -> Steps[None]:
-        """Store the answer as one message."""
-        yield from store(self.guard, self.key, _whole(self.pieces))
+    def store_answer(self, asked: list[BaseMessage]) -> Steps[None]:
+        """Store the answer to what the user said as one message."""
+        yield from store(self.guard.begin(self.key, asked), self.key, _whole(self.pieces))
+
+
+def _asked(query: str | HumanMessage) -> list[BaseMessage]:
+    """What the user said, with an id."""
+    asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
+    codec.ensure_ids(asked)
+    return asked
 
 
 def _whole(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:
