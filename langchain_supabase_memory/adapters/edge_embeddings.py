@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 from langchain_core.embeddings import Embeddings
 
-from langchain_supabase_memory import documents
+from langchain_supabase_memory import documents, fork
 from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
@@ -78,7 +77,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         self._batch = batch
         self._timeout_seconds = timeout_seconds
         self._trusted: ssl.SSLContext | None = None
-        self._lock = Lock()
+        self._lock = fork.Lock()
 
     def __repr__(self) -> str:
         """Its address, without the key."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.embeddings import Embeddings
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.errors import EmbeddingError, MissingDependencyError
 
@@ -24,7 +24,7 @@ _PREFIXES: Final = {MULTILINGUAL: ("query: ", "passage: ")}
 """What a model was trained to read before a question, and before a text; see its card at Hugging Face."""
 
 _WIDTH: Final = 384
-_GUARD: Final = Lock()
+_GUARD: Final = fork.Lock()
 
 
 class LocalEmbeddings(Embeddings):
@@ -66,7 +66,13 @@ class LocalEmbeddings(Embeddings):
         self._threads = threads
         self._query, self._passage = _PREFIXES.get(self.model, ("", ""))
         self._loaded: Any = None
-        self._lock = Lock()
+        self._lock = fork.Lock()
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        if self._loaded is not None:
+            fork.leave(self._loaded)  # it works with threads, which a child does not inherit
+            self._loaded = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """A vector for each text.

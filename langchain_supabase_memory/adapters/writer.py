@@ -95,6 +95,11 @@ class SummaryModel:
         named = (getattr(model, name, None) for name in ("model_name", "model", "name"))
         self.name = next((name for name in named if isinstance(name, str)), type(model).__name__)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is a model that is asked; a `Writer` takes this machine's time alone."""
+        return self._writer is None
+
     def answer(self, ask: Ask) -> BaseMessage:
         """Ask, and wait for the answer.
 

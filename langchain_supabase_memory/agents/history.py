@@ -13,6 +13,7 @@ This module is imported only when it is asked for, since it cannot be imported w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -72,7 +73,8 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             next write to this conversation or by `memory.flush()`. In every case the failure is logged with user and
             session and without content. By default (`"setup"`) a mistake in the set-up is also raised at the first
             call; `"raise"` raises every failure, a function receives it; see `guard.OnError`.
-        deadline_seconds: How long one read may take, in seconds; making a summary has its own time.
+        deadline_seconds: How long one read may take, in seconds, with all that belongs to it. A model that writes a
+            summary before it may take the policy's `timeout_seconds` beyond that.
 
     Raises:
         InvalidInputError: An id is not a usable string, or nobody is named as the owner.
@@ -207,6 +209,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
 
     def _bounded(self, loader: Loader) -> Steps[list[BaseMessage]]:
         """The messages of a pack; of what waits to be stored, where there is none."""
+        loader = replace(loader, guard=self._guard.begin(self._key, ()))
         pack = yield from loader.load(self._key, _NOBODY_ASKS, _nobody_listens)
         self._pack = pack
         if pack is None:

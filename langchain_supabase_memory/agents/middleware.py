@@ -115,7 +115,10 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             `[stopped]`. By default it is not.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
-        deadline_seconds: How long one operation of the memory may take, in seconds.
+        deadline_seconds: How long the memory may hold up one call of the model, in seconds, by all that it does before
+            it: storing, reading, computing, indexing. A model that writes a summary there may take the policy's
+            `timeout_seconds` beyond that. What is stored afterwards has as long again. Once the seconds are used up the
+            turn goes on without memory, for half a minute at least, and what is new waits in the outbox.
 
     Raises:
         ConfigurationError: An argument is none of its choices.
@@ -229,12 +232,13 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         key = self._key(runtime)
         if asked is None:
             changes = removals(self._memory, key, run, rules=self._rules)
-            return None if changes is None else _remembered((yield from changes.stored(self._guard))) or None
+            if changes is None:
+                return None
+            return _remembered((yield from changes.stored(self._guard.begin(key, run.current)))) or None
         runtime.stream_writer({"type": SUMMARIZING, "thread_id": key.thread_id})
-        record = yield from store_new(self._guard, key, replace(run, current=[]), rules=self._rules)
-        text = yield from self._guard.attempt(
-            self._summarized(key), _UNSUMMARIZED, key, seconds=self._summarizing_seconds
-        )
+        guard = self._guard.begin(key, run.current)
+        record = yield from store_new(guard, key, replace(run, current=[]), rules=self._rules)
+        text = yield from guard.attempt(self._summarized(key), _UNSUMMARIZED, key, more=self._summarizing_seconds)
         messages = slash_commands.answer(asked, text or slash_commands.UNREACHED)
         return {**_remembered(record), "messages": messages, "jump_to": "end"}
 
@@ -243,7 +247,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         run, key = self._thread(state), self._key(runtime)
         if self._partial is not None:
             yield from self._partial.settle(key, run)
-        record = yield from store_new(self._guard, key, run, rules=self._rules)
+        record = yield from store_new(self._guard.begin(key, run.current), key, run, rules=self._rules)
         return _remembered(record) or None
 
     def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
@@ -259,10 +263,11 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             return None
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
+        loader = replace(self._loader, guard=self._guard.begin(key, run.current))
         changes = news(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None
-        record, pack = yield from self._loader.stored(key, changes, run, runtime.stream_writer)
+        record, pack = yield from loader.stored(key, changes, run, runtime.stream_writer)
         if record is not None and pack is not None:
             self._ahead.keep(record.token, key, run, pack)
         return _remembered(record) or None
@@ -270,18 +275,23 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _answer(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Steps[Any]:
         """The answer of the model to the bounded context, and of its handler in either color."""
         key, run, writer = self._key(request.runtime), self._requested(request), request.runtime.stream_writer
+        state = run.origin or run
         stamp = record = None
+        # Behind tools, what was stored before this call counts as well.
+        is_begun = bool(state.messages) and isinstance(state.messages[-1], ToolMessage)
+        guard = (self._guard.resume if is_begun else self._guard.begin)(key, state.current)
+        loader = replace(self._loader, guard=guard)
         pack = self._ahead.taken(key, run)
         if pack is None:
-            changes = news(self._memory, key, run.origin or run, rules=self._rules)
+            changes = news(self._memory, key, state, rules=self._rules)
             if changes is not None and self._staged is None:
-                record, pack = yield from self._loader.stored(key, changes, run, writer)
+                record, pack = yield from loader.stored(key, changes, run, writer)
             elif changes is not None:
-                record = yield from changes.stored(self._guard)
+                record = yield from changes.stored(guard)
         if self._staged is None:
-            prompt = Prompt(pack or (yield from self._loader.load(key, run, writer)))
+            prompt = Prompt(pack or (yield from loader.load(key, run, writer)))
         else:
-            prompt = yield from self._staged.prompt(key, run, writer)
+            prompt = yield from self._staged.prompt(guard, key, run, writer)
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
             request = self._bounded(request, prompt.pack, stamp)
@@ -292,13 +302,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if self._partial is not None:
             call = self._partial.kept(key, run, call)
         response = yield prompt.settled(call, writer)
-        known = [*(run.origin or run).messages, *([] if prompt.pack is None else prompt.pack.messages)]
+        known = [*state.messages, *([] if prompt.pack is None else prompt.pack.messages)]
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
-            current = (run if run.origin is None else run.origin).current
             lists = noted(self._memory.settings.manifests, prompt.pack, "middleware")
-            self._memory.packs.keep(key, current, lists)
+            self._memory.packs.keep(key, state.current, lists)
         if record is None:
             return _stamped(response, stamp)
         return ExtendedModelResponse(_stamped(response, stamp), Command(update=_remembered(record)))
@@ -317,8 +326,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _summarizing_seconds(self) -> float:
         """As long as several segments and a revision may take: somebody waits for just this."""
         policy, board = self._loader.policy, self._memory.settings.board_policy
-        seconds = 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
-        return self._guard.deadline_seconds + seconds
+        return 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)

@@ -8,6 +8,7 @@ START → SupabaseSummarizationNode → your model → SaveTurnNode → END
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from langchain_core.messages import BaseMessage, RemoveMessage
@@ -88,7 +89,8 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
         input_messages_key: The key of the state that holds the messages.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, and everything else is logged; see `guard.OnError`.
-        deadline_seconds: How long one operation of the memory may take, in seconds.
+        deadline_seconds: How long the memory may hold up the graph in this node, in seconds, by all that it does there;
+            see `SupabaseMemoryMiddleware`.
         model: The summary model; the memory's by default. With `None` no summary is made.
         name: The node's name.
         on_trim: What becomes of messages that disappear from the state's beginning; see `SupabaseMemoryMiddleware`.
@@ -161,7 +163,7 @@ class SaveTurnNode(_Node):
 
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key = self._thread(state, config), self._key(config)
-        yield from store_new(self._guard, key, run, rules=self._rules)
+        yield from store_new(self._guard.begin(key, run.current), key, run, rules=self._rules)
         return {}
 
 
@@ -228,17 +230,18 @@ class LoadContextNode(_Node):
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
         changes = news(self._memory, key, run, rules=self._rules) if self._stores else None
+        guard = self._guard.begin(key, run.current)
         if self._staged is None:
-            pack = None
+            pack, loader = None, replace(self._loader, guard=guard)
             if changes is not None:
-                _, pack = yield from self._loader.stored(key, changes, run, writer)
+                _, pack = yield from loader.stored(key, changes, run, writer)
             if pack is None:
-                pack = yield from self._loader.load(key, run, writer)
+                pack = yield from loader.load(key, run, writer)
             prompt = Prompt(pack)
         else:
             if changes is not None:
-                yield from changes.stored(self._guard)
-            prompt = yield from self._staged.prompt(key, run, writer)
+                yield from changes.stored(guard)
+            prompt = yield from self._staged.prompt(guard, key, run, writer)
             yield from prompt.settle(writer)
         if prompt.pack is not None:
             lists = noted(self._memory.settings.manifests, prompt.pack, "node")

@@ -54,7 +54,7 @@ def record_stream(
         partial_answers: Whether what came is stored if the stream fails or is abandoned, marked as partial; see
             `SupabaseMemoryMiddleware`.
         on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
-        deadline_seconds: How long storing may take, in seconds.
+        deadline_seconds: How long storing may take, in seconds, before the answer and after it.
 
     Yields:
         The pieces, as they come.
@@ -62,7 +62,8 @@ def record_stream(
     key = opened(memory).key(thread_id, user_id, agent_id)
     truth("partial_answers", partial_answers)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    steps.run(turn.store_query(query))
+    asked = _asked(query)
+    steps.run(turn.store_query(asked))
     try:
         for delta in deltas:
             turn.pieces.append(delta)
@@ -72,7 +73,7 @@ def record_stream(
             with suppress(SupabaseMemoryError):
                 steps.run(turn.store_partial())
         raise
-    steps.run(turn.store_answer())
+    steps.run(turn.store_answer(asked))
 
 
 async def arecord_stream(
@@ -91,7 +92,8 @@ async def arecord_stream(
     key = opened(memory).key(thread_id, user_id, agent_id)
     truth("partial_answers", partial_answers)
     turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    await steps.arun(turn.store_query(query))
+    asked = _asked(query)
+    await steps.arun(turn.store_query(asked))
     try:
         async for delta in deltas:
             turn.pieces.append(delta)
@@ -101,7 +103,7 @@ async def arecord_stream(
             with suppress(SupabaseMemoryError):
                 await steps.arun(turn.store_partial())
         raise
-    await steps.arun(turn.store_answer())
+    await steps.arun(turn.store_answer(asked))
 
 
 @dataclass(frozen=True)
@@ -112,21 +114,28 @@ class _Turn:
     guard: Guard
     pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
 
-    def store_query(self, query: str | HumanMessage) -> Steps[None]:
+    def store_query(self, asked: list[BaseMessage]) -> Steps[None]:
         """Store what the user said."""
-        asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
-        codec.ensure_ids(asked)
-        yield from store(self.guard, self.key, asked)
+        yield from store(self.guard.begin(self.key, asked), self.key, asked)
 
-    def store_answer(self) -> Steps[None]:
-        """Store the answer as one message."""
-        yield from store(self.guard, self.key, _whole(self.pieces))
+    def store_answer(self, asked: list[BaseMessage]) -> Steps[None]:
+        """Store the answer to what the user said as one message."""
+        yield from store(self.guard.begin(self.key, asked), self.key, _whole(self.pieces))
 
     def store_partial(self) -> Steps[None]:
         """Store what came of the answer, marked as partial."""
         for whole in _whole(self.pieces):
             if whole.text.strip():
-                yield from store(self.guard, self.key, [content.partial(str(whole.text), str(whole.id))])
+                yield from store(
+                    self.guard.begin(self.key, []), self.key, [content.partial(str(whole.text), str(whole.id))]
+                )
+
+
+def _asked(query: str | HumanMessage) -> list[BaseMessage]:
+    """What the user said, with an id."""
+    asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
+    codec.ensure_ids(asked)
+    return asked
 
 
 def _whole(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:

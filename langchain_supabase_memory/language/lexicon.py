@@ -13,13 +13,13 @@ A file has a `name`, and tables of lists of words in lower case. To add a langua
 from __future__ import annotations
 
 import re
-import threading
 import tomllib
 from functools import cache, wraps
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 def once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
     """Keep what a function returns. Unlike `cache`: who calls it meanwhile, in another thread, waits for it."""
-    kept, lock = cache(function), threading.RLock()
+    kept, lock = cache(function), fork.Lock()
 
     @cache
     @wraps(function)

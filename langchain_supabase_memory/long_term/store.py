@@ -27,6 +27,7 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel, embedding, needed
 from langchain_supabase_memory.adapters.telemetry.logs import about_error
 from langchain_supabase_memory.checks import wrong
@@ -103,7 +104,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         self._user_id = memory.user_id if user_id is None else memory.owner(user_id)
         self._model = _model(memory, index)
         self._index = _index(self._model, index)
-        self._sweeper: Future[None] | None = None
+        fork.in_each_process(self._begin)
 
     # The verbs. LangGraph's own refuse some labels, such as an e-mail address, before the store is asked.
 
@@ -253,6 +254,9 @@ class SupabaseStore(Unpicklable, BaseStore):
     async def areindex(self) -> int:
         """The async twin of `reindex`."""
         return await self._arun(items.reindex(self._user_id, self._indexed()))
+
+    def _begin(self) -> None:
+        self._sweeper: Future[None] | None = None  # a child process has no thread of its parent
 
     def sweep(self) -> int:
         """Delete items that have expired, and say how many. Over a server's memory without a user: everybody's."""

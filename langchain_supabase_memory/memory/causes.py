@@ -9,9 +9,9 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -100,12 +100,18 @@ class Causes:
     ) -> None:
         self._breaker = breaker
         self._clock = clock
-        self._lock = Lock()
+        self._lock = fork.Lock()
         self._standing: dict[Part, _Standing] = {}
         self._logged: dict[Part, set[_Key]] = {}
         self._recent: dict[tuple[Part, _Key], deque[float]] = {}
         self._once: set[str] = set()
         self._of_a_user = of_a_user
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        # What `of_a_user` gives shares them.
+        for each in (self._standing, self._logged, self._recent, self._once):
+            each.clear()
 
     def of_a_user(self) -> Causes:
         """The same for calls with a user's own token: that the database refuses it is that user's affair."""

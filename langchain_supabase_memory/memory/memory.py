@@ -315,7 +315,7 @@ class SupabaseMemory(Doors):
         """A memory over a `supabase` client of yours, which is never closed.
 
         A sync client serves the sync methods and an async client the async ones; the other color is opened from the
-        client's url and key when it is needed.
+        client's url and key when it is needed, and so are both in a process that is forked from this one.
 
         Args:
             client: The client.

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.errors import OutboxError
 
@@ -36,7 +37,11 @@ class Outbox:
         number("outbox_limit", limit, above=False, whole=True, optional=False, example=1000)
         self.limit = limit
         self.needs_owner = needs_owner
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
+        # What waits in a parent process is stored by it.
         self._waiting: OrderedDict[ConversationKey, OrderedDict[str, Waiting]] = OrderedDict()
 
     def __len__(self) -> int:

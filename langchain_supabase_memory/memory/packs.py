@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.context.manifest import written
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.manifests import codes
@@ -43,6 +44,9 @@ class Packs:
 
     def __init__(self, *, needs_owner: bool = False) -> None:
         self._needs_owner = needs_owner
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[ConversationKey, str], Lists] = OrderedDict()
 

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import fork
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -204,6 +206,9 @@ class Records:
     """What was stored last in the newest conversations. Every method is safe to call from any thread."""
 
     def __init__(self) -> None:
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[ConversationKey, Record] = OrderedDict()
         self.database: str | None = None

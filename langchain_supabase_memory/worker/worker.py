@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, of_quality
 from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
 from langchain_supabase_memory.adapters.transports.running import run
@@ -128,24 +129,33 @@ class Worker(Unpicklable):
             )
         self.policy = policy
         self.user_id = user_id
-        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-        self.tally = Tally()
+        self._own_name = name
         self._given = memory
         self._long_term = long_term
         self._on_alert = on_alert
+        self._running: dict[asyncio.Task[None], Lease] = {}
+        self._claiming: asyncio.Task[list[Lease]] | None = None
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        """It does not run yet: a child process has neither its parent's leases nor its threads and tasks."""
+        if self._running or self._claiming:
+            fork.leave((self._running, self._claiming))
+        self.name = self._own_name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.tally = Tally()
         self._stop: asyncio.Event | None = None
         self._wake: Wake | None = None
-        self._running: dict[asyncio.Task[None], Lease] = {}
+        self._running = {}
         self._task: asyncio.Task[None] | None = None
-        self._memory = memory
+        self._memory = self._given
         self._model: SummaryModel | None = None
         self._last_error: str | None = None
         self._more = False
         self._has_begun = False
         self._ending: set[str] = set()
-        self._claiming: asyncio.Task[list[Lease]] | None = None
+        self._claiming = None
         self._unbegun: list[Lease] = []
-        self._turns = Turns(memory)
+        self._turns = Turns(self._given)
         self._stopped_at = 0.0
 
     @property
@@ -226,8 +236,9 @@ class Worker(Unpicklable):
         try:
             yield self
         finally:
-            with suppress(RuntimeError):  # the loop has come to an end by itself
-                loops[0].call_soon_threadsafe(self.stop)
+            if thread.is_alive():  # not in a child process, which inherits no thread
+                with suppress(RuntimeError):  # the loop has come to an end by itself
+                    loops[0].call_soon_threadsafe(self.stop)
             thread.join()
         if failed:
             raise failed[0]

@@ -222,7 +222,7 @@ async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, colo
 async def test_what_takes_too_long_says_so(through: Any, proxy: Proxy, color: str) -> None:
     memory = through(retry=NO_RETRY)
     clients = memory.transport.inner._clients
-    clients.endpoint = Endpoint(clients.address, "key", 0.1, 1)
+    clients.endpoint = Endpoint(clients.address, "key", 0.1)
     proxy.tells(Lie("slow", delay_seconds=0.3))
     with pytest.raises(UnavailableError, match=r"did not answer in time \(ReadTimeout\)"):
         await done(color, memory.conversation("t").count)

@@ -356,7 +356,7 @@ async def test_a_clients_other_color_is_opened_when_it_is_needed(data_api: DataA
         client.rest_url = yarl.URL(data_api.url)
         memory = SupabaseMemory.from_client(client, user_id=user_id)
         # A bare PostgREST, no gateway.
-        memory.transport.inner._clients.endpoint = Endpoint(data_api.url, key, 10, 1)  # type: ignore[attr-defined]
+        memory.transport.inner._clients.endpoint = Endpoint(data_api.url, key, 10)  # type: ignore[attr-defined]
         await memory.conversation(type(client).__name__).aappend([HumanMessage("async")])
         memory.conversation(type(client).__name__).append([HumanMessage("sync")])
         assert await memory.conversation(type(client).__name__).acount() == 2
@@ -371,7 +371,7 @@ async def test_a_clients_user_is_kept(data_api: DataApi, user_id: str) -> None:
     client = Client(data_api.url, token("anon"), ClientOptions(headers=headers, httpx_client=httpx.Client()))
     client.rest_url = yarl.URL(data_api.url)
     memory = SupabaseMemory.from_client(client)
-    memory.transport.inner._clients.endpoint = Endpoint(data_api.url, token("anon"), 10, 1)  # type: ignore[attr-defined]
+    memory.transport.inner._clients.endpoint = Endpoint(data_api.url, token("anon"), 10)  # type: ignore[attr-defined]
     memory.conversation("t").append([HumanMessage("mine")])
     assert await memory.conversation("t").acount() == 1  # the color that was opened speaks for the same user
     await memory.aclose()

@@ -295,7 +295,7 @@ async def test_the_agent_answers_while_the_memory_is_away(
     broken: Any = Broken(memory.transport, hangs)
     memory.transport = broken
     errors: list[Exception] = []
-    agent = make(says("still here"), on_error=errors.append, deadline_seconds=0.2 if hangs else 5)
+    agent = make(says("still here"), on_error=errors.append, deadline_seconds=2 if hangs else 5)
     with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
         answer = await agent(asks(f"my pin is {SECRET}"))
     assert answer["messages"][-1].text == "still here"

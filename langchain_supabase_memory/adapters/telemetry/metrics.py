@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 from langchain_supabase_memory.unpicklable import Unpicklable
 
@@ -132,6 +134,9 @@ class Metrics(Unpicklable, NoMetrics):
     `working_memory_chunks_created` is a gauge that only ever rises, since `prometheus_client` appends `_total` to the
     name of every counter; `increase()` and `rate()` work on it all the same.
 
+    A process that is forked begins to count at zero, in a registry of its own; a registry that you pass is yours, and
+    stays as it is (`prometheus_client` has a mode for several processes).
+
     Args:
         registry: Where to register; by default one of its own, so that nothing else is in `render()`.
 
@@ -143,10 +148,19 @@ class Metrics(Unpicklable, NoMetrics):
     measures = True
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        try:
-            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-        except ImportError:
-            raise MissingDependencyError("Metrics", "metrics") from None
+        if find_spec("prometheus_client") is None:
+            raise MissingDependencyError("Metrics", "metrics")
+        if registry is None:
+            fork.in_each_process(self._begin)
+        else:
+            self._register(registry)
+
+    def _begin(self) -> None:
+        self._register(None)
+
+    def _register(self, registry: CollectorRegistry | None) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
         self.registry = CollectorRegistry() if registry is None else registry
         self._shown: Any = _WithoutTimes(self.registry) if registry is None else registry
         into: dict[str, Any] = {"registry": self.registry}

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
 from langchain_supabase_memory.checks import function, of_type
 from langchain_supabase_memory.errors import ConfigurationError
@@ -63,6 +64,13 @@ class MetricsServer(Unpicklable):
         self._health = health
         self._address = (host, port)
         self._server: _Server | None = None
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        """In a child process nobody answers, and the port is the parent's."""
+        if self._server is not None:
+            self._server.socket.close()
+        self._server = None
         self._thread: threading.Thread | None = None
 
     @property

@@ -14,6 +14,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from langchain_supabase_memory.deadline import AbandonedError, is_over, left
 from langchain_supabase_memory.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -70,16 +71,20 @@ def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> A
 
     Raises:
         UnavailableError: It could not be performed within the policy; any other error is raised at once.
+        AbandonedError: Nobody waits for it any more.
     """
     begun = time.monotonic()
     try:
         return perform(call)  # nearly always enough, and tenacity's loop would cost as much as the call's own work
     except UnavailableError as error:
+        if is_over():
+            raise AbandonedError from None  # cut short: nothing is known about the database
         failed = [error]
 
     def tried(call: Call) -> Any:
         if failed:
             raise failed.pop()
+        left(policy.deadline_seconds)  # who waits may have given up meanwhile
         return perform(call)
 
     return Retrying(**_arguments(policy, begun))(tried, call)

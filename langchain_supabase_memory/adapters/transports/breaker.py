@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.flow import SCHEMA
 from langchain_supabase_memory.unpicklable import Unpicklable
@@ -60,13 +61,16 @@ class Breaker:
     def __init__(self, policy: BreakerPolicy, clock: Callable[[], float] = time.monotonic) -> None:
         self._policy = policy
         self._clock = clock
+        self.has_answered = False
+        """Whether the database has once done what it was asked, for anybody; also before this process was forked."""
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._failures = 0
         self._closed_until = 0.0
         self._probing = False
         self._last_code: str | None = None
-        self.has_answered = False
-        """Whether the database has once done what it was asked, for anybody."""
 
     def admit(self) -> bool:
         """Let a call pass, or refuse it.

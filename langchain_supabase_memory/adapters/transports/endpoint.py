@@ -6,18 +6,27 @@ for one address, and it takes more than half of the processor's time for a reque
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from langchain_supabase_memory import documents
+from langchain_supabase_memory.deadline import left
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
     from langchain_supabase_memory.flow import Call
 
 PROFILE: Final = {"Content-Profile": "public"}
 """Names the schema of our functions: else the Data API looks in the first that it exposes."""
+
+
+_ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+"""A transport of httpx is one connection here; see `pools`."""
 
 
 class Endpoint:
@@ -27,10 +36,9 @@ class Endpoint:
         address: The Data API's url.
         key: The project's key.
         timeout_seconds: How long one request may take.
-        connections: The most at once.
     """
 
-    def __init__(self, address: str, key: str, timeout_seconds: float, connections: int) -> None:
+    def __init__(self, address: str, key: str, timeout_seconds: float) -> None:
         self._address = httpx.URL(address)
         self._urls: dict[str, httpx.URL] = {}
         headers = {
@@ -42,19 +50,19 @@ class Endpoint:
             "Authorization": f"Bearer {key}",
         }
         self._headers = httpx.Headers(headers)
+        self._timeout_seconds = timeout_seconds
         self._extensions = {"timeout": httpx.Timeout(timeout_seconds).as_dict()}
-        self._limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
 
-    def open(self) -> httpx.HTTPTransport:
-        """Connections for sync calls; it reads the certificates that are trusted from files."""
-        return httpx.HTTPTransport(limits=self._limits, proxy=self._proxy())
+    def opener(self) -> Callable[[], httpx.HTTPTransport]:
+        """What makes a connection for sync calls; this reads the certificates that are trusted from files."""
+        return partial(httpx.HTTPTransport, verify=httpx.create_ssl_context(), limits=_ONE, proxy=self._proxy())
 
-    def open_async(self) -> httpx.AsyncHTTPTransport:
-        """Connections for one event loop; it reads the certificates that are trusted from files."""
-        return httpx.AsyncHTTPTransport(limits=self._limits, proxy=self._proxy())
+    def async_opener(self) -> Callable[[], AsyncConnection]:
+        """The async twin of `opener`; it reads the same files."""
+        return partial(AsyncConnection, httpx.create_ssl_context(), self._proxy())
 
     def request(self, call: Call, token: str | None) -> httpx.Request:
-        """One call as a request.
+        """One call as a request, which takes no longer than the deadline that it is made within.
 
         Args:
             call: The call.
@@ -63,7 +71,12 @@ class Endpoint:
         Raises:
             TypeError: An argument is no JSON.
             ValueError: The same.
+            AbandonedError: The deadline is over.
         """
+        seconds = left(self._timeout_seconds)
+        extensions = self._extensions
+        if seconds < self._timeout_seconds:
+            extensions = {"timeout": httpx.Timeout(seconds).as_dict()}
         headers = self._headers
         if token is not None:
             headers = headers.copy()
@@ -73,24 +86,15 @@ class Endpoint:
             path = f"{self._address.path.rstrip('/')}/rpc/{call.function}"
             url = self._urls[call.function] = self._address.copy_with(path=path)
         body = documents.dumps(call.arguments)
-        return httpx.Request("POST", url, headers=headers, content=body, extensions=self._extensions)
+        return httpx.Request("POST", url, headers=headers, content=body, extensions=extensions)
 
-    def perform(self, transport: httpx.HTTPTransport, call: Call, token: str | None) -> httpx.Response:
-        """One call and its response, read to its end; as `request`, and httpx's errors."""
-        response = transport.handle_request(self.request(call, token))
+    def perform(self, transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        """The response to a request, read to its end. Raises httpx's errors."""
+        response = transport.handle_request(request)
         try:
             response.read()
         finally:
             response.close()
-        return response
-
-    async def aperform(self, transport: httpx.AsyncHTTPTransport, call: Call, token: str | None) -> httpx.Response:
-        """The async twin of `perform`."""
-        response = await transport.handle_async_request(self.request(call, token))
-        try:
-            await response.aread()
-        finally:
-            await response.aclose()
         return response
 
     def _proxy(self) -> str | None:
@@ -99,3 +103,38 @@ class Endpoint:
             return None
         proxies = getproxies()
         return proxies.get(self._address.scheme) or proxies.get("all")
+
+
+class AsyncConnection:
+    """A connection of async calls, made without I/O.
+
+    Args:
+        trusted: The certificates that are trusted.
+        proxy: A proxy's address, if there is one.
+    """
+
+    def __init__(self, trusted: ssl.SSLContext, proxy: str | None) -> None:
+        self._transport = httpx.AsyncHTTPTransport(verify=trusted, limits=_ONE, proxy=proxy)
+        self._stream: Any = None
+
+    async def perform(self, request: httpx.Request) -> httpx.Response:
+        """The response to a request, read to its end. Raises httpx's errors."""
+        if request.url.scheme == "https":
+            request.extensions["trace"] = self._trace
+        response = await self._transport.handle_async_request(request)
+        try:
+            await response.aread()
+        finally:
+            await response.aclose()
+        return response
+
+    async def aclose(self) -> None:
+        """Close it; nothing happens if it is closed."""
+        await self._transport.aclose()
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        # Cancelled while it is secured, the transport has lost it, and it would stay open.
+        if event == "connection.connect_tcp.complete":
+            self._stream = info["return_value"]

@@ -8,7 +8,11 @@ finishes (`loop.shutdown_asyncgens`) before it closes the loop.
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from langchain_supabase_memory import fork
+from langchain_supabase_memory.deadline import heeded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -28,17 +32,23 @@ class PerLoop(Generic[T]):
         self._opener = opener
         self._closer = closer
         self._held: dict[asyncio.AbstractEventLoop, _Held[T]] = {}
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        if self._held:
+            fork.leave(self._held)  # freed, an async generator has its loop close it
+        self._held = {}
 
     async def get(self) -> T:
         """The running loop's `T`; opened now if this is the first use."""
         loop = asyncio.get_running_loop()
         held = self._held.setdefault(loop, _Held())
         if held.holder is None:
-            async with held.lock:
-                if held.holder is None:
-                    holder = self._hold(loop)
-                    held.value = await anext(holder)
-                    held.holder = holder
+            if held.opening is None:
+                # In a task of its own: all wait for one opening, and who is cancelled cancels it for nobody else.
+                held.opening = asyncio.create_task(self._open(loop, held))
+                held.opening.add_done_callback(heeded)
+            await asyncio.shield(held.opening)
         return held.value
 
     async def aclose(self, value: T | None = None) -> None:
@@ -52,15 +62,25 @@ class PerLoop(Generic[T]):
             del self._held[loop]
             await held.holder.aclose()
 
+    async def _open(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> None:
+        try:
+            holder = self._hold(loop)
+            held.value = await anext(holder)
+            held.holder = holder
+        finally:
+            held.opening = None
+
     async def _hold(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[T, None]:
         value = await self._opener()
+        process = os.getpid()
         try:
             yield value
         finally:
-            held = self._held.get(loop)
-            if held is not None and held.holder is not None and held.value is value:
-                del self._held[loop]  # the loop shuts down
-            await self._closer(value)
+            if os.getpid() == process:  # a loop that was made before a fork ends in the child, too
+                held = self._held.get(loop)
+                if held is not None and held.holder is not None and held.value is value:
+                    del self._held[loop]  # the loop shuts down
+                await self._closer(value)
 
 
 class _Held(Generic[T]):
@@ -69,5 +89,5 @@ class _Held(Generic[T]):
     value: T
 
     def __init__(self) -> None:
-        self.lock = asyncio.Lock()
+        self.opening: asyncio.Task[None] | None = None
         self.holder: AsyncGenerator[T, None] | None = None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+from weakref import WeakSet
 
-from langchain_supabase_memory import documents
+from langchain_supabase_memory import documents, fork
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked, unreadable
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
@@ -17,8 +22,9 @@ from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.door import Door, of_postgres
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.adapters.transports.pools import AsyncPool
 from langchain_supabase_memory.checks import number
-from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.deadline import Stopping, holding, in_thread, is_over, left
 from langchain_supabase_memory.errors import (
     InvalidInputError,
     MissingDependencyError,
@@ -169,7 +175,7 @@ class PostgresTransport(Unpicklable):
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
         try:
-            with pool.connection() as connection:
+            with pool.connection(left(TIMEOUT_SECONDS)) as connection, Stopping(partial(_stop, connection)):
                 if claims is None:
                     cursor = connection.execute(statement, arguments)
                 else:
@@ -180,7 +186,7 @@ class PostgresTransport(Unpicklable):
         except _FAILURES as error:
             failure = _translated(error)
             is_mended = self._pools.stops_preparing(error, pool.kwargs) or (_is_read_only(error) and not is_repeated)
-            if is_mended or _is_lost(error):
+            if is_mended or (_is_lost(error) and not is_over()):
                 self._pools.discard(pool)
         else:
             return checked(call.function, _answer(row))
@@ -203,7 +209,9 @@ class PostgresTransport(Unpicklable):
                         cursor = await connection.execute(statement, arguments)
                 row = await cursor.fetchone()
             finally:
-                await pool.give_back(connection)
+                # A call that was cancelled may leave a transaction open: such a connection is not used again.
+                is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+                pool.give_back(connection, is_usable=is_idle and not connection.closed)
         except _FAILURES as error:
             failure = _translated(error)
             is_mended = self._pools.stops_preparing(error, pool.kwargs) or (_is_read_only(error) and not is_repeated)
@@ -230,26 +238,36 @@ class _Pools:
         self._prepares = prepare
         self._is_pooled: bool | None = None
         self._parts = None if callable(conn_string) else addresses.postgres(conn_string)
-        self._opened: ConnectionPool | None = None
-        self._lock = threading.Lock()
-        self._finalizer: Callable[[], object] | None = None
+        self._opened: ConnectionPool[_Connection] | None = None
+        self._finalizer: weakref.finalize[..., _Pools] | None = None
+        fork.in_each_process(self._begin)
         self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        if self._finalizer is not None:
+            self._finalizer.detach()
+            fork.leave(self._opened)  # freed, a pool waits for its threads
+        self._opened = self._finalizer = None
 
     @property
     def door(self) -> Door:
         return Door("postgres", None) if self._parts is None else of_postgres(self._parts, is_pooled=self._is_pooled)
 
-    def synchronous(self) -> ConnectionPool:
+    def synchronous(self) -> ConnectionPool[_Connection]:
         pool = self._opened
         if pool is None:
-            with self._lock:
+            holding(self._lock)
+            try:
                 if self._opened is None:
                     conn_string, settings = self._settings()
-                    self._opened = ConnectionPool(conn_string, **settings)
+                    self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
                     self._opened.open()
                     # Also at the end of the process: the pool's threads must not outlive the interpreter.
                     self._finalizer = weakref.finalize(self, self._opened.close)
                 pool = self._opened
+            finally:
+                self._lock.release()
         return pool
 
     def close(self) -> None:
@@ -273,7 +291,7 @@ class _Pools:
             self._prepares = False
         return is_about_it
 
-    def discard(self, pool: ConnectionPool) -> None:
+    def discard(self, pool: ConnectionPool[_Connection]) -> None:
         """Close a pool, so that the next call opens a fresh one; another thread may have done so already."""
         with self._lock:
             if self._opened is pool:
@@ -285,10 +303,10 @@ class _Pools:
         conn_string, settings = await in_thread(self._settings)
         return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
 
-    async def alone(self) -> psycopg.AsyncConnection[Any]:
+    async def alone(self) -> _AsyncConnection:
         """A connection outside of the pools, for who holds it for long."""
         conn_string, settings = await in_thread(self._settings)
-        return await psycopg.AsyncConnection.connect(conn_string, **settings["kwargs"])
+        return await _AsyncConnection.connect(conn_string, **settings["kwargs"])
 
     def _settings(self) -> tuple[str, dict[str, Any]]:
         """Everything a pool needs, after one connection has shown that the address and the password are right."""
@@ -300,7 +318,10 @@ class _Pools:
                 kwargs[name] = value
         try:
             # The pool itself would only say that it waited in vain.
-            with psycopg.connect(conn_string, **kwargs) as connection:
+            first = (
+                {**kwargs, "connect_timeout": ceil(left(TIMEOUT_SECONDS))} if "connect_timeout" in kwargs else kwargs
+            )
+            with _Connection.connect(conn_string, **first) as connection:
                 if self._prepares is None:
                     # A pooler makes up the number of the server's process.
                     row = connection.execute("select pg_backend_pid()").fetchone()
@@ -321,6 +342,34 @@ class _Pools:
         raise failure
 
 
+_CONNECTIONS: Final[WeakSet[psycopg.Connection[Any] | psycopg.AsyncConnection[Any]]] = WeakSet()
+"""Those of this process."""
+
+
+class _Connection(psycopg.Connection[Any]):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        _CONNECTIONS.add(self)
+
+
+class _AsyncConnection(psycopg.AsyncConnection[Any]):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        _CONNECTIONS.add(self)
+
+
+def _sever() -> None:
+    """In a child process no connection of the parent reaches the server, to be mixed up or ended there."""
+    for connection in list(_CONNECTIONS):
+        if not connection.closed:
+            fork.sever(connection.fileno())
+            fork.leave(connection)
+    _CONNECTIONS.clear()
+
+
+fork.in_each_process(_sever)
+
+
 _PREPARED_AT: Final = 5
 """A connection prepares what it is sent so many times; psycopg's own default."""
 
@@ -339,44 +388,34 @@ _OURS: Final = _Adapted()
 set_json_loads(documents.loads, _OURS)
 
 
-class _AsyncPool:
+class _AsyncPool(AsyncPool[_AsyncConnection]):
     """The connections of one event loop.
 
     Not `psycopg_pool.AsyncConnectionPool`: its background tasks live in the loop, and one that misses its cancellation
-    keeps `asyncio.run` from ever ending. This pool has no tasks.
+    keeps `asyncio.run` from ever ending.
     """
 
     def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
-        self._conn_string = conn_string
+        super().__init__(partial(_AsyncConnection.connect, conn_string, **kwargs), _AsyncConnection.close, size)
         self.kwargs = kwargs
-        self._slots = asyncio.Semaphore(size)
-        self._idle: list[psycopg.AsyncConnection[Any]] = []
-        self._closed = False
 
-    async def take(self) -> psycopg.AsyncConnection[Any]:
-        await self._slots.acquire()
-        try:
-            if self._idle:
-                return self._idle.pop()
-            return await psycopg.AsyncConnection.connect(self._conn_string, **self.kwargs)
-        except BaseException:
-            self._slots.release()
-            raise
 
-    async def give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        # A call that was cancelled may leave a transaction open: such a connection is not used again.
-        is_usable = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        if self._closed or connection.closed or not is_usable:
-            await connection.close()
-        else:
-            self._idle.append(connection)
-        self._slots.release()
+def _stop(connection: _Connection, ended: threading.Event) -> None:
+    """End what a connection waits for: at the server, and where that does not answer, here.
 
-    async def close(self) -> None:
-        self._closed = True
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            await connection.close()
+    Args:
+        connection: The connection, which another thread waits for.
+        ended: Is set when that thread has what it waits for.
+    """
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_STOPPING_SECONDS)
+    if not ended.wait(_STOPPING_SECONDS):
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as shared:
+            shared.shutdown(socket.SHUT_RDWR)
+
+
+_STOPPING_SECONDS: Final = 1.0
+"""How long the server may take to end a statement that nobody waits for any more, in seconds; twice at most."""
 
 
 @lru_cache(maxsize=256)

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
 
+from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters import addresses
 from langchain_supabase_memory.adapters.transports.answers import checked
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, subject
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.adapters.transports.door import Door, of_data_api
-from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, Endpoint
+from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, AsyncConnection, Endpoint
 from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
 from langchain_supabase_memory.adapters.transports.responses import document
 from langchain_supabase_memory.checks import number, wrong
-from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.deadline import heeded, holding, in_thread, left
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
 AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
 """A user's access token (a JWT), or a function that gives the present one, asked before each request."""
 
-_AsyncDoor: TypeAlias = "tuple[AsyncClient | httpx.AsyncHTTPTransport, asyncio.Semaphore]"
-
 MAX_IN_FLIGHT: Final = 8
 """Requests at once per event loop, and per process for sync calls: the client slows down beyond (measured)."""
 
@@ -57,7 +57,8 @@ class SupabaseTransport(Unpicklable):
     Args:
         url: The project's url, such as `https://abc.supabase.co`.
         key: Its publishable or secret key (or the older `anon` and `service_role` keys).
-        client: A client to use for sync calls instead of one of our own; it is never closed.
+        client: A client to use for sync calls instead of one of our own; it is never closed. A process that is forked
+            from this one does not use it.
         async_client: The same for async calls, in the event loop where it is first used; another loop gets its own.
         access_token: The user on whose behalf calls are made, so that row level security decides. Only where none was
             given the key itself speaks: a token that is none, or a function that gives none, is an error.
@@ -185,25 +186,23 @@ class SupabaseTransport(Unpicklable):
 
     def _perform_once(self, call: Call) -> Any:
         token = None if self._token is None else self._token.now()
-        with self._clients.slots:
-            try:
-                response = self._clients.send(call, token)
-            except _FAILURES as error:
-                failure = _translated(error)
-            else:
-                return checked(call.function, document(response))
+        try:
+            response = self._clients.send(call, token)
+        except _FAILURES as error:
+            failure = _translated(error)
+        else:
+            return checked(call.function, document(response))
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
         token = None if self._token is None else await self._token.anow()
-        door, slots = await self._clients.asynchronous.get()
-        async with slots:
-            try:
-                response = await self._clients.asend(door, call, token)
-            except _FAILURES as error:
-                failure = _translated(error)
-            else:
-                return checked(call.function, document(response))
+        requests = await self._clients.asynchronous.get()
+        try:
+            response = await requests.send(call, token)
+        except _FAILURES as error:
+            failure = _translated(error)
+        else:
+            return checked(call.function, document(response))
         raise failure
 
     def __repr__(self) -> str:
@@ -226,36 +225,32 @@ class _Clients:
         self.url = url
         self.address = addresses.data_api(url, key, rest_path)
         number("timeout_seconds", timeout_seconds, optional=False, example=10)
-        self.endpoint = Endpoint(self.address, key, timeout_seconds, MAX_IN_FLIGHT)
-        self._given, self._async_given = client, async_client
+        self.endpoint = Endpoint(self.address, key, timeout_seconds)
+        fork.in_each_process(self._begin)
+        self._given: Client | None = client
+        self._async_given: AsyncClient | None = async_client
+        self.asynchronous: PerLoop[_Requests | _GivenRequests] = PerLoop(self._open_async, _close_async)
+
+    def _begin(self) -> None:
+        # What is the application's is its parent's in a child process, which opens its own as a second loop does.
+        self._given = None
+        self._async_given = None
         self._async_given_loop: asyncio.AbstractEventLoop | None = None
-        self._opened: httpx.HTTPTransport | None = None
+        self._opened: Pool[httpx.HTTPTransport] | None = None
         self._lock = threading.Lock()
-        self.slots = threading.BoundedSemaphore(MAX_IN_FLIGHT)
-        self.asynchronous = PerLoop(self._open_async, self._close_async)
+        self._slots = threading.BoundedSemaphore(MAX_IN_FLIGHT)
 
     def send(self, call: Call, token: str | None) -> httpx.Response:
-        if self._given is not None:
+        if self._given is None:
+            return self._sent(self.endpoint.request(call, token))
+        holding(self._slots)
+        try:
+            left(TIMEOUT_SECONDS)  # of what nobody waits for nothing is sent
             request = self._given.rpc(call.function, dict(call.arguments)).request
             _authorize(request, token)
             return request.send(httpx.Headers())
-        opened = self._opened
-        if opened is None:
-            with self._lock:
-                if self._opened is None:
-                    self._opened = self.endpoint.open()
-                opened = self._opened
-        return self.endpoint.perform(opened, call, token)
-
-    async def asend(
-        self, door: AsyncClient | httpx.AsyncHTTPTransport, call: Call, token: str | None
-    ) -> httpx.Response:
-        if isinstance(door, httpx.AsyncHTTPTransport):
-            return await self.endpoint.aperform(door, call, token)
-        request: Any = door.rpc(call.function, dict(call.arguments)).request
-        _authorize(request, token)
-        response: httpx.Response = await request.send(httpx.Headers())
-        return response
+        finally:
+            self._slots.release()
 
     def close(self) -> None:
         with self._lock:
@@ -263,19 +258,92 @@ class _Clients:
                 self._opened.close()
                 self._opened = None
 
-    async def _open_async(self) -> _AsyncDoor:
-        slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+    def _sent(self, request: httpx.Request) -> httpx.Response:
+        pool = self._opened
+        if pool is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = Pool(self.endpoint.opener(), MAX_IN_FLIGHT)
+                pool = self._opened
+        connection, is_whole = pool.take(), False
+        try:
+            response = self.endpoint.perform(connection, request)
+            is_whole = True
+            return response
+        finally:
+            pool.give_back(connection, is_usable=is_whole)
+
+    async def _open_async(self) -> _Requests | _GivenRequests:
         loop = asyncio.get_running_loop()
         given = self._async_given
         if given is not None and self._async_given_loop in (None, loop):
             self._async_given_loop = loop
             await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
-            return given, slots
-        return await in_thread(self.endpoint.open_async), slots
+            return _GivenRequests(given)
+        return _Requests(self.endpoint, await in_thread(self.endpoint.async_opener))
 
-    async def _close_async(self, door: _AsyncDoor) -> None:
-        if isinstance(door[0], httpx.AsyncHTTPTransport):  # one of ours
-            await door[0].aclose()
+
+async def _close_async(requests: _Requests | _GivenRequests) -> None:
+    await requests.close()
+
+
+class _Requests:
+    """Async requests of one event loop over connections of ours."""
+
+    def __init__(self, endpoint: Endpoint, opener: Callable[[], AsyncConnection]) -> None:
+        self.endpoint = endpoint
+        self._opener = opener
+        self._pool = AsyncPool(self._open, AsyncConnection.aclose, MAX_IN_FLIGHT)
+
+    async def send(self, call: Call, token: str | None) -> httpx.Response:
+        request = self.endpoint.request(call, token)
+        connection, is_whole = await self._pool.take(), False
+        try:
+            response = await connection.perform(request)
+            is_whole = True
+            return response
+        finally:
+            self._pool.give_back(connection, is_usable=is_whole)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _open(self) -> AsyncConnection:
+        return self._opener()
+
+
+class _GivenRequests:
+    """Async requests over a client of the application's, whose connections are its own affair.
+
+    A request that is cancelled on its way may keep its place among them for good, so none is: it comes to its end, and
+    keeps its place among ours until then, though nobody waits for it.
+    """
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._under_way: set[asyncio.Task[httpx.Response]] = set()  # the loop itself holds tasks weakly
+
+    async def send(self, call: Call, token: str | None) -> httpx.Response:
+        await self._slots.acquire()
+        task = asyncio.create_task(self._send(call, token))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """The client is the application's."""
+
+    async def _send(self, call: Call, token: str | None) -> httpx.Response:
+        request: Any = self._client.rpc(call.function, dict(call.arguments)).request
+        _authorize(request, token)
+        response: httpx.Response = await request.send(httpx.Headers())
+        return response
+
+    def _ended(self, task: asyncio.Task[httpx.Response]) -> None:
+        self._under_way.discard(task)
+        self._slots.release()
+        heeded(task)
 
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, TypeError, ValueError, RecursionError)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory import fork
+
 if TYPE_CHECKING:
     from langchain_supabase_memory.agents.run.thread import Thread
     from langchain_supabase_memory.context.pack import ContextPack
@@ -33,6 +35,9 @@ class Ahead:
     """Packs by the token of what was stored with them. Every method is safe to call from any thread."""
 
     def __init__(self) -> None:
+        fork.in_each_process(self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Pack] = OrderedDict()
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from langchain_supabase_memory.adapters.telemetry.logs import about
 from langchain_supabase_memory.agents.run.steps import FlowStep
 from langchain_supabase_memory.checks import choice, number
-from langchain_supabase_memory.deadline import within
+from langchain_supabase_memory.deadline import awithin, within
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -153,8 +155,7 @@ class Attempt(Generic[T]):
     async def arun(self) -> T | None:
         """The async twin of `run`."""
         try:
-            async with asyncio.timeout(self.seconds):
-                return await self._step.arun()
+            return await awithin(self.seconds, self._step.arun())
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
@@ -164,6 +165,26 @@ class Attempt(Generic[T]):
         return FlowStep(self.guard.memory, self.flow, self.guard.model)
 
 
+@dataclass
+class _Budget:
+    """How much of the deadline is used up, in seconds, and until when nothing more is tried after it was all of it."""
+
+    spent: float = 0.0
+    rests_until: float = 0.0
+
+
+_MOST_TURNS: Final = 1_000
+"""Of how many turns of a memory it is known what is used up."""
+
+_REST_SECONDS: Final = 30.0
+"""How long a turn goes on without memory after its deadline was used up, in seconds: a run that is resumed has it."""
+
+_Turns: TypeAlias = "OrderedDict[tuple[ConversationKey, str], _Budget]"
+
+_BUDGETS: Final[WeakKeyDictionary[SupabaseMemory, _Turns]] = WeakKeyDictionary()
+_NONE: Final[_Turns] = OrderedDict()
+
+
 class Guard:
     """Runs flows so that a failure costs the memory and not the answer.
 
@@ -171,7 +192,7 @@ class Guard:
         memory: The memory.
         model: The summary model; `None` for none.
         on_error: What happens when the memory fails.
-        deadline_seconds: How long one operation of the memory may take, in seconds.
+        deadline_seconds: How long one operation may take, in seconds, or all of them together from `begin` on.
 
     Raises:
         ConfigurationError: `on_error` is none of the choices, or the deadline is not positive.
@@ -185,14 +206,51 @@ class Guard:
         self.model = model
         self.deadline_seconds = deadline_seconds
         self._on_error = checked(on_error)
+        self._budget: _Budget | None = None
 
     @property
     def writer_name(self) -> str | None:
         """What summaries are noted to be written by; `None` without a summary model."""
         return None if self.model is None else self.model.name
 
+    def begin(self, key: ConversationKey, current: Sequence[BaseMessage]) -> Guard:
+        """The same guard, with its deadline for all that it attempts together.
+
+        Where that was used up a moment ago, in the same turn, nothing is attempted.
+
+        Args:
+            key: The conversation.
+            current: The turn under way; of none nothing is remembered.
+        """
+        held = self._held(key, current)
+        if held is None or held.rests_until <= time.monotonic():
+            held = _Budget()
+        return self._within(held, key, current)
+
+    def resume(self, key: ConversationKey, current: Sequence[BaseMessage]) -> Guard:
+        """The same guard, with what is left of the deadline since the newest `begin` for this turn, by any guard."""
+        return self._within(self._held(key, current) or _Budget(), key, current)
+
+    def _held(self, key: ConversationKey, current: Sequence[BaseMessage]) -> _Budget | None:
+        return _BUDGETS.get(self.memory, _NONE).get((key, str(current[0].id))) if current else None
+
+    def _within(self, budget: _Budget, key: ConversationKey, current: Sequence[BaseMessage]) -> Guard:
+        if current:
+            turns = _BUDGETS.setdefault(self.memory, OrderedDict())
+            turns[key, str(current[0].id)] = budget
+            while len(turns) > _MOST_TURNS:
+                turns.popitem(last=False)
+        guard = copy.copy(self)
+        guard._budget = budget
+        return guard
+
+    @property
+    def left_seconds(self) -> float:
+        """What is left of the deadline."""
+        return self.deadline_seconds - (0.0 if self._budget is None else self._budget.spent)
+
     def attempt(
-        self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None
+        self, flow: Flow[T], task: Task, key: ConversationKey, *, seconds: float | None = None, more: float = 0.0
     ) -> Steps[T | None]:
         """The one step of a guarded flow.
 
@@ -200,16 +258,25 @@ class Guard:
             flow: A fresh flow.
             task: What it is for.
             key: The conversation, for the log.
-            seconds: How long it may take; `deadline_seconds` by default.
+            seconds: How long it may take; what is left of the deadline by default.
+            more: How long it may take beyond that, which does not count.
 
         Returns:
-            What it returns; `None` if it failed or took too long.
+            What it returns; `None` if it failed or took too long, or if nothing was left.
 
         Raises:
             InvalidInputError: Something passed is no message.
             SupabaseMemoryError: It failed, and `on_error` says that it is raised.
         """
-        result: T | None = yield Attempt(self, flow, task, key, seconds or self.deadline_seconds)
+        if self.left_seconds <= 0:
+            self.handle(TimeoutError(), task, key)
+            return None
+        begun = time.monotonic()
+        try:
+            result: T | None = yield Attempt(self, flow, task, key, (seconds or self.left_seconds) + more)
+        finally:
+            if self._budget is not None:
+                self._budget.spent += max(0.0, time.monotonic() - begun - more)
         return result
 
     def with_listener(self, listener: Callable[[SupabaseMemoryError], None], *, raises: bool = False) -> Guard:
@@ -244,5 +311,8 @@ class Guard:
         except OutboxError as full:
             error = full
         if isinstance(error, TimeoutError):
+            if self._budget is not None and self._budget.rests_until == 0.0:
+                self._budget.spent = self.deadline_seconds
+                self._budget.rests_until = time.monotonic() + _REST_SECONDS
             error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
         failed(ours(error), task.failure, key, self._on_error, self.memory)

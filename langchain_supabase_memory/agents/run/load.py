@@ -175,16 +175,16 @@ class Loader:
         is_summary_due = pack.due and self._is_done_here
         if is_summary_due:
             writer(_doing(SUMMARIZING, key))
-            # One segment's tries; further segments are made as long as there is time.
-            seconds = self.guard.deadline_seconds + self.policy.timeout_seconds * self.policy.attempts
+            # A model has the time that the policy gives it; further tries and segments are made while some is left.
+            model = self.guard.model
+            more = self.policy.timeout_seconds if model is not None and model.is_asked else 0.0
             summarize = from_what_is_kept(pack, self._retention, self._summarize(key, pack.due_through))
-            self._look_at(key, (yield from self.guard.attempt(summarize, _UNMADE, key, seconds=seconds)))
+            self._look_at(key, (yield from self.guard.attempt(summarize, _UNMADE, key, more=more)))
         if query is None or not pack.index_due:
             return is_summary_due
         writer(_doing(INDEXING, key))
-        seconds = self.guard.deadline_seconds * 3
         index = from_what_is_kept(pack, self._retention, index_now(key, query))
-        yield from self.guard.attempt(index, _UNINDEXED, key, seconds=seconds)
+        yield from self.guard.attempt(index, _UNINDEXED, key)
         return True
 
     def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
+
+from langchain_supabase_memory import fork
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.operations.branch import Lineage, Owner
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 _MOST: Final = 10_000
 """Of how many threads of one checkpointer it is remembered."""
 
-_lock = threading.Lock()
+_lock = fork.Lock()
 _owners: WeakKeyDictionary[Any, OrderedDict[tuple[str, str], str]] = WeakKeyDictionary()
 
 

@@ -139,36 +139,37 @@ class Staged:
         self._stages = Stages(loader.guard, rollout)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
-    def prompt(self, key: ConversationKey, run: Thread, writer: StreamWriter) -> Steps[Prompt]:
+    def prompt(self, guard: Guard, key: ConversationKey, run: Thread, writer: StreamWriter) -> Steps[Prompt]:
         """What the model receives at the stage that holds now; its `settle` is to be done after the answer.
 
         Args:
+            guard: What runs the flows that the answer waits for; what runs beside it has a deadline of its own.
             key: The conversation.
             run: The run's messages.
             writer: The custom stream, which is told what is done meanwhile.
         """
         stage = yield from self._stages.holding(key)
         if stage == "on":
-            return Prompt((yield from self._loader.load(key, run, writer)))
+            return Prompt((yield from replace(self._loader, guard=guard).load(key, run, writer)))
         if stage == "off" or stage == "parallel":
-            old = yield from self._old(self._guard, key, run)
+            old = yield from self._old(guard, key, run)
             prompt = Prompt(messages=old.messages)
             if stage == "parallel":
                 yield from self._start(prompt, self._beside_old(key, stage, old, run, prompt))
             return prompt
         failures: list[str] = []
-        new = yield from _loaded(self._cut_over(stage, failures), failures, key, run, writer)
+        new = yield from _loaded(self._cut_over(guard, stage, failures), failures, key, run, writer)
         prompt = Prompt(new.pack, None if new.pack is not None else self._of_state(run))
         yield from self._start(prompt, self._beside_new(key, stage, new, run, prompt))
         return prompt
 
     # The two contexts
 
-    def _cut_over(self, most: int, failures: list[str]) -> Loader:
+    def _cut_over(self, guard: Guard, most: int, failures: list[str]) -> Loader:
         """The loader of a stage with at most so many recent messages; summarizing keeps up with that."""
         budget = self._loader.budget
         fewest = most if budget.max_messages is None else min(most, budget.max_messages)
-        guard = self._guard.noting(failures, raises=True)
+        guard = guard.noting(failures, raises=True)
         return replace(self._loader, guard=guard, budget=replace(budget, max_messages=fewest))
 
     def _of_state(self, run: Thread) -> list[BaseMessage]:

@@ -6,10 +6,11 @@ anew is the same message, and not another one.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
+
+from langchain_supabase_memory import fork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ _SCRATCHPAD: Final = "__pregel_scratchpad"
 _MOST: Final = 1_000
 """Of how many executions it is remembered how many messages were named."""
 
-_lock = threading.Lock()
+_lock = fork.Lock()
 _named: OrderedDict[int, tuple[Any, int]] = OrderedDict()
 
 
