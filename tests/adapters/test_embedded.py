@@ -22,11 +22,7 @@ NAMES = [
     "Library/Application Support/langchain-supabase-memory/postgres",
     "it's",
     "50%25_off",
-    'a "quote"',
-    "a,b",
     "ünïcode 日本 😀",
-    "$HOME `id` \\ back",
-    "-D",
     "line\nbreak",
     "/".join(["a-rather-long-name-of-a-folder"] * 7),
 ]
