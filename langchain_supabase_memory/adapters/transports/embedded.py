@@ -130,6 +130,11 @@ def _server(folder: Path, kind: type[PostgresServer]) -> PostgresServer:
         ConfigurationError: The database is of another release of Postgres.
     """
     found = (folder / _MARK).read_text().strip()
+    if not found.isdecimal():
+        raise ConfigurationError(
+            f"The embedded Postgres could not be started in {folder}: its file {_MARK} holds no number.",
+            hint="Put the folder back from a copy, or name another one.",
+        )
     if found != str(_release()):
         raise ConfigurationError(
             f"The database in {folder} is of another release of Postgres than the embedded server.",
