@@ -140,6 +140,8 @@ declare
 begin
   perform memory_private.admit(p_facts);
   if p_moved then
+    -- Citus: held_promotions
+    -- Citus: end
     with moved as (
       update memory.promotions p
          set moved = true

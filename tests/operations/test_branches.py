@@ -680,6 +680,7 @@ async def test_a_turn_is_stored_in_two_round_trips(memory: SupabaseMemory, way: 
     assert seen == [("memory_append_context", 1), ("memory_append", 1)] * 2
 
 
+@pytest.mark.not_on_citus("stores 3,000 messages one by one there, under the deadline of a turn")
 async def test_a_fork_of_a_long_conversation_is_bounded(memory: SupabaseMemory, sums: Any) -> None:
     subject = Subject(memory, "middleware-sync")
     await subject("one")

@@ -287,7 +287,7 @@ def test_workers_that_are_silent_while_work_waits_are_red(fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("hello")])
         assert changed(memory) == {}, "it has only just become due"
-        execute(fresh, "update memory_private.work set since = clock_timestamp() - interval '2 hours'")
+        execute(fresh, "update memory_private.work set since = now() - interval '2 hours'")
         assert changed(memory) == {"worker": "yellow", "lag": "yellow"}, "no worker was ever wanted here"
         beat = "insert into memory_private.chores values ('heartbeat', now(), now() - interval '10 minutes')"
         execute(fresh, beat)

@@ -131,6 +131,9 @@ class Site:
                     ask()
 
 
+DATA_API = pytest.mark.not_on_citus("goes through the Data API as a signed-in user")
+
+
 @pytest.fixture(scope="module")
 def site(cluster: Cluster) -> Iterator[Site]:
     name = cluster.migrated_database()
@@ -232,6 +235,7 @@ async def goes_on(site: Site, worker: Worker) -> None:
     assert not (await worker.drain()).outcomes.get("error")
 
 
+@DATA_API
 async def test_whatever_a_user_writes_by_sql_everything_goes_on(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     worker = Worker(site.server)
@@ -251,6 +255,7 @@ async def test_whatever_a_user_writes_by_sql_everything_goes_on(site: Site, capl
     assert len(taken) > 180
 
 
+@DATA_API
 def test_the_data_api_refuses_the_same(site: Site) -> None:
     """Values as JSON; afterwards everything goes on."""
     headers = {
@@ -314,6 +319,7 @@ def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
 ODD: Final = [value for value in _DOCUMENTS if value is not None and "\\u0000" not in value]
 
 
+@pytest.mark.not_on_citus("mends a row by an update of a payload, whose trigger on the node lacks the other tables")
 @pytest.mark.parametrize("payload", ODD, ids=range(len(ODD)))
 async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
     unguarded: tuple[SupabaseMemory, str], payload: str, caplog: pytest.LogCaptureFixture

@@ -122,7 +122,7 @@ async def test_a_burst_is_left_alone_until_it_has_settled(door: Door, user_id: s
     assert await claimed(door, user_id, settle=60) == []
     change(
         conn_string,
-        "update memory_private.work set run_after = clock_timestamp() - interval '61 seconds' where user_id = %s",
+        "update memory_private.work set run_after = now() - interval '61 seconds' where user_id = %s",
         user_id,
     )
     assert len(await claimed(door, user_id, settle=60)) == 1
@@ -647,12 +647,12 @@ async def test_what_was_given_up_is_tried_once_more_in_an_hour_in_which_somethin
     await say(door, user_id, "n")
     await do(door, work.rederive())
     assert await claimed(door, user_id) == [], "not yet"
-    back = "update memory_private.work set dead_at = clock_timestamp() - interval '2 hours' where user_id = %s"
+    back = "update memory_private.work set dead_at = now() - interval '2 hours' where user_id = %s"
     change(conn_string, back, user_id)
     await do(door, work.rederive())
     assert await is_given_up(), "and only once"
     change(conn_string, back, user_id)
-    earlier = "update memory.conversations set updated_at = clock_timestamp() - interval '3 hours' where user_id = %s"
+    earlier = "update memory.conversations set updated_at = now() - interval '3 hours' where user_id = %s"
     change(conn_string, earlier, user_id)
     await do(door, work.rederive())
     assert await claimed(door, user_id) == [], "nothing was said since"
@@ -693,7 +693,7 @@ async def test_the_idle_are_archived_until_somebody_goes_on(door: Door, user_id:
     await say(door, user_id, "m")
     key = ConversationKey("t", user_id, "default")
     assert key not in await do(door, work.idle(60))
-    age = "update memory.conversations set updated_at = clock_timestamp() - interval '2 minutes' where user_id = %s"
+    age = "update memory.conversations set updated_at = now() - interval '2 minutes' where user_id = %s"
     change(conn_string, age, user_id)
     assert key in await do(door, work.idle(60))
     assert not await do(door, work.archive(key, 0)), "it has moved on"
@@ -792,7 +792,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
     assert empty.work.queue().next_seconds is None
     for number in range(5):
         empty.conversation(f"t{number}").append([HumanMessage("m")])
-    change(own, "update memory_private.work set since = clock_timestamp() - interval '1 hour'")
+    change(own, "update memory_private.work set since = now() - interval '1 hour'")
     leases = empty.run(claiming("u", limit=4))
     empty.run(work.finish(leases[0], error="TimeoutError", most_attempts=1))
     empty.run(work.finish(leases[1], error="TimeoutError"))

@@ -311,7 +311,7 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
         if retention is not None and retention.max_summary_age == timedelta(seconds=1):
             with psycopg.connect(conn_string) as connection:
                 connection.execute(
-                    "update memory.conversation_summary_boards set updated_at = clock_timestamp() - interval '1 day'"
+                    "update memory.conversation_summary_boards set updated_at = now() - interval '1 day'"
                     " where user_id = %s", [one],
                 )  # fmt: skip
         with SupabaseMemory.from_conn_string(conn_string, recall=None, retention=retention) as keeping:

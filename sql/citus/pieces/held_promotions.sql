@@ -1,0 +1,7 @@
+    -- In the order in which they are noted: that takes a round trip each, and two at once would wait for each other.
+    perform 1 from memory.promotions p
+    join json_to_recordset(p_facts) as i (conversation_id uuid, source_id uuid)
+      on i.conversation_id = p.conversation_id and i.source_id = p.source_id
+     where p.user_id = v_user and p.target = p_target
+     order by p.conversation_id, p.source_id
+       for no key update of p;
