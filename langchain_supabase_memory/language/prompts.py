@@ -266,7 +266,7 @@ def _elements(
 
 def _spoken(message: BaseMessage) -> tuple[str, str]:
     """What was said, and the names of what is no words; where nothing was, these are what a writer can know."""
-    spoken, named = content.spoken(message)
+    spoken, named = content.prose(message)
     return (spoken, named) if spoken else (named, "")
 
 

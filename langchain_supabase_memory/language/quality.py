@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -44,6 +44,7 @@ from langchain_supabase_memory.language.extractive.entities import named, noun_a
 from langchain_supabase_memory.language.extractive.phrases import Reading
 from langchain_supabase_memory.language.extractive.quotes import parse
 from langchain_supabase_memory.language.extractive.terms import FIGURE, readings, stems
+from langchain_supabase_memory.language.messages.opaque import words_alone
 from langchain_supabase_memory.language.sentences import sentences
 from langchain_supabase_memory.language.spelling import DIGIT, WORD, composed, keys
 
@@ -109,13 +110,14 @@ def quality(source: Sequence[Line], summary: str, *, before: str | None = None) 
         The measure. It never raises, whatever the texts are.
     """
     held = _Held()
+    source = [replace(line, text=words_alone(line.text)) for line in source]
     for line in source:
         _read(line.text, _day(line.said_at), held)
     if before:
-        _read(_bare(before), None, held)
+        _read(_bare(words_alone(before)), None, held)
     held.questions.extend(frozenset(stems(each.text)) for each in unanswered(source))
     _merge(held)
-    told = _bare(summary)
+    told = _bare(words_alone(summary))
     found = _Held()
     _read(told, None, found)
     words = frozenset(keys(WORD.findall(composed(told))))

@@ -95,6 +95,7 @@ class StoreLongTerm(OfOneUser[list[Op]]):
         question, wanted = checked_question(query, limit, kinds)
         found: dict[str | None, list[Memory]] = {kind: [] for kind in ([None] if wanted is None else wanted)}
         left = dict.fromkeys(found, 0)  # where each kind's next page begins
+        seen: dict[str | None, set[tuple[str, ...]]] = {kind: set() for kind in found}
         size = min(limit * 2 + 10, MOST)
         while left:
             pages = yield [
@@ -110,7 +111,10 @@ class StoreLongTerm(OfOneUser[list[Op]]):
             ]
             for (kind, offset), items in zip(list(left.items()), pages, strict=True):
                 found[kind] = distinct([*found[kind], *self._mine(items, kind)])
-                if len(items) < size or len(found[kind]) >= limit:
+                fresh = {(*item.namespace, item.key) for item in items} - seen[kind]
+                seen[kind] |= fresh
+                # A store that knows no offset gives the same page again.
+                if len(items) < size or len(found[kind]) >= limit or not fresh:
                     del left[kind]
                 else:
                     left[kind] = offset + size

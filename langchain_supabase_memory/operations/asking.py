@@ -142,6 +142,6 @@ def shortened(text: str, characters: int) -> str:
 
 def shortened_to_tokens(text: str, tokens: int) -> str:
     """A text cut after a sentence so that it has about so many tokens at most."""
-    while (has := count_tokens(text)) > tokens:
-        text = shortened(text, max(1, min(len(text) - 1, len(text) * tokens // has)))
+    while text and (has := count_tokens(text)) > tokens:
+        text = shortened(text, min(len(text) - 1, len(text) * tokens // has))
     return text

@@ -12,6 +12,7 @@ from langchain_supabase_memory.checks import wrong
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
+from langchain_supabase_memory.language.messages.opaque import human
 from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
@@ -168,7 +169,9 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
             # Less than is usual is taken here, by the database or by what stands before it. Several are split first.
             if len(rows) > 1 or largest <= _SMALLEST:
                 raise
-            largest = _shrink(rows, largest // 2)
+            before, largest = largest, _shrink(rows, largest // 2)
+            if largest * 4 > before * 3:  # what is left cannot be made smaller, so another try would end the same
+                raise _too_large(rows) from None
         else:
             return answer  # type: ignore[no-any-return]
 
@@ -244,6 +247,16 @@ def _append_part(
 
 _SMALLEST: Final = 16_384
 """A message of fewer bytes is not made smaller."""
+
+
+def _too_large(rows: Mapping[str, Mapping[str, Any]]) -> TooLargeError:
+    """The error that names the largest field of the largest row."""
+    row = max(rows.values(), key=oversize.size)
+    held, field = max((oversize.size(value), name) for name, value in row.items())
+    return TooLargeError(
+        f"The {field} of a message has {human(held)}, more than the database takes, and cannot be made smaller.",
+        hint=f"Store less in {field}, or raise message_bytes in memory_private.limits.",
+    )
 
 
 def _shrink(rows: dict[str, dict[str, Any]], most: int) -> int:

@@ -21,9 +21,13 @@ as $function$
   where t.lexeme !~ '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]'
   group by 1
   union all
-  select substr(r.run[1], i, 2), count(*)::integer
-  from regexp_matches(p_text, '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+', 'g') as r (run),
-       generate_series(1, greatest(length(r.run[1]) - 1, 1)) i
+  -- Taken apart once: where each character has several bytes, a place in a text is found by counting from its start.
+  select c.letter || coalesce(c.next, ''), count(*)::integer
+  from (select s.letter, lead(s.letter) over r as next, row_number() over r as place
+        from regexp_matches(p_text, '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+', 'g') with ordinality as m (run, number),
+             unnest(string_to_array(m.run[1], null)) with ordinality as s (letter, place)
+        window r as (partition by m.number order by s.place)) c
+  where c.next is not null or c.place = 1
   group by 1
 $function$;
 

@@ -14,8 +14,8 @@ from langchain_supabase_memory.language import cues
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
 from langchain_supabase_memory.language.chunks.stretches import placed
-from langchain_supabase_memory.language.chunks.units import LONGEST, Said, Unit, units
-from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.language.chunks.units import Said, Unit, units
+from langchain_supabase_memory.language.messages import fence, opaque
 from langchain_supabase_memory.language.tokens import count_tokens
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -170,7 +170,8 @@ def test_what_is_no_talk_becomes_no_unit() -> None:
 
 def test_a_message_of_many_words_has_an_end() -> None:
     [unit] = made(HumanMessage("word " * 300_000), most_tokens=512)
-    assert LONGEST * 0.9 < sum(len(part.text) for part in unit.parts) <= LONGEST
+    assert opaque.LONGEST * 0.9 < sum(len(part.text) for part in unit.parts) <= opaque.LONGEST
+    assert any("[… 1.3 MB left out …]" in part.text for part in unit.parts)
     assert all(part.tokens <= 512 for part in unit.parts)
 
 

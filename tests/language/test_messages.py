@@ -187,6 +187,24 @@ class Hostile:
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
+class Counted(set[str]):
+    """A set that counts how often it is asked for an element."""
+
+    asked = 0
+
+    def __contains__(self, element: object) -> bool:
+        self.asked += 1
+        return super().__contains__(element)
+
+
+def test_keys_that_become_alike_are_numbered_in_as_many_steps_as_there_are_keys() -> None:
+    taken, numbers = Counted(), dict[str, int]()
+    for _ in range(1000):
+        taken.add(sanitizer.numbered("a", taken, numbers))
+    assert {"a", "a (2)", "a (1000)"} <= {*taken}
+    assert taken.asked <= 3000
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -1142,6 +1142,23 @@ def test_nothing_of_the_content_is_in_the_record(direct: SupabaseMemory, user_id
     assert "zircon" not in json.dumps(row[0])
 
 
+def test_a_store_that_gives_the_same_page_for_every_offset_is_not_asked_for_ever() -> None:
+    searches: list[SearchOp] = []
+
+    class Unpaged(InMemoryStore):
+        def batch(self, ops: Any) -> list[Result]:
+            listed = [op._replace(offset=0) if isinstance(op, SearchOp) else op for op in ops]
+            searches.extend(op for op in listed if isinstance(op, SearchOp))
+            assert len(searches) < 10
+            return super().batch(listed)
+
+    store = Unpaged()
+    for number in range(100):  # another user's, in the same namespace
+        store.put(("long_term", "maya"), str(number), {"text": "kiln", "kind": "fact", "user_id": "ben"})
+    assert StoreLongTerm(store, "maya").recall("kiln", limit=5) == []
+    assert len(searches) == 2
+
+
 async def test_a_store_is_asked_in_batches() -> None:
     sizes: list[int] = []
 

@@ -32,6 +32,7 @@ from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.prompts import board_prompt
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations import boards
+from langchain_supabase_memory.operations.asking import shortened_to_tokens
 from langchain_supabase_memory.operations.boards.answer import SCHEMA
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 from langchain_supabase_memory.operations.boards.editing import edit
@@ -1231,3 +1232,9 @@ def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     board = memory.run(boards.board(memory.key("t"), limit=100))
     assert (len(board.items), board.unlisted) == (100, 50)
     assert memory.conversation(**WHERE).board().unlisted == 0
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 2, 5])
+def test_a_summary_is_shortened_to_any_number_of_tokens(tokens: int) -> None:
+    for text in ("\U0001f600", "\U0001f600" * 50, "窯" * 300, "Glaze A. " * 100):
+        assert count_tokens(shortened_to_tokens(text, tokens)) <= tokens

@@ -23,7 +23,9 @@ from langchain_supabase_memory import (
     SupabaseStore,
 )
 from langchain_supabase_memory.errors import InvalidInputError, TooLargeError
+from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import codec, oversize
+from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.values import check_id, is_id
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
@@ -109,6 +111,60 @@ def test_whatever_is_too_large_the_message_is_stored_within_the_limit(message: B
 def test_what_fits_is_stored_as_it_is() -> None:
     message = HumanMessage([{"type": "text", "text": "x" * MIB}, picture(MIB)], id="m")
     assert codec.from_payload(codec.fitted(codec.to_row(message), oversize.MESSAGE_BYTES)["payload"]) == message
+
+
+LARGE: Final[dict[str, dict[str, Any]]] = {
+    "one text": {"notes": "x" * 6_000_000},
+    "many small ones": {f"k{number}": "y" * 600 for number in range(10_000)},
+    "a list": {"rows": list(range(1_200_000))},
+}
+
+
+@pytest.mark.parametrize("metadata", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
+async def test_metadata_that_is_too_large_ends_with_an_error_that_names_it(
+    metadata: dict[str, Any], door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = appends(door.service, monkeypatch)
+    conversation = door.service.conversation("t", user_id=user_id)
+    with pytest.raises(TooLargeError, match=r"The metadata of a message has .* MB, more than .*Store less in metadata"):
+        await door(conversation.append, [HumanMessage("hello")], metadata=metadata)
+    assert len(made) <= 2
+    assert await door(conversation.count) == 0
+    await door(conversation.append, [HumanMessage("hello")], metadata={"kept": 1})
+    assert await door(conversation.count) == 1
+
+
+def test_a_row_of_an_import_that_is_too_large_is_refused_and_the_others_are_stored(
+    limited: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = limited()
+    made = appends(memory, monkeypatch)
+    rows = {f"m{number}": codec.to_row(HumanMessage(str(number), id=f"m{number}")) for number in range(4)}
+    rows["m2"]["metadata"] = LARGE["one text"]
+    key = memory.conversation(str(uuid4())).key
+    result = memory.run(conversations.append_rows(key, rows, retention=None, skip=True))
+    assert (result.new, list(result.refused)) == (3, ["m2"])
+    assert "The metadata of a message" in str(result.refused["m2"])
+    assert len(made) <= 8
+
+
+def appends(memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The appends that are sent from now on; after twenty the twenty-first fails, so that no loop holds up the suite."""
+    made: list[str] = []
+
+    def counted(perform: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        def performed(call: Call) -> Any:
+            if call.function == "memory_append":
+                made.append(call.function)
+                assert len(made) <= 20, "the same call again and again"
+            return perform(call)
+
+        return performed
+
+    for name in ("perform", "aperform"):
+        monkeypatch.setattr(memory.transport, name, counted(getattr(memory.transport, name)))
+    return made
 
 
 def test_an_operators_limit_holds_both_ways(limited: Any) -> None:

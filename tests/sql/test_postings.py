@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from uuid import UUID
 
 import psycopg
@@ -117,3 +119,11 @@ def test_they_go_with_their_conversation(connection: psycopg.Connection, user_id
     post(connection, user_id, conversation, {(word, place, 1): 1 for word in WORDS for place in range(40)})
     connection.execute("delete from memory.conversations where user_id = %s", [user_id])
     assert stored(connection, user_id) == {}
+
+
+def test_a_long_run_without_spaces_is_taken_apart_once(connection: psycopg.Connection) -> None:
+    letters = random.Random(1).choices([chr(0x4E00 + each) for each in range(40)], k=300_000)
+    text = "".join(letters) + " kiln 窯 陶器 記憶は"
+    pairs = Counter(map("".join, pairwise(letters))) + Counter(["窯", "陶器", "記憶", "憶は"])
+    rows = connection.execute("select lexeme, count from memory_private.lexemes('simple', %s)", [text]).fetchall()
+    assert dict(rows) == {**pairs, "kiln": 1}

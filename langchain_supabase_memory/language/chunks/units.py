@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -12,6 +12,7 @@ from langchain_supabase_memory.language import cues
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
 from langchain_supabase_memory.language.messages import codec, content, fence
+from langchain_supabase_memory.language.messages.opaque import bounded
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.tokens import count_tokens
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.values import Role
-
-LONGEST: Final = 200_000
-"""The most characters of one unit that are indexed; what comes after them can be read, and is not found."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,8 @@ def _unit(
     }
     said = [_without(each.message, recalled) for each in group if content.was_said(each.message)]
     spoken = [_spoken(message) for message in said if not is_recalled(message)]
-    text = clean("\n".join(words for words, _ in spoken if words)[:LONGEST])
-    named = clean("\n".join(names for _, names in spoken if names))
+    text = clean(bounded("\n".join(words for words, _ in spoken if words)))
+    named = clean(bounded("\n".join(names for _, names in spoken if names)))
     if role == "system" or not (text.strip() or named) or text.strip() == content.HIDDEN:
         return None
     is_action = bool(content.tool_calls(first)) or _is_result(group[0])
@@ -205,7 +203,7 @@ def _is_result(said: Said) -> bool:
 
 def _spoken(message: BaseMessage) -> tuple[str, str]:
     """A message's words, a tool's with its name; and the names of what is no words."""
-    text, named = content.spoken(message)
+    text, named = content.prose(message)
     text = text.strip()
     called = content.plain_name(message.name) if isinstance(message, ToolMessage) else ""
     return f"[{called}] {text}" if called else text, named

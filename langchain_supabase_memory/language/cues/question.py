@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Want = Literal["time", "number"]
 
+_LONGEST: Final = 10_000
 _MOST_NAMES: Final = 3
 _MOST_DATES: Final = 4
 _ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
@@ -42,10 +43,11 @@ def find(question: str, now: datetime) -> Cues:
     """Find the cues of a question. It never raises, whatever the text is.
 
     Args:
-        question: The question, in any language and any mix of them.
+        question: The question, in any language and any mix of them. Of one longer than 10,000 characters the beginning
+            is read.
         now: The time of asking, aware, in the asker's time zone.
     """
-    text = composed(question)
+    text = composed(question[:_LONGEST])
     words = Words(text)
     said = dates(words, now.date())
     return Cues(

@@ -10,6 +10,7 @@ from langchain_supabase_memory.language.cues.dates import times
 from langchain_supabase_memory.language.cues.lexicon import NOTHING, lexicon
 from langchain_supabase_memory.language.cues.names import capitalized
 from langchain_supabase_memory.language.cues.words import Words
+from langchain_supabase_memory.language.messages.opaque import LONGEST
 from langchain_supabase_memory.language.spelling import WORD, composed, keys
 
 _ASKING: Final = frozenset("?\uff1f\u061f\u2047\u2048\u2049\u2e2e")
@@ -40,6 +41,8 @@ class Marks:
 
 def marks(text: str) -> Marks:
     """Read the marks of a text. It never raises, whatever the text is."""
+    if len(text) > LONGEST:  # whether it asks is said at its end
+        text = f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
     text = composed(text)
     known = lexicon()
     compared = keys(WORD.findall(text))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from langchain_supabase_memory.language.cues.dates import times
 from langchain_supabase_memory.language.cues.words import Words
+from langchain_supabase_memory.language.messages.opaque import LONGEST
 from langchain_supabase_memory.language.spelling import composed
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def told(text: str, said: date) -> tuple[Days, ...]:
         said: The day.
     """
     found: dict[Days, None] = {}
-    for time in times(Words(composed(text))):
+    for time in times(Words(composed(text[:LONGEST]))):
         days = _days(time, said)
         if days is not None and days != (0, 0):
             found.setdefault(days)

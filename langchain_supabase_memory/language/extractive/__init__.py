@@ -7,12 +7,14 @@ always gives the same for the same, and cannot make anything up; what it cannot 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language import cues
 from langchain_supabase_memory.language.extractive.board import board
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.phrases import phrases
+from langchain_supabase_memory.language.messages.opaque import words_alone
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Material
@@ -41,7 +43,8 @@ class ExtractiveSummarizer:
         Returns:
             For `summary` and `condense` a text of at most `material.characters`, for `board` a JSON document.
         """
+        lines = [replace(line, text=words_alone(line.text)) for line in material.lines]
         if material.task == "board":
-            return board(material)
-        lines = () if material.task == "condense" else material.lines
-        return summary(material.previous, lines, material.characters)
+            return board(replace(material, lines=lines))
+        previous = None if material.previous is None else words_alone(material.previous)
+        return summary(previous, () if material.task == "condense" else lines, material.characters)

@@ -18,7 +18,7 @@ from langchain_supabase_memory.language.extractive.spoken import day
 from langchain_supabase_memory.language.spelling import LETTERS, composed, key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from langchain_supabase_memory.language.extractive.phrases import Reading
     from langchain_supabase_memory.language.extractive.spoken import Sentence
@@ -117,7 +117,9 @@ def named(text: str, reading: Reading | None) -> Iterator[tuple[str, int]]:
             places.append((start, at))
     places = [place for place in places if _is_word(text, place[0])]
     if reading is not None and places and not noun_articles().isdisjoint(reading.words):
-        places = [place for place in places if not _is_noun(place[0], reading)]
+        is_nouns = len(noun_articles().intersection(reading.words)) >= _NOUNS
+        introduced = {each.end for each in reading.all(*_BEFORE)}
+        places = [place for place in places if not _is_noun(place[0], reading, introduced, is_nouns=is_nouns)]
     for start, end in places:
         yield text[start:end], start
 
@@ -128,13 +130,19 @@ def _is_word(text: str, start: int) -> bool:
     return word is not None and not _is_dated(key(word.group()))
 
 
-def _is_noun(start: int, reading: Reading) -> bool:
-    """Whether the word that begins at a place has its capital because it is a noun."""
-    articles, word = noun_articles(), bisect_left(reading.starts, start)
-    is_nouns = len(articles.intersection(reading.words)) >= _NOUNS
-    if not is_nouns and (word == 0 or reading.words[word - 1] not in articles):
+def _is_noun(start: int, reading: Reading, introduced: Collection[int], *, is_nouns: bool) -> bool:
+    """Whether the word that begins at a place has its capital because it is a noun.
+
+    Args:
+        start: The place.
+        reading: The text.
+        introduced: The words that follow what stands before a name.
+        is_nouns: Whether the text is in a language that writes nouns with a capital.
+    """
+    word = bisect_left(reading.starts, start)
+    if not is_nouns and (word == 0 or reading.words[word - 1] not in noun_articles()):
         return False
-    return all(each.end != word for each in reading.all(*_BEFORE))
+    return word not in introduced
 
 
 @cache

@@ -15,6 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langchain_supabase_memory.language.messages import opaque
 from langchain_supabase_memory.language.messages.rendering import (
     MEDIA_BLOCKS,
     as_json,
@@ -155,6 +156,12 @@ def spoken(message: BaseMessage) -> tuple[str, str]:
     whole = rendered(message)
     calls = map(call_line, tool_calls(message))
     return "\n".join(filter(None, [whole.words, *calls, whole.calls])), whole.named
+
+
+def prose(message: BaseMessage) -> tuple[str, str]:
+    """What `spoken` says, for rules, models and embedders: data is named, and of a very long text the middle."""
+    words, named = spoken(message)
+    return opaque.prose(words), opaque.bounded(named)
 
 
 def plain_name(name: object) -> str:

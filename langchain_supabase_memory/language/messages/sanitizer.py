@@ -33,7 +33,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
 TAG: Final = "$python"
 """The key that marks a tagged value."""
@@ -160,18 +160,30 @@ def _keys(value: dict[Any, Any]) -> list[Any]:
     if all(type(key) is str and clean(key) is key for key in value):
         return [*value]
     taken = {key for key in value if type(key) is str and clean(key) is key}
+    numbers: dict[str, int] = {}
     keys: list[Any] = []
     for key in value:
         made = key
         if type(key) is str and key not in taken:
-            wanted = made = clean(key)
-            copies = 1
-            while made in taken:
-                copies += 1
-                made = f"{wanted} ({copies})"
+            made = numbered(clean(key), taken, numbers)
             taken.add(made)
         keys.append(made)
     return keys
+
+
+def numbered(key: str, taken: Container[str], numbers: dict[str, int]) -> str:
+    """A key that is not taken: itself, or with a number behind it.
+
+    Args:
+        key: The key.
+        taken: The keys that are there already.
+        numbers: The last number of each key, so that many alike ones are not counted from the first each time.
+    """
+    made = key
+    while made in taken:
+        numbers[key] = numbers.get(key, 1) + 1
+        made = f"{key} ({numbers[key]})"
+    return made
 
 
 def _encode_structure(value: Any, parents: tuple[int, ...]) -> Any:

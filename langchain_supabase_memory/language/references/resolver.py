@@ -368,9 +368,16 @@ class _Reading(Surroundings):
             return True
         if self._worldly or self._before(noun, "number", "mine"):
             return False  # 2024 Q3; our Q3
+        if self._is_compared(noun) and not any(self._is(each, *SPOKEN) for each in self._sentence(noun)):
+            return False  # compare Q3 with Q4
         speaks = any(self._is(each, "base", *SPOKEN) for each in self._sentence(noun))
         tied = self._before(noun, "of", "place", "oblique", "dated", "about")
         return (speaks or not tied) and not self._is(noun + 2, "of")
+
+    def _is_compared(self, noun: int) -> bool:
+        """Whether the same sentence names another quarter."""
+        others = (each for each in self._sentence(noun) if each != noun and self._is(each, "quarter"))
+        return any(self.words[each + 1 : each + 2] and not self.words[each + 1].gap.strip("-") for each in others)
 
     def _again(self, noun: int, at: int) -> bool:
         """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages.redaction.redactor import Redaction
-from langchain_supabase_memory.language.messages.sanitizer import TAG
+from langchain_supabase_memory.language.messages.sanitizer import TAG, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -123,16 +123,13 @@ class _Walk:
         self, value: Mapping[str, Any], name: str | None, depth: int, left: Container[str] = ()
     ) -> dict[str, Any]:
         made: dict[str, Any] = {}
+        numbers: dict[str, int] = {}
         is_media = _is_media(value)
         for key, item in value.items():
             if key in left and isinstance(item, (str, int)):
                 made[key] = item
                 continue
-            label = shown = self._redaction.text(key)
-            copies = 1
-            while shown in made:
-                copies += 1
-                shown = f"{label} ({copies})"
+            shown = numbered(self._redaction.text(key), made, numbers)
             meant = name or self._redaction.covering(key, item)
             is_data = meant is None and is_media and key in _MEDIA_KEYS and isinstance(item, str)
             if is_data and _BASE64.fullmatch(item):
