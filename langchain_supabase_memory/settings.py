@@ -75,8 +75,8 @@ class ContextBudget:
     """The most that a context pack may hold: in characters, or in tokens, and on wish in messages too.
 
     Attributes:
-        characters: The most characters, counted as the pack's own text form has them (who speaks, words, tool calls);
-            12,000 if neither this nor `tokens` is given.
+        characters: The most characters, counted as the pack's own text form has them (who speaks, words, tool calls),
+            an image or a file as 1,000; 12,000 if neither this nor `tokens` is given.
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
         recalled: The share of the budget that is kept for recalled chunks, where something is recalled: above 0, below

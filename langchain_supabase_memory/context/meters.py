@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.rendering import rendered
 from langchain_supabase_memory.language.tokens import best_counter
 
 if TYPE_CHECKING:
@@ -92,12 +93,25 @@ class Meter(Protocol):
         """About how many characters fit into a room."""
 
 
+MEDIA_CHARACTERS: Final = 1_000
+"""The characters that one image or file counts in a budget of characters."""
+
+
+def _characters(message: BaseMessage) -> int:
+    """What a message takes in a transcript, with its media."""
+    weight = content.weight(message)
+    return weight if isinstance(message.content, str) else weight + MEDIA_CHARACTERS * rendered(message).media
+
+
 class CharacterMeter:
-    """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too."""
+    """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too.
+
+    An image or a file counts 1,000.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._weigh = _remembered(content.weight)
+        self._weigh = _remembered(_characters)
 
     def weigh(self, message: BaseMessage) -> int:
         """See `Meter`."""

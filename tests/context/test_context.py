@@ -283,3 +283,21 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
             memory.conversation("t").summarize()
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
             memory.work.summarize_due()
+
+
+@pytest.mark.parametrize("door", ["direct-sync"], indirect=True)
+async def test_images_count_in_the_default_budget_and_the_newest_are_shown(door: Door, user_id: str) -> None:
+    conversation = door.service.conversation("t", user_id=user_id)
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    for number in range(40):
+        shot = HumanMessage([{"type": "text", "text": f"shot {number}"}, image])
+        await door(conversation.append, [shot, AIMessage("I see it.")])
+    pack = await door(conversation.context, "Which was the first?")
+    shown = [message.content[0]["text"] for message in pack.prompt if isinstance(message.content, list)]
+    assert 5 <= len(shown) <= 12
+    assert shown == [f"shot {number}" for number in range(40 - len(shown), 40)]
+    largest = await door(conversation.context, "Which was the first?", budget=ContextBudget(characters=3_000))
+    assert sum(isinstance(message.content, list) for message in largest.prompt) <= 3
+    asked = HumanMessage([{"type": "text", "text": "And these?"}, *[image] * 20])
+    whole = await door(conversation.context, [asked])
+    assert whole.prompt[-1].content == asked.content, "what is asked now is never cut"

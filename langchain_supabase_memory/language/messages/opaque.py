@@ -191,7 +191,9 @@ def _one_encoded(text: str) -> str:
     if len(part) < _LEAST or not any(map(str.isalnum, letters)):
         return text
     what = "characters without spaces"
-    if letters <= _HEX:
+    if len(letters) == 1:
+        what = "one character"
+    elif letters <= _HEX:
         what = "digits" if letters <= _DIGITS else "hexadecimal"
     elif letters & _UPPER and letters & _LOWER and letters & _DIGITS and not (letters & _PLUS and letters & _MINUS):
         what = "base64"
