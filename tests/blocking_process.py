@@ -40,7 +40,7 @@ import psycopg
 from langchain.agents import create_agent
 from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
@@ -676,6 +676,34 @@ async def nodes(place: Place) -> None:
         state = {"messages": [HumanMessage(POINTING)]}
         await LoadContextNode(memory, rollout=Rollout(stage="parallel")).ainvoke(state, config)
         await SupabaseSummarizer(memory).ainvoke(conversation(), {"configurable": {"thread_id": "summarizer"}})
+
+
+@use
+async def removed_and_taken_back(place: Place) -> None:
+    """Nodes look into the checkpoints: for a message that was removed, and for a run that a server has taken back."""
+
+    async def answer(state: Any) -> dict[str, Any]:
+        if state["messages"][-1].text == "Fail":
+            raise ZeroDivisionError
+        return {"messages": [AIMessage("Yes.")]}
+
+    async with place.memory() as memory:
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("save", SaveTurnNode(memory)).add_node("answer", answer).add_node(
+            "again", SaveTurnNode(memory)
+        )
+        builder.add_edge(START, "save").add_edge("save", "answer").add_edge("answer", "again").add_edge("again", END)
+        made = builder.compile(checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "removed"}}
+        state = await made.ainvoke({"messages": "Hello"}, config)
+        await made.aupdate_state(config, {"messages": [RemoveMessage(id=state["messages"][-1].id)]})
+        await made.ainvoke({"messages": "And now?"}, config)
+        assert len(await memory.conversation("removed").aread(superseded=True)) == 1
+        for run, text in enumerate(("Fail", "Hello")):
+            server: Any = {"configurable": {"thread_id": "taken", "run_id": f"r{run}", "assistant_id": "a"}}
+            with suppress(ZeroDivisionError):
+                await builder.compile(checkpointer=InMemorySaver()).ainvoke({"messages": text}, server)
+        assert len(await memory.conversation("taken").aread(superseded=True)) == 1
 
 
 @use

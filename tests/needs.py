@@ -111,8 +111,16 @@ class Guard:
         sys.addaudithook(self._look)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Know which test runs."""
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        """Know which test runs. Behind the last test of a process, what others started comes to its end."""
+        return (yield from self._watched(item))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """The same."""
+        return (yield from self._watched(item))
+
+    def _watched(self, item: pytest.Item) -> Iterator[None]:
         self.test = item.nodeid if item.get_closest_marker("pure") else None
         try:
             return (yield)
