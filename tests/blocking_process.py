@@ -92,6 +92,7 @@ from langchain_supabase_memory import (
     cleanup,
 )
 from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.inspector import application, edits
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.mcp.served import OneOwner, Options
@@ -484,6 +485,23 @@ async def away(place: Place) -> None:
         history = SupabaseChatMessageHistory("away", memory)
         await history.aadd_messages([HumanMessage("Hello")])
         assert history.pending == 1
+
+
+@use
+async def unsecured(place: Place) -> None:
+    """A server that does not speak TLS, where the connection is to be secured."""
+    if place.door != "data_api":
+        return
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with SupabaseMemory.from_url(url, place.key, rest_path="", user_id="me") as memory:
+            with suppress(ConfigurationError):
+                await memory.conversation(**THREAD).acount()
 
 
 @use
