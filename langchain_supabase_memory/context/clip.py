@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.opaque import without_data
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.context.meters import Meter
@@ -31,7 +32,8 @@ def clipped(entry: Entry, room: int, meter: Meter) -> BaseMessage:
     """
     message = entry.message
     whole = meter.weigh(message)
-    best = _shorter(entry, 0)
+    words = without_data(content.words(message))
+    best = _shorter(entry, words, 0)
     least = meter.weigh(best)
     if whole <= max(room, least):
         return message
@@ -39,7 +41,7 @@ def clipped(entry: Entry, room: int, meter: Meter) -> BaseMessage:
     for _ in range(_TRIES):
         if least > room or characters <= 0:
             break
-        copy = _shorter(entry, characters)
+        copy = _shorter(entry, words, characters)
         weight = meter.weigh(copy)
         if weight <= room:
             return copy
@@ -48,9 +50,9 @@ def clipped(entry: Entry, room: int, meter: Meter) -> BaseMessage:
     return best
 
 
-def _shorter(entry: Entry, characters: int) -> BaseMessage:
-    """A copy with a mark, and about so many characters of words and arguments."""
-    message, words = entry.message, content.words(entry.message)
+def _shorter(entry: Entry, words: str, characters: int) -> BaseMessage:
+    """A copy with a mark, and about so many characters of its words and arguments."""
+    message = entry.message
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     # What is not the calls' goes to the words; calls are cut to a half, and only if they need more.
     of_calls = len(content.calls_text(calls))

@@ -714,13 +714,13 @@ def test_a_speakers_name_holds_nothing_unseen() -> None:
 
 
 def test_every_message_is_in_a_piece_with_its_number_and_its_speaker() -> None:
-    messages = [HumanMessage("a" * 50), AIMessage("b" * 50), HumanMessage("ç" * 500, name="Ada"), AIMessage("d")]
+    messages = [HumanMessage("a" * 50), AIMessage("b" * 50), HumanMessage("c" * 500, name="Ada"), AIMessage("d")]
     pieces = transcript(enumerate(messages, 7), 200)
     numbers = [[int(each) for each in re.findall(r'number="(\d+)"', piece)] for piece in pieces]
     assert numbers == [[7, 8], [9], [9], [9, 10]]
     assert re.findall(r'part="(.*?)"', "".join(pieces)) == ["1 of 3", "2 of 3", "3 of 3"]
     assert all(len(piece) < 300 for piece in pieces)
-    assert [len(each) for each in re.findall("ç{9,}", "".join(pieces))] == [200, 200, 100]
+    assert [len(each) for each in re.findall("c{9,}", "".join(pieces))] == [200, 200, 100]
     assert transcript([], 100) == []
 
 

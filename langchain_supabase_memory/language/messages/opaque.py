@@ -56,6 +56,7 @@ _MARKED: Final = 20  # and for one of its marks
 _OPEN: Final = 200  # characters of JSON for one key
 _LISTED: Final = 12  # characters of a list for one comma
 _TAGGED: Final = 100  # characters of markup for one tag
+_VARIED: Final = 8  # characters that differ, of which data has at least so many
 _HEX_SHARE: Final = 0.2  # of the parts of a dump, that have a letter: a table of numbers has none
 _NAME: Final = re.compile(r"\[data: [^\[\]\n]{1,120}\]|\[… [^\[\]\n]{1,40} left out …\]")
 _DIGITS: Final = frozenset("0123456789 \r\n\\=")
@@ -109,7 +110,7 @@ def without_data(text: str) -> str:
     """A text with a name in the place of what is no language, such as `[data: 640 KB of base64]`.
 
     That is a data URL, base64, hexadecimal, a dump of bytes, a vector, a binary file, and minified code. What has
-    fewer than 256 characters stays, and so do JSON, markup and lists.
+    fewer than 256 characters stays, and so do JSON, markup, lists and what repeats a few characters.
 
     Args:
         text: Any text. The time is linear in its length.
@@ -188,12 +189,10 @@ def _named_encoded(found: re.Match[str]) -> str:
 def _one_encoded(text: str) -> str:
     part = text.rstrip()
     letters = set(part)
-    if len(part) < _LEAST or not any(map(str.isalnum, letters)):
+    if len(part) < _LEAST or len(letters) < _VARIED or not any(map(str.isalnum, letters)):
         return text
     what = "characters without spaces"
-    if len(letters) == 1:
-        what = "one character"
-    elif letters <= _HEX:
+    if letters <= _HEX:
         what = "digits" if letters <= _DIGITS else "hexadecimal"
     elif letters & _UPPER and letters & _LOWER and letters & _DIGITS and not (letters & _PLUS and letters & _MINUS):
         what = "base64"
@@ -205,7 +204,7 @@ def _one_encoded(text: str) -> str:
 def _named_bytes(found: re.Match[str]) -> str:
     parts = _HEX_PART.findall(found[0])
     lettered = sum(_HEX_LETTER.search(part) is not None for part in parts)
-    if len(found[0]) < _LEAST or lettered < _HEX_SHARE * len(parts):
+    if len(found[0]) < _LEAST or len(set(found[0])) < _VARIED or lettered < _HEX_SHARE * len(parts):
         return found[0]
     return _data(len(found[0]), "hexadecimal") + _space_after(found[0])
 
@@ -235,7 +234,11 @@ def _named_code(found: re.Match[str]) -> str:
 
 def _named_unbroken(found: re.Match[str]) -> str:
     is_list = found[0].count(",") * _LISTED > len(found[0])
-    return found[0] if is_list or _is_open(found[0]) else _data(len(found[0]), "characters without spaces")
+    return (
+        found[0]
+        if is_list or len(set(found[0])) < _VARIED or _is_open(found[0])
+        else _data(len(found[0]), "characters without spaces")
+    )
 
 
 def _is_open(text: str) -> bool:
