@@ -582,7 +582,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
-        re.compile("database … (does not exist|is not currently accepting)"),
+        re.compile("database … does not exist"),
         _Meaning(
             ConfigurationError,
             "There is no such database on this server.",

@@ -187,8 +187,7 @@ begin
   end loop;
   -- What was shipped is compared with what holds by who serves.
   grant select on memory_private.installation to service_role;
-  grant select (database_id) on memory_private.installation to authenticated;
-  create policy installation_select on memory_private.installation for select to authenticated, service_role using (true);
+  create policy installation_server on memory_private.installation for select to service_role using (true);
 
   foreach v_name in array v_work loop
     execute format('alter table memory_private.%I enable row level security', v_name);

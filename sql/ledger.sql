@@ -83,12 +83,11 @@ $citus$;
 
 create table if not exists memory_private.installation (
   singleton     boolean primary key default true check (singleton),
-  database_id   uuid not null default gen_random_uuid(),
   vector_schema text not null,
   access        text[] not null default '{}'
 );
 comment on table memory_private.installation is
-  'Reference table. Which database this is, where pgvector lies, and who may do what as it was shipped.';
+  'Reference table. Where pgvector lies, and who may do what as it was shipped.';
 
 -- Where pgvector lies. The functions name it there, so they are written anew when it has moved.
 insert into memory_private.installation (vector_schema) values ('{{vector_schema_name}}')

@@ -129,11 +129,10 @@ def _branch(call: Caller) -> None:
         assert call("append", thread_id="graph", messages=[], branch={**left, name: "another"})["foreign"] == name
     said = [HumanMessage("Wait.", id="r0")]
     on_server = {**state, "token": "r1", "ids": ["r0"], "run": "run-1"}
-    call("append", thread_id="server", messages=rows(said, metadata={"via": "graph", "run": "run-1"}), branch=on_server)
+    call("append", thread_id="graph", messages=rows(said, metadata={"via": "graph", "run": "run-1"}), branch=on_server)
     after = {**on_server, "token": "r2", "ids": ["r1"], "run": "run-2"}
-    assert call("append", thread_id="server", messages=[], branch=after)["unfinished"] == "run-1"
-    call("append", thread_id="server", messages=[], branch={**after, "ended": "run-1"})
-    call("forget", thread_id="server")
+    assert call("append", thread_id="graph", messages=[], branch=after)["unfinished"] == "run-1"
+    call("append", thread_id="graph", messages=[], branch={**after, "ended": "run-1"})
     strange = {"token": "t3", "ids": ["z0"], "strict": True}
     new = rows([HumanMessage("Who?", id="z0")])
     assert call("append", thread_id="graph", messages=new, branch=strange)["unfamiliar"]

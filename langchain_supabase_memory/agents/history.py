@@ -226,15 +226,17 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         self.last_error = error
 
     def _write(self, messages: Sequence[BaseMessage]) -> Flow[None]:
-        served = {message.id for message in self._snapshot or () if message.id is not None}
-        # What was served may come back changed, and from the outbox it would replace what is stored.
-        listed = codec.checked(messages)
-        questions = (place for place, each in enumerate(listed) if each.type == "human" and each.id not in served)
-        fresh = next(questions, len(listed))
-        # Behind a new question an id that was served is another message's: some providers repeat theirs.
-        batch = [each for each in listed[:fresh] if each.id not in served]
-        batch += codec.distinct(listed[fresh:], [each for each in self._snapshot or () if each.id is not None])
+        served = {message.id: message for message in self._snapshot or () if message.id is not None}
+        # What was served may come back changed, and from the outbox it would replace what is stored. Behind a new
+        # question another answer with a served id is another message: some providers repeat their ids.
+        batch: list[BaseMessage] = []
+        for message in codec.checked(messages):
+            before = served.get(str(message.id))
+            is_asked = any(each.type == "human" for each in batch)
+            if before is None or (is_asked and message.type == "ai" and message.content != before.content):
+                batch.append(message)
         codec.ensure_ids(batch)
+        codec.separate(batch)
         self._snapshot = None
         failure = manifest = None
         if self._pack is not None and any(isinstance(message, AIMessage) for message in batch):

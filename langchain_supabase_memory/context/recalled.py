@@ -16,7 +16,7 @@ from langchain_supabase_memory.operations.recall.question import NO_FILTERS, Fil
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.operations.recall.search import NO_MEANS, Means
 from langchain_supabase_memory.settings import DEFAULT_CHUNKS, ChunkPolicy
-from langchain_supabase_memory.values import RECALL_SCOPES, Chunk, RecallScope
+from langchain_supabase_memory.values import RECALL_SCOPES, Chunk, ConversationKey, RecallScope
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.meters import Forms, Meter
     from langchain_supabase_memory.settings import ContextBudget
-    from langchain_supabase_memory.values import ConversationKey
 
 _BEYOND: Final = 2_000
 """So many characters more are asked for than a pack has."""

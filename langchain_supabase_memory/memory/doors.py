@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.core import ME, Core, Settings
 from langchain_supabase_memory.memory.misuse import a_folder, a_transport
@@ -179,10 +180,12 @@ class Doors(Core):
             ConfigurationError: The path is none, or a setting is of another type than it must be.
         """
         a_folder(path)
-        from langchain_supabase_memory.adapters.transports.embedded import check_installed, start_migrated
+        from langchain_supabase_memory.adapters.transports.embedded import start_migrated
 
-        check_installed()  # before the import of what is a part of it
-        from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+        try:
+            from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+        except MissingDependencyError:  # one extra brings both
+            raise MissingDependencyError("The embedded Postgres", "embedded") from None
 
         transport = PostgresTransport(partial(start_migrated, path))
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings.keywords())

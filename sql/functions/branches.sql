@@ -98,7 +98,7 @@ $function$;
 create or replace function memory_private.database_id() returns text
 language sql stable security invoker set search_path = ''
 as $function$
-  select i.database_id::text from memory_private.installation i
+  select l.database_id::text from memory_private.limits l
 $function$;
 
 -- Where the states of a graph part: the sequences of the messages whose state did not go on from the newest, in order.
@@ -312,6 +312,7 @@ create or replace function memory_private.followed(
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off
 as $function$
 declare
   v_c      record;
@@ -347,9 +348,15 @@ begin
             (select o.graph_through from memory.conversations o where o.user_id = p_user_id and o.id = c.id) as newest
        into v_c;
   if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
+    -- By its whole key: a planner without statistics takes any index that begins with the conversation.
     update memory.conversation_messages m
        set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
-     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_mine;
+      from (
+        select k.user_id, k.conversation_id, k.sequence, k.message_id, k.created_at from memory.conversation_messages k
+        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
+        order by k.sequence limit 1 offset 0) r
+     where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
+       and m.message_id = r.message_id and m.created_at = r.created_at;
   end if;
 end
 $function$;

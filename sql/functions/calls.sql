@@ -51,7 +51,7 @@ $function$;
 create function public.memory_limits() returns jsonb
 language sql stable security invoker set search_path = ''
 as $function$
-  select to_jsonb(l) - 'only_row' from memory_private.limits l
+  select to_jsonb(l) - 'only_row' - 'database_id' from memory_private.limits l
 $function$;
 comment on function public.memory_limits is
   'langchain-supabase-memory: What one call may bring and take away in this database. The operator changes it by SQL.

@@ -225,7 +225,13 @@ begin
   v_now := clock_timestamp(); -- since then the lock may have been waited for
   v_counted := v_tokens;
   v_weighed := v_characters;
-  if p_branch ->> 'after' is not null then
+  -- Who stores message by message answers the question that stands last.
+  if p_branch is null and json_array_length(p_messages) = 1 then
+    select case when t.role = 'user' then t.sequence end into v_asked
+      from (select m.sequence, m.role from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_id
+            order by m.sequence desc limit 1) t;
+  elsif p_branch ->> 'after' is not null then
     select m.sequence into v_asked from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user'
        and m.sequence <= memory_private.place(v_user, v_id, p_branch ->> 'after')
@@ -251,11 +257,7 @@ begin
     v_tokens := v_tokens - v_row.tokens;
     continue when v_stored.sequence is null or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
     -- What has another's id, and stands behind a later question, is another message: some providers repeat their ids.
-    if v_stored.sequence < v_asked or not p_replace and p_branch is null and exists (
-      select from memory.conversation_messages m
-      where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user'
-        and m.sequence > v_stored.sequence and m.sequence < v_first)
-    then
+    if v_stored.sequence < v_asked and v_row.role <> 'user' then
       v_repeated := v_repeated || v_row.id;
     end if;
     if not p_replace then

@@ -271,11 +271,10 @@ begin
   if not v_edits ?| '{summary,items,deleted,ratings,summaries}' then
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
+  -- What people wrote on a board stays in a conversation that is not remembered; a summary stands for its messages.
   if v_c.opted_out_at is not null then
-    v_refused := v_refused + jsonb_array_length(coalesce(v_edits -> 'items', '[]'))
-      + jsonb_array_length(coalesce(v_edits -> 'summaries', '[]'))
-      + case when jsonb_typeof(v_edits -> 'summary') = 'object' then 1 else 0 end;
-    return jsonb_build_object('restored', v_restored, 'refused', v_refused);
+    v_refused := v_refused + jsonb_array_length(coalesce(v_edits -> 'summaries', '[]'));
+    v_edits := v_edits - 'summaries';
   end if;
   v_count := v_restored;
 

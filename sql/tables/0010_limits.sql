@@ -2,6 +2,7 @@
 --   update memory_private.limits set message_bytes = 8388608;
 create table memory_private.limits (
   only_row       boolean primary key default true check (only_row),
+  database_id    uuid    not null default gen_random_uuid(),
   message_bytes  integer not null default 4194304  check (message_bytes between 1024 and 33554432),
   call_bytes     integer not null default 16777216 check (call_bytes between 65536 and 67108864),
   call_items     integer not null default 10000    check (call_items between 1 and 100000),
@@ -16,6 +17,8 @@ insert into memory_private.limits default values;
 
 comment on table memory_private.limits is
   'Reference table. What one call may bring and take away: one row, for all users.';
+comment on column memory_private.limits.database_id is
+  'What tells this database from every other. A copy has the same.';
 comment on column memory_private.limits.message_bytes is 'Of one message, with all that is stored beside its payload.';
 comment on column memory_private.limits.call_bytes is 'Of all that one call passes.';
 comment on column memory_private.limits.call_items is 'How many messages, ids, chunks or vectors one call passes.';

@@ -325,7 +325,7 @@ async def test_another_database_behind_the_same_checkpointer_gets_the_state(
     await Subject(memory, "middleware-sync", saver=saver, chat=echo()).talks("My dog is called Rex")
     other = cluster.migrated_database()
     with psycopg.connect(cluster.conn_string(other), autocommit=True) as connection:  # it was copied from a template
-        connection.execute("update memory_private.installation set database_id = gen_random_uuid()")
+        connection.execute("update memory_private.limits set database_id = gen_random_uuid()")
     with SupabaseMemory.from_conn_string(cluster.conn_string(other), user_id=memory.user_id) as elsewhere:
         subject = Subject(elsewhere, "middleware-sync", saver=saver, chat=echo())
         await subject("What is my dog called?")

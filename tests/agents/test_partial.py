@@ -235,7 +235,7 @@ async def test_a_recorded_stream_keeps_what_came(memory: SupabaseMemory) -> None
     other = arecord_stream(memory, "Again", adeltas(), thread_id="t", partial_answers=True)
     await anext(other)
     await other.aclose()
-    assert len(stored(memory)) == 3, "the same id is the same answer"
+    assert len(stored(memory)) == 4, "the same id behind another question is another answer"
     memory.conversation("t").forget()
     other = arecord_stream(memory, "Count", adeltas(), thread_id="t", partial_answers=True)
     await anext(other)

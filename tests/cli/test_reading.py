@@ -63,7 +63,7 @@ def test_the_newest_turns_are_shown_under_their_dates(studio: tuple[str, ...], u
     assert [number for number in range(25) if f"\n  Question {number}:" in said] == list(range(15, 25))
     assert said.count("── ") == 2
     assert said.index("── Tuesday, 2026-10-06") < said.index("Question 15:") < said.index("── Wednesday, 2026-10-07")
-    assert "User Maya  12:00  [96]\n  Question 24: my kiln shows E-24.\n" in said
+    assert "User (Maya)  12:00  [96]\n  Question 24: my kiln shows E-24.\n" in said
     assert "Assistant  12:00  [97]\n  [calls find_part]\n" in said
     assert "  Answer 24\n  ```python\n  print(24)\n  ```\n" in said
     assert "shelf" not in said
@@ -80,7 +80,7 @@ def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
     assert numbers("--last", "1", "--tools")[0] == [96, 97, 98, 99]
     said = numbers("--last", "1", "--tools")[1]
     assert '[calls find_part({"number": 24})]' in said
-    assert "Tool find_part" in said
+    assert "Tool (find_part)" in said
     assert "shelf 24" in said
     assert numbers("--last", "0") == ([], said := numbers("--last", "0")[1])
     assert "earlier messages: --all shows them" in said
@@ -205,7 +205,7 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     assert ":smile: [bold]no[/bold]" in told(shown)
     assert shown.count("\u2068") == shown.count("\u2069") > 0
     plain = piped(*arguments).stdout
-    assert "User Assistant\\u001b[31m" in plain
+    assert "User (Assistant" in plain
     assert r"\u001b[2J\u001b]0;gone\u0007 pay\u202eload \u200b" in plain
     assert "x" * 300 + " 日本語" * 30 in plain, "in a pipe a line is whole"
 
@@ -256,11 +256,11 @@ def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str
     assert "Note\n  A potter" in said
     assert "\x1b" not in said
     assert "Summary\n  " in said
-    assert "Facts\n  - Works in Cebu (pinned)\n" in said
+    assert "Facts\n  - Works in Cebu (pinned, by a person)\n" in said
     assert "Open action items\n" in said
-    assert "  - Call the shop\n" in said
+    assert "  - Call the shop (by a person)\n" in said
     assert "Sold" not in said
-    assert "Pending questions\n  - Which cone?\n" in said
+    assert "Pending questions\n  - Which cone? (by a person)\n" in said
 
 
 def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:

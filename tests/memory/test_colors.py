@@ -126,7 +126,7 @@ def test_nothing_that_is_held_has_no_flow(held: type) -> None:
 def test_every_keyword_is_named_and_has_a_type(held: type) -> None:
     seen = 0
     for name, method in inspect.getmembers(held, lambda each: inspect.isfunction(each) or inspect.ismethod(each)):
-        if name.startswith("_") and name != "__init__":
+        if (name.startswith("_") and name != "__init__") or name in ("perform", "aperform"):  # whatever a step gives
             continue
         signature = inspect.signature(method)
         seen += 1

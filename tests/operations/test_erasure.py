@@ -29,6 +29,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.stretches import Placed
 from langchain_supabase_memory.language.chunks.units import Said, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.memory.core import DefaultUser
 from langchain_supabase_memory.operations.recall.indexing import _rows
 from langchain_supabase_memory.values import Receipt
 from tests.chat_models import says
@@ -61,7 +62,11 @@ def own(cluster: Cluster) -> str:
 @pytest.fixture
 def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]:
     memory = SupabaseMemory.from_conn_string(
-        cluster.conn_string(own), user_id=user_id, model=parrot, budget=ContextBudget(characters=1500), policy=POLICY
+        cluster.conn_string(own),
+        user_id=DefaultUser(user_id),
+        model=parrot,
+        budget=ContextBudget(characters=1500),
+        policy=POLICY,
     )
     with memory:
         yield memory
@@ -382,7 +387,7 @@ async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
 
 
 async def test_what_waits_is_dropped_with_what_is_forgotten(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id)
+    memory = SupabaseMemory(door.service.transport, user_id=DefaultUser(user_id))
     for forget in (memory.conversation("t").forget, memory.forget_user):
         memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
         memory.outbox.keep(memory.key("t", f"{user_id}-other"), [HumanMessage("waiting", id="w")])

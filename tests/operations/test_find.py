@@ -169,9 +169,9 @@ def test_what_a_fork_left_is_not_found(conn_string: str, user_id: str) -> None:
     with psycopg.connect(conn_string, autocommit=True) as connection:
         call = Caller(connection, user_id)
         said = rows([HumanMessage("clay one", id="b0"), AIMessage("clay two", id="b1")], metadata={"via": "graph"})
-        state = {"token": "1", "expected": None, "after": None, "ids": ["b0", "b1"], "whole": True}
+        state = {"token": "1", "expected": None, "after": None, "ids": ["b0", "b1"]}
         call("append", thread_id="graph", messages=said, branch=state)
-        left = {**state, "token": "2", "expected": "1", "ids": ["b0"]}
+        left = {**state, "token": "2", "expected": "1", "ids": ["b0"], "removed": ["b1"]}
         call("append", thread_id="graph", messages=[], branch=left)
         found = call("find", texts=["clay"])["found"]
         assert [each["message"]["message_id"] for each in found] == ["b0"]

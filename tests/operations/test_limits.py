@@ -237,7 +237,8 @@ def _search() -> Any:
 def test_pages_end_by_bytes_and_nothing_is_lost(limited: Any) -> None:
     memory = limited(answer_bytes=65_536)
     said = [
-        HumanMessage(f"{n} " + "x" * 20_000) if n % 2 == 0 else AIMessage(f"{n} " + "y" * 20_000) for n in range(20)
+        HumanMessage(f"{n} " + "tea " * 5_000) if n % 2 == 0 else AIMessage(f"{n} " + "clay " * 4_000)
+        for n in range(20)
     ]
     pages = memory.conversation("pages")
     pages.append(said)

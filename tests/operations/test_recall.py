@@ -22,6 +22,7 @@ from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.kinds import Kind
+from langchain_supabase_memory.memory.core import DefaultUser
 from langchain_supabase_memory.operations.recall.question import Filters, Question
 from langchain_supabase_memory.operations.recall.ranges import bounds, zone_name
 from langchain_supabase_memory.settings import RecallWeights
@@ -469,7 +470,7 @@ def test_a_zone_without_a_name_is_known_by_its_distance(memory: SupabaseMemory, 
 
 
 async def test_the_scope_is_a_thread_an_agent_or_a_user(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder())
+    memory = SupabaseMemory(door.service.transport, user_id=DefaultUser(user_id), embeddings=WordEmbedder())
     for agent in ("one", "two"):
         for thread in ("a", "b"):
             message = HumanMessage(f"kiln {agent} {thread}", id=f"{agent}-{thread}")

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_supabase_memory import Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.memory.core import DefaultUser
 from langchain_supabase_memory.operations import turns
 from langchain_supabase_memory.values import Turn
 from tests.conftest import Door
@@ -235,7 +236,7 @@ async def test_only_the_owner_has_them(door: Door, user_id: str) -> None:
 
 def test_the_view_shows_the_same_to_the_owner_alone(conn_string: str, user_id: str) -> None:
     other = f"{user_id}-other"
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=DefaultUser(user_id)) as memory:
         memory.conversation("t").append(
             [HumanMessage("unanswered"), *said(("1", "one"), ("2", "two")), HumanMessage("?")]
         )

@@ -279,7 +279,7 @@ def test_a_turn_of_a_graph_touches_a_handful_of_rows(connection: psycopg.Connect
     def turn(number: int) -> list[Any]:
         ids = [f"graph-{number}-a", f"graph-{number}-b"]
         after, expected = (f"graph-{number - 1}-b", f"state-{number - 1}") if number else ("m4999", None)
-        branch = {"token": f"state-{number}", "expected": expected, "after": after, "ids": ids, "whole": True}
+        branch = {"token": f"state-{number}", "expected": expected, "after": after, "ids": ids, "removed": []}
         return [messages(*ids), json.dumps(branch)]
 
     append = "select public.memory_append('long', %s, 'u', p_branch => %s)"

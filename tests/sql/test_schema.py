@@ -113,7 +113,8 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
             assert connection.execute("select to_regprocedure(%s)", [name]).fetchone() == (None,), name
 
     def schema(name: str) -> str:
-        return "\n".join(line for line in dump(cluster, name).splitlines() if not re.match(r"\d{4}_", line))
+        lines = (line for line in dump(cluster, name).splitlines() if not re.match(r"\d{4}_", line))
+        return re.sub(r"(?m)^t\t[0-9a-f-]{36}\t", "t\t", "\n".join(lines))  # each database has an id of its own
 
     assert schema(upgraded) == schema(fresh)
 

@@ -315,7 +315,7 @@ async def test_the_user_of_the_memory_narrows_the_work(place: Place, kept: Keep)
     place.say("own", user_id="u")
     own = kept(place.memory(Model(), user_id="u"))
     await Worker(own).drain()
-    assert place.covered() == [("own", 4, 5), ("theirs", -1, 5)]
+    assert place.covered() == [("own", 4, 5), ("theirs", -1, -1)]
     with pytest.raises(InvalidInputError, match="made for one user"):
         Worker(own, user_id="someone else")
     await Worker(kept(place.memory(Model(), user_id=ME))).drain()  # a default is not a user that it was made for

@@ -128,6 +128,7 @@ def thread(
         ) from None
     task_ids.name(listed, config)
     codec.ensure_ids(listed)
+    codec.separate(listed)
     front = next((place for place, each in enumerate(listed) if not isinstance(each, SystemMessage)), len(listed))
     rest = listed[front:]
     asked = [place for place, each in enumerate(rest) if isinstance(each, HumanMessage) and content.was_said(each)]

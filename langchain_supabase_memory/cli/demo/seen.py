@@ -21,7 +21,7 @@ _TAG: Final = re.compile(r"</?(\w+)([^>]*)>")
 _MESSAGES: Final = re.compile(r'messages="(\d+)')
 _AT: Final = re.compile(r'at="(\d{4}-\d\d-\d\d)')
 _DAY: Final = re.compile(r"(\d{4}-\d\d-\d\d):")
-_SAID: Final = re.compile(r"\S[^\[\n]* \[(\d+)\]: (.*)")
+_SAID: Final = re.compile(r"\S[^\[\n]* \[(\d+)(?: of [^\]\n]*)?\]: (.*)")
 _WORD: Final = re.compile(r"\w+")
 
 

@@ -56,27 +56,44 @@ def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:
-    """Give every message an id of its own, on the caller's own object, so that a retry is a retry.
+    """Give every message without an id one, on the caller's own object, so that a retry is a retry.
 
-    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers. An answer that has the id of
-    one before an earlier question is another message: some providers repeat their ids.
+    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers.
 
     Args:
         messages: The messages of one call.
         idempotency_key: What names the call, so that the same call in another process gives the same ids: those of
             their places in it.
     """
-    places: dict[str, int] = {}
-    asked, question = -1, ""
     for place, message in enumerate(messages):
         if not message.id:
             made = uuid4() if idempotency_key is None else uuid5(_IDS, f"{place} {idempotency_key}")
             message.id = f"lc_{made}"
-        elif places.get(message.id, place) < asked and message is not messages[places[message.id]]:
+
+
+def separate(messages: Sequence[BaseMessage]) -> None:
+    """Give what has the id of another message before an earlier question one of its own, on the caller's own object.
+
+    Some providers repeat their ids.
+
+    Args:
+        messages: The messages of one call, or of one state, in order.
+    """
+    places: dict[str, int] = {}
+    asked, question = -1, ""
+    for place, message in enumerate(messages):
+        if not message.id:
+            continue
+        before = places.get(message.id)
+        if before is not None and before < asked and _differ(messages[before], message):
             rename([message], [row_id(message.id)], question)
         places[message.id] = place
         if message.type == "human":
             asked, question = place, message.id
+
+
+def _differ(one: BaseMessage, other: BaseMessage) -> bool:
+    return one is not other and (one.type, one.content) != (other.type, other.content)
 
 
 def distinct(messages: Sequence[BaseMessage], known: Iterable[BaseMessage]) -> list[BaseMessage]:

@@ -19,7 +19,7 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/_\-\r\n]+={0,2}\s*")
 _DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+/-]*)(?:;[^,;]{1,100}){0,5},", re.ASCII | re.IGNORECASE)
 _SEALED: Final = re.compile("encrypted|signature", re.IGNORECASE)
 
-LONGEST: Final = 200_000
+LONGEST: Final = 1_000_000
 """The most characters of one message that rules, a model or an embedder read: its beginning and its end."""
 
 _LEAST: Final = 256

@@ -118,6 +118,7 @@ class ConversationFlows:
         """
         memory = self._memory
         listed = codec.checked(messages)
+        codec.separate(listed)
         made = conversations.append(
             self._key,
             listed,
