@@ -341,7 +341,7 @@ for _name, _call in {
     "memory.recall": lambda memory: memory.arecall(POINTING, time_range="week"),
     "memory.find": lambda memory: memory.afind("kiln", around=1),
     "memory.recall_summaries": lambda memory: memory.arecall_summaries(POINTING),
-    "memory.forget_user": lambda memory: memory.aforget_user(user_id=memory.user_id, dry_run=True),
+    "memory.forget_user": lambda memory: memory.aforget_user(user_id=memory.user_id or "nobody", dry_run=True),
     "memory.forget_expired": lambda memory: memory.aforget_expired(),
     "memory.opt_out": lambda memory: memory.aopt_out("horoscope", by="ana"),
     "memory.opt_in": lambda memory: memory.aopt_in("horoscope", by="ana"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
 from langchain_supabase_memory.operations.summaries import shortened
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.meters import Forms, Meter
-    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_board"

@@ -270,12 +270,14 @@ begin
   end if;
 
   if json_typeof(p_branch -> 'removed') = 'array' then
-    v_gone := array(
-      select m.sequence
-      from json_array_elements_text(p_branch -> 'removed') i (id)
-      join memory.conversation_messages m
-        on m.user_id = p_user_id and m.conversation_id = v_c.id and m.message_id = i.id
-      where m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
+    if json_array_length(p_branch -> 'removed') > 0 then
+      v_gone := array(
+        select m.sequence
+        from json_array_elements_text(p_branch -> 'removed') i (id)
+        join memory.conversation_messages m
+          on m.user_id = p_user_id and m.conversation_id = v_c.id and m.message_id = i.id
+        where m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
+    end if;
   else
     -- What disappears from a state's beginning was trimmed: where the state has nothing that is here, that is all.
     v_low := greatest(v_low, case

