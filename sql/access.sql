@@ -75,7 +75,7 @@ begin
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.owner(text), memory_private.allowed(), memory_private.admit(json, boolean), memory_private.is_flat(text),
+    memory_private.owner(text), memory_private.author_kind(text), memory_private.allowed(), memory_private.admit(json, boolean), memory_private.is_flat(text),
     memory_private.is_list(text[]), memory_private.weighed_metadata(jsonb),
     memory_private.one_line(text), memory_private.beginning(text, integer),
     memory_private.listed(memory.conversations, json, boolean), memory_private.cursor(timestamptz, uuid),
