@@ -373,7 +373,7 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
             assert (caught.value.code, caught.value.is_away) == (code, False)
         assert memory.health().state == "closed"
         assert await count("there") == 0
-        assert (sessions()) & (before)  # the pool stays; of an idle connection it may let go
+        assert sessions() & before  # the pool stays; of an idle connection it may let go
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
