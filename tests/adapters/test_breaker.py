@@ -365,7 +365,8 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
             with psycopg.connect(cluster.conn_string(user="supabase_admin")) as connection:
                 return set(connection.execute(_SESSIONS, [name]))
 
-        assert await count("there") == 0
+        for _ in range(3):  # what only tried the address has ended by then
+            assert await count("there") == 0
         before = sessions()
         for _ in range(2 * BreakerPolicy().failures):
             with pytest.raises(UnavailableError, match="a node of it") as caught:
@@ -373,7 +374,7 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
             assert (caught.value.code, caught.value.is_away) == (code, False)
         assert memory.health().state == "closed"
         assert await count("there") == 0
-        assert sessions() & before  # the pool stays; of an idle connection it may let go
+        assert before <= sessions()  # no connection ended; a pool of threads may have opened one more
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
