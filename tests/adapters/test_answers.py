@@ -635,7 +635,7 @@ async def test_a_worker_goes_on_and_leaves_nothing_undone(apart: Proxy, caplog: 
     for number in range(4):
         memory.conversation(str(number)).append([HumanMessage(f"{number} {place}") for place in range(9)])
     among = [*NO_ANSWERS, *OUTAGES, *(lie for lie, _, _ in ERRORS)]
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, logger="langchain_supabase_memory"):  # httpcore's own shows headers
         worker = Worker(memory, policy=policy)
         working = asyncio.create_task(worker.run())
         apart.liar = lambda _: chance.choice(among) if chance.random() < 0.5 and worker._has_begun else TRUTH

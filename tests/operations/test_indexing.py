@@ -539,7 +539,8 @@ def test_what_is_edited_or_forgotten_meanwhile_gets_no_old_vector(
     memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
 ) -> None:
     conversation = memory.conversation("t")
-    conversation.append(numbered(["one", "two", "three"]))
+    said = [HumanMessage("one", id="m0"), AIMessage("two", id="m1"), AIMessage("three", id="m2")]
+    conversation.append(said)
     as_it_is(memory, None).conversation("t").index()
 
     def meanwhile(texts: list[str]) -> list[list[float]]:
