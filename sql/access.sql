@@ -9,7 +9,7 @@ declare
     'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
-    'opt_outs', 'control_changes', 'context_manifests'];
+    'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests'];
   -- Tables of the migrations: for the role that migrates, and nobody else.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- What workers share: for servers alone; a user may see the work on conversations of their own.
@@ -107,6 +107,8 @@ begin
     memory_private.unsaid(text, text[]), memory_private.telling(text[]), memory_private.deleted(text, uuid), memory_private.topics(text, uuid),
     memory_private.told_topics(text, uuid), memory_private.hold_opt_outs(text, boolean),
     memory_private.underive(text, uuid), memory_private.drop_topic(text, uuid, text),
+    memory_private.derived(text, uuid), memory_private.keep_undo(text, uuid, uuid, jsonb),
+    memory_private.undo_opt_out(text, uuid),
     memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer, float8),
     memory_private.config(text), memory_private.lexemes(text, text), memory_private.language(text),
     memory_private.summary_words(text, text),

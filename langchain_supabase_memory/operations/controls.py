@@ -6,7 +6,7 @@ Who changes what, and when, is noted with each change. What they change of board
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import InvalidInputError
@@ -29,6 +29,9 @@ USEFUL: Final = 0.9
 
 USELESS: Final = 0.1
 """The importance of a chunk that somebody called of no use."""
+
+UNDO: Final = timedelta(minutes=1)
+"""How long opting in undoes an opt-out; SQL decides by `memory.opt_out_undos.expires_at`."""
 
 LONGEST_TOPIC: Final = 200
 """The most characters of a topic that is not to be remembered."""

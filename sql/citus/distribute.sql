@@ -8,7 +8,8 @@ declare
     'memory.superseded_messages', 'memory.conversation_summaries', 'memory.summary_embeddings',
     'memory.working_memory_chunks', 'memory.chunk_postings', 'memory.chunk_embeddings', 'memory.chunk_ratings',
     'memory.conversation_summary_boards', 'memory.conversation_board_items', 'memory.conversation_board_changes',
-    'memory.store_items', 'memory.store_vectors', 'memory.promotions', 'memory.opt_outs', 'memory.control_changes',
+    'memory.store_items', 'memory.store_vectors', 'memory.promotions', 'memory.opt_outs', 'memory.opt_out_undos',
+    'memory.control_changes',
     'memory.context_manifests', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
   v_table text;
 begin

@@ -350,6 +350,131 @@ begin
 end
 $function$;
 
+-- What is derived from a conversation, as far as it cannot be made of the messages without a model or a person: all that
+-- an opt-out takes away, but for chunks.
+create or replace function memory_private.derived(p_user_id text, p_conversation_id uuid) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  return jsonb_build_object(
+    'summaries', (
+      select coalesce(jsonb_agg(to_jsonb(s) order by s.level, s.number), '[]') from memory.conversation_summaries s
+      where s.user_id = p_user_id and s.conversation_id = p_conversation_id),
+    'board', jsonb_build_object(
+      'boards', (
+        select coalesce(jsonb_agg(to_jsonb(b)), '[]') from memory.conversation_summary_boards b
+        where b.user_id = p_user_id and b.conversation_id = p_conversation_id),
+      'items', (
+        select coalesce(jsonb_agg(to_jsonb(i) order by i.id), '[]') from memory.conversation_board_items i
+        where i.user_id = p_user_id and i.conversation_id = p_conversation_id),
+      'changes', (
+        select coalesce(jsonb_agg(to_jsonb(h) order by h.version, h.place), '[]') from memory.conversation_board_changes h
+        where h.user_id = p_user_id and h.conversation_id = p_conversation_id)),
+    'others', jsonb_build_object(
+      'ratings', (
+        select coalesce(jsonb_agg(to_jsonb(r) order by r.from_sequence, r.to_sequence, r.part), '[]') from memory.chunk_ratings r
+        where r.user_id = p_user_id and r.conversation_id = p_conversation_id),
+      'controls', (
+        select coalesce(jsonb_agg(to_jsonb(h) order by h.id), '[]') from memory.control_changes h
+        where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.before is not null),
+      'manifests', (
+        select coalesce(jsonb_agg(to_jsonb(x) order by x.sequence, x.id), '[]') from memory.context_manifests x
+        where x.user_id = p_user_id and x.conversation_id = p_conversation_id),
+      'promotions', (
+        select coalesce(jsonb_agg(to_jsonb(p) order by p.target, p.source_id), '[]') from memory.promotions p
+        where p.user_id = p_user_id and p.conversation_id = p_conversation_id and not p.withdrawn),
+      'title', (
+        select c.title from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id)));
+end
+$function$;
+
+-- Keep for a minute what an opt-out took from a conversation; 64 MiB of one, at most.
+create or replace function memory_private.keep_undo(
+  p_user_id text, p_opt_out_id uuid, p_conversation_id uuid, p_before jsonb
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_after jsonb := memory_private.derived(p_user_id, p_conversation_id);
+begin
+  if v_after <> p_before and octet_length(p_before::text) <= 67108864 then
+    insert into memory.opt_out_undos (user_id, opt_out_id, conversation_id, rows, after)
+    values (p_user_id, p_opt_out_id, p_conversation_id, p_before, jsonb_build_object(
+      'summaries', md5(v_after ->> 'summaries'), 'board', md5(v_after ->> 'board')));
+  end if;
+end
+$function$;
+
+-- Put back what an opt-out took away less than a minute ago. What has changed since stays, and gets what it lacks.
+create or replace function memory_private.undo_opt_out(p_user_id text, p_opt_out_id uuid) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_undo  memory.opt_out_undos;
+  v_now   jsonb;
+  v_board jsonb;
+  v_rest  jsonb;
+begin
+  for v_undo in
+    select u.* from memory.opt_out_undos u
+    where u.user_id = p_user_id and u.opt_out_id = p_opt_out_id and u.expires_at > clock_timestamp()
+    order by u.conversation_id
+  loop
+    perform 1 from memory.conversations c
+     where c.user_id = p_user_id and c.id = v_undo.conversation_id for no key update;
+    v_now := memory_private.derived(p_user_id, v_undo.conversation_id);
+    v_board := v_undo.rows -> 'board';
+    v_rest := v_undo.rows -> 'others';
+    if v_undo.after ->> 'summaries' = md5(v_now ->> 'summaries') then
+      delete from memory.conversation_summaries s
+       where s.user_id = p_user_id and s.conversation_id = v_undo.conversation_id;
+      insert into memory.conversation_summaries
+      select * from jsonb_populate_recordset(null::memory.conversation_summaries, v_undo.rows -> 'summaries');
+    end if;
+    if v_undo.after ->> 'board' = md5(v_now ->> 'board') then
+      delete from memory.conversation_board_changes h
+       where h.user_id = p_user_id and h.conversation_id = v_undo.conversation_id;
+      delete from memory.conversation_board_items i
+       where i.user_id = p_user_id and i.conversation_id = v_undo.conversation_id;
+      delete from memory.conversation_summary_boards b
+       where b.user_id = p_user_id and b.conversation_id = v_undo.conversation_id;
+    end if;
+    insert into memory.conversation_summary_boards
+    select * from jsonb_populate_recordset(null::memory.conversation_summary_boards, v_board -> 'boards')
+    on conflict do nothing;
+    -- Never a number that somebody has seen on another board.
+    update memory.conversation_summary_boards b
+       set version = 1 + greatest(b.version, (v_now #>> '{board,boards,0,version}')::bigint)
+     where b.user_id = p_user_id and b.conversation_id = v_undo.conversation_id;
+    insert into memory.conversation_board_items
+    select * from jsonb_populate_recordset(null::memory.conversation_board_items, v_board -> 'items')
+    on conflict do nothing;
+    insert into memory.conversation_board_changes
+    select * from jsonb_populate_recordset(null::memory.conversation_board_changes, v_board -> 'changes') h
+    where h.item_id is null or exists (
+      select from memory.conversation_board_items i
+      where i.user_id = p_user_id and i.conversation_id = v_undo.conversation_id and i.id = h.item_id)
+    on conflict do nothing;
+    insert into memory.chunk_ratings
+    select * from jsonb_populate_recordset(null::memory.chunk_ratings, v_rest -> 'ratings')
+    on conflict do nothing;
+    insert into memory.context_manifests
+    select * from jsonb_populate_recordset(null::memory.context_manifests, v_rest -> 'manifests')
+    on conflict do nothing;
+    update memory.control_changes h set before = w.before
+      from jsonb_populate_recordset(null::memory.control_changes, v_rest -> 'controls') w
+     where h.user_id = p_user_id and h.id = w.id;
+    update memory.promotions p set withdrawn = false
+      from jsonb_populate_recordset(null::memory.promotions, v_rest -> 'promotions') w
+     where p.user_id = p_user_id and p.conversation_id = v_undo.conversation_id
+       and p.target = w.target and p.source_id = w.source_id;
+    update memory.conversations c set title = coalesce(c.title, v_rest ->> 'title'), revision = c.revision + 1
+     where c.user_id = p_user_id and c.id = v_undo.conversation_id;
+    perform memory_private.reposition(p_user_id, v_undo.conversation_id);
+  end loop;
+end
+$function$;
+
 create function public.memory_opt_out(
   p_by        text,                -- who
   p_thread_id text default null,   -- null: in all conversations of the user; then with a topic
@@ -364,6 +489,8 @@ declare
   v_topic  text := memory_private.folded(p_topic);
   v_id     uuid;
   v_found  uuid;
+  v_opt_out uuid;
+  v_before jsonb;
   v_number integer := 0;
   v_most   integer := (memory_private.allowed()).opt_outs;
   v_now    timestamptz;
@@ -375,6 +502,7 @@ begin
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic of letters';
   end if;
   perform memory_private.hold_opt_outs(v_user, true);
+  delete from memory.opt_out_undos u where u.user_id = v_user and u.expires_at <= clock_timestamp();
   if p_thread_id is not null then
     -- Also before the first word is said.
     insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
@@ -390,14 +518,16 @@ begin
   insert into memory.opt_outs (user_id, conversation_id, topic, folded, created_by)
   values (v_user, v_id, p_topic, v_topic, p_by)
   on conflict do nothing
-  returning id into v_found;
-  if v_found is null then
+  returning id into v_opt_out;
+  if v_opt_out is null then
     return jsonb_build_object('is_new', false, 'conversations', 0);
   end if;
   if p_topic is null then
+    v_before := memory_private.derived(v_user, v_id);
     perform memory_private.underive(v_user, v_id);
     v_now := clock_timestamp();
     update memory.conversations c set opted_out_at = v_now where c.user_id = v_user and c.id = v_id;
+    perform memory_private.keep_undo(v_user, v_opt_out, v_id, v_before);
     v_number := 1;
   else
     for v_found in
@@ -406,7 +536,9 @@ begin
       order by c.user_id, c.id
         for no key update
     loop
+      v_before := memory_private.derived(v_user, v_found);
       perform memory_private.drop_topic(v_user, v_found, v_topic);
+      perform memory_private.keep_undo(v_user, v_opt_out, v_found, v_before);
       v_number := v_number + 1;
     end loop;
   end if;
@@ -418,6 +550,7 @@ $function$;
 comment on function public.memory_opt_out is
   'langchain-supabase-memory: Remember nothing of a conversation, or of a topic. What was derived goes at once; the
   messages stay, and so does what a person wrote, pinned, rated or deleted on its board. It is noted with who and when.
+  For a minute memory_opt_in undoes it; what that needs is kept apart so long, and shown to nobody.
 
 p_by: who says so, 1 to 1000 bytes.
 p_thread_id: the thread; null: a topic in all conversations of the user. One that does not exist is begun.
@@ -449,6 +582,7 @@ declare
   v_id    uuid;
   v_each  uuid;
   v_places bigint[];
+  v_opt_out uuid;
 begin
   if p_thread_id is null and p_topic is null then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic';
@@ -462,11 +596,13 @@ begin
       return '{"removed": false}';
     end if;
   end if;
-  delete from memory.opt_outs o
+  select o.id into v_opt_out from memory.opt_outs o
    where o.user_id = v_user and o.conversation_id is not distinct from v_id and o.folded is not distinct from v_topic;
   if not found then
     return '{"removed": false}';
   end if;
+  perform memory_private.undo_opt_out(v_user, v_opt_out);
+  delete from memory.opt_outs o where o.user_id = v_user and o.id = v_opt_out;
   if p_topic is null then
     -- Due again, from its beginning.
     update memory.conversations c set opted_out_at = null, revision = c.revision + 1
@@ -498,8 +634,8 @@ begin
 end
 $function$;
 comment on function public.memory_opt_in is
-  'langchain-supabase-memory: Remember a conversation, or a topic, again. What was left out is due again, from the
-  messages that are kept.
+  'langchain-supabase-memory: Remember a conversation, or a topic, again. Within a minute of the opt-out, everything
+  is put back as it was, and chunks are due; afterwards what was left out is due again, from the messages that are kept.
 
 p_by: who says so, 1 to 1000 bytes.
 p_thread_id: the thread, as in memory_opt_out; null: a topic in all conversations.

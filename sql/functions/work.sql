@@ -139,12 +139,14 @@ create constraint trigger work_gone after delete on memory_private.work
   deferrable initially deferred for each row
   execute function memory_private.dequeue();
 
--- What was drafted from a message that has changed or gone does not outlive it.
+-- What was drafted from a message that has changed or gone does not outlive it, nor does what an opt-out took away.
 create or replace function memory_private.undraft() returns trigger
 language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_custom_plan -- planned for one owner, it locks one partition
 as $function$
 begin
   delete from memory_private.drafts d where d.user_id = new.user_id and d.conversation_id = new.id;
+  delete from memory.opt_out_undos u where u.user_id = new.user_id and u.conversation_id = new.id;
   return null;
 end
 $function$;
@@ -729,6 +731,8 @@ declare
 begin
   -- First, on a page of its own, what was given up: it is tried once more in an hour in which something was said.
   if p_after_user is null then
+    delete from memory.opt_out_undos u
+     where u.expires_at <= v_now and (p_user_id is null or u.user_id = p_user_id);
     for v_w in
       select d.user_id, d.conversation_id from memory_private.work d
       cross join lateral (

@@ -45,6 +45,27 @@ create table memory.control_changes (
 create index control_changes_changed_at_idx on memory.control_changes (user_id, changed_at);
 create index control_changes_conversation_idx on memory.control_changes (user_id, conversation_id);
 
+-- What an opt-out took from a conversation, for a minute: until then opting in again puts it back.
+create table memory.opt_out_undos (
+  user_id         text        not null,
+  opt_out_id      uuid        not null,
+  conversation_id uuid        not null,
+  rows            jsonb       not null,
+  after           jsonb       not null,
+  expires_at      timestamptz not null default clock_timestamp() + interval '1 minute',
+  primary key (user_id, conversation_id, opt_out_id),
+  foreign key (user_id, opt_out_id) references memory.opt_outs (user_id, id) on delete cascade,
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (expires_at >= '0002-01-01 00:00+00' and expires_at < '9999-01-01 00:00+00')
+);
+
+comment on table memory.opt_out_undos is
+  'What an opt-out took away, kept for a minute. It goes as soon as the conversation''s messages change.';
+comment on column memory.opt_out_undos.rows is
+  'The rows as they were, see memory_private.derived.';
+comment on column memory.opt_out_undos.after is
+  'A digest of each of its parts as the opt-out left it: what has changed since is not overwritten.';
+
 comment on column memory.control_changes.subject is
   'A topic, the id of a chunk, or the number of a summary.';
 comment on column memory.control_changes.before is

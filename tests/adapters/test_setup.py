@@ -7,7 +7,7 @@ import logging
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -361,13 +361,18 @@ def test_a_data_api_that_does_not_expose_public_says_so_and_its_order_is_no_matt
         "create schema api; grant usage on schema api to anon, authenticated, service_role", database=database
     )
 
-    def memory_over(api: DataApi) -> SupabaseMemory:
+    @contextmanager
+    def memory_over(api: DataApi) -> Iterator[SupabaseMemory]:
         key = token("service_role")
         if by == "url":
-            return SupabaseMemory.from_url(api.url, key, rest_path="", user_id=user_id)
+            with SupabaseMemory.from_url(api.url, key, rest_path="", user_id=user_id) as memory:
+                yield memory
+            return
         client = Client(api.url, key, ClientOptions(schema="api"))
         client.rest_url = yarl.URL(api.url)  # a bare PostgREST has no path
-        return SupabaseMemory.from_client(client, user_id=user_id)
+        with SupabaseMemory.from_client(client, user_id=user_id) as memory:
+            yield memory
+        client.postgrest.session.close()
 
     with DataApi(cluster, database, schemas="api") as api, memory_over(api) as memory:
         with pytest.raises(ConfigurationError, match="does not expose the schema public.*Add public"):

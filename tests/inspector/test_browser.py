@@ -324,7 +324,7 @@ def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Serve
     page.get_by_role("button", name="Do not remember it").click()
     page.get_by_text("opted out: nothing is derived").wait_for()
     assert memory.conversation("studio").opt_outs()
-    page.get_by_role("button", name="Remember it again").click()
+    page.get_by_role("button", name="Undo “Do not remember”").click()
     page.get_by_text("opted out: nothing is derived").wait_for(state="detached")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +11,7 @@ import psycopg
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.inspector.screens.frame import Frame
 from tests.inspector.test_screens import talk
 from tests.inspector.visiting import Person, Reader
 
@@ -123,7 +126,13 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
         assert [each.by for each in await said.aopt_outs()] == ["ana"]
         page = await person.page("/conversation", thread="t")
         assert "opted out: nothing is derived" in page.text
-        assert "Remember it again" in page.text
+        assert "Undo “Do not remember”" in page.text
+        info, status = await said.ainfo(), await said.astatus()
+        assert info is not None
+        assert status is not None
+        assert info.opted_out_at is not None
+        later = replace(info, opted_out_at=info.opted_out_at - timedelta(seconds=61))
+        assert [Frame(each, status, "").can_undo for each in (info, later)] == [True, False]
         await person.post("/conversation/remember", {"do": "opt_in"}, **ASKED)
         assert await said.aopt_outs() == []
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -83,8 +84,9 @@ def canary() -> str:
 
 
 def dump(cluster: Cluster, name: str, *, without: str = "conversation_messages") -> str:
-    """All that is stored, but for the messages themselves."""
+    """All that is stored, but for the messages themselves, and what an opt-out took away less than a minute ago."""
     command = [str(cluster.bin / "pg_dump"), f"--exclude-table-data=memory.{without}"]
+    command.append("--exclude-table-data=memory.opt_out_undos")
     command.append(cluster.conn_string(name, "supabase_admin"))
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -256,6 +258,128 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
     assert conversation.coverage().complete
     named = [(each.action, each.changed_by) for each in conversation.changes()]
     assert named == [("opt_in", "ben"), ("opt_out", BY)]
+
+
+# Undo, for a minute
+
+
+def everything(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
+    """What the verbs show of a conversation, but for its chunks and who changed its controls."""
+    conversation = memory.conversation(thread_id)
+    return {
+        "summaries": conversation.summaries(),
+        "board": conversation.board(history=True),
+        "info": conversation.info(),
+        "manifests": conversation.manifests(),
+        "before": {each.before for each in conversation.changes()},
+    }
+
+
+def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
+    """The same, without what says that something has happened since."""
+    found = everything(memory, thread_id)
+    found["info"] = replace(found["info"], updated_at=None)
+    found["board"] = replace(found["board"], revision=0, version=0)
+    found["before"].discard(None)
+    return found
+
+
+def write(memory: SupabaseMemory, secret: str) -> None:
+    """A conversation of which everything was derived, and on which a person worked."""
+    conversation = memory.conversation("t")
+    conversation.append([HumanMessage(f"My name is {secret}. I live in Cebu. I work at Brill.", id="m0")])
+    conversation.append(talk("The wheel squeaks."))
+    derive(memory)
+    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
+    conversation.edit_board_item(named, text="As I say it", by=BY)
+    conversation.pin_board_item(pinned, by=BY)
+    conversation.delete_board_item(gone, by=BY)
+    conversation.edit_board_summary("A person's summary", by=BY)
+    conversation.edit_summary(1, f"What I make of {secret}.", by=BY)
+    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
+    memory.rate(chunk, importance=0.95, by=BY)
+
+
+@pytest.mark.parametrize("topic", [None, "canaryname", "squeaks"])
+def test_an_opt_out_is_undone_within_a_minute(memory: SupabaseMemory, topic: str | None) -> None:
+    write(memory, "canaryname")
+    conversation = memory.conversation("t")
+    before = undone(memory)
+    chunks = {(each.content, each.importance) for each in conversation.chunks()}
+    assert conversation.opt_out(topic, by=BY)
+    assert undone(memory) != before
+    assert conversation.opt_in(topic, by=BY)
+    assert undone(memory) == before
+    assert conversation.index().failed is None
+    assert {(each.content, each.importance) for each in conversation.chunks()} == chunks
+    assert conversation.coverage().complete
+
+
+def test_a_topic_is_taken_back_in_every_conversation(memory: SupabaseMemory) -> None:
+    write(memory, "canaryname")
+    memory.conversation("other").append(talk("We spoke of canaryname."))
+    derive(memory, "other")
+    before = {thread_id: undone(memory, thread_id) for thread_id in ("t", "other")}
+    assert memory.opt_out("canaryname", by=BY)
+    assert not any("canaryname" in each.content for each in memory.conversation("other").summaries())
+    assert memory.opt_in("canaryname", by=BY)
+    assert {thread_id: undone(memory, thread_id) for thread_id in ("t", "other")} == before
+
+
+@pytest.mark.parametrize("topic", [None, "canaryname"])
+def test_after_a_minute_nothing_is_left_to_undo_with(
+    memory: SupabaseMemory, sql: psycopg.Connection[Any], user_id: str, topic: str | None
+) -> None:
+    write(memory, "canaryname")
+    conversation = memory.conversation("t")
+    assert conversation.opt_out(topic, by=BY)
+    minute = "update memory.opt_out_undos set expires_at = expires_at - interval '61 seconds' where user_id = %s"
+    assert sql.execute(minute, [user_id]).rowcount == 1
+    assert conversation.opt_in(topic, by=BY)
+    assert not any("canaryname" in each.content for each in conversation.summaries())
+    assert not any("canaryname" in each.text for each in conversation.board(history=True).items)
+    assert not any("canaryname" in str(each.before) for each in conversation.changes())
+
+
+def test_a_worker_removes_what_is_kept_for_an_undo(
+    memory: SupabaseMemory, sql: psycopg.Connection[Any], user_id: str
+) -> None:
+    write(memory, "canaryname")
+    assert memory.conversation("t").opt_out(by=BY)
+    undos = "select count(*) from memory.opt_out_undos where user_id = %s"
+    for age, left in (("59 seconds", 1), ("61 seconds", 0)):
+        sql.execute(
+            "update memory.opt_out_undos set expires_at = clock_timestamp() + interval '1 minute' - %s::interval"
+            " where user_id = %s", [age, user_id])  # fmt: skip
+        sql.execute("select public.memory_worker_rederive()")
+        assert sql.execute(undos, [user_id]).fetchone() == (left,)
+
+
+def test_a_message_that_is_forgotten_is_not_brought_back_by_an_undo(
+    memory: SupabaseMemory, sql: psycopg.Connection[Any], user_id: str
+) -> None:
+    write(memory, "canaryname")
+    conversation = memory.conversation("t")
+    assert conversation.opt_out(by=BY)
+    assert conversation.forget_message("m0")
+    assert sql.execute("select from memory.opt_out_undos where user_id = %s", [user_id]).fetchall() == []
+    assert conversation.opt_in(by=BY)
+    derive(memory)
+    assert "canaryname" not in derived(memory)
+
+
+def test_an_undo_keeps_what_people_did_meanwhile(memory: SupabaseMemory) -> None:
+    write(memory, "canaryname")
+    conversation = memory.conversation("t")
+    before = conversation.board()
+    assert conversation.opt_out(by=BY)
+    (item,) = [each for each in conversation.board().items if each.text == "As I say it"]
+    conversation.delete_board_item(item, by=BY)
+    assert conversation.opt_in(by=BY)
+    after = conversation.board()
+    assert {each.text for each in after.items} == {each.text for each in before.items} - {"As I say it"}
+    assert after.edited_summary == before.edited_summary
+    assert next(each.content for each in conversation.summaries()) == "What I make of canaryname."
 
 
 def test_a_conversation_can_be_opted_out_before_its_first_word(memory: SupabaseMemory) -> None:

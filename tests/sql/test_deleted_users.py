@@ -55,6 +55,8 @@ memory.store_items (user_id, key, namespace, value) select user_id, 'k', '{facts
 memory.store_vectors (user_id, path, key, model, dimensions, number, field, embedding)
   select i.user_id, i.path, i.key, 'm', 2, 1, 'likes', '[1,0]' from memory.store_items i join c using (user_id);
 memory.opt_outs (user_id, topic, folded, created_by) select user_id, 'tea', 'tea', 'them' from c;
+memory.opt_out_undos (user_id, opt_out_id, conversation_id, rows, after)
+  select o.user_id, o.id, c.id, '{}', '{}' from memory.opt_outs o join c using (user_id);
 memory.control_changes (user_id, action, changed_by) select user_id, 'opt_out', 'them' from c;
 memory.context_manifests (user_id, conversation_id, sequence, from_sequence, pack)
   select user_id, id, 1, 0, '[[0]]' from c;

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.inspector.rendering import stamp
 from langchain_supabase_memory.inspector.visit import nobody_knows
+from langchain_supabase_memory.operations.controls import UNDO
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.inspector.visit import Visit
@@ -33,6 +35,12 @@ class Frame:
     def due(self) -> int:
         """How many messages no summary covers."""
         return max(0, self.status.next_sequence - 1 - self.status.summarized_through)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether it was opted out less than a minute ago, so that opting in puts everything back."""
+        since = self.info.opted_out_at
+        return since is not None and datetime.now(UTC) - since < UNDO
 
 
 async def of(visit: Visit) -> Frame:

@@ -908,8 +908,8 @@ class ConversationFlows:
         The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
         transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
         pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
-        stands for messages, and goes. `opt_in` makes the rest anew. What had moved to long-term memory goes with the
-        next `forget_source`. The conversation need not have begun. For a topic see
+        stands for messages, and goes. For a minute `opt_in` undoes it; later it makes the rest anew. What had moved to
+        long-term memory goes with the next `forget_source`. The conversation need not have begun. For a topic see
         `SupabaseMemory.opt_out`, which is about all of a user's conversations.
 
         Args:
@@ -927,8 +927,10 @@ class ConversationFlows:
     def opt_in(self, topic: str | None = None, *, by: str) -> Flow[bool]:
         """Remember again what `opt_out` with the same arguments had named.
 
-        A conversation is due again from its beginning. Of a topic, what was not indexed is indexed again; summaries and
-        boards stay as they are until they are regenerated.
+        Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
+        chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
+        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again, and
+        summaries and boards stay as they are until they are regenerated.
 
         Args:
             topic: The topic; `None` for the conversation itself.

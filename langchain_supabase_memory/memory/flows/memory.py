@@ -289,7 +289,9 @@ class MemoryFlows:
     def opt_in(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
         """Remember a topic again that `opt_out` had named.
 
-        What was not indexed is indexed again; summaries and boards stay as they are until they are regenerated.
+        Within a minute of `opt_out` it is undone: summaries, boards, ratings and titles are as before, and chunks are
+        indexed again. Later what was not indexed is indexed; summaries and boards stay as they are until they are
+        regenerated.
 
         Args:
             topic: The topic.
