@@ -79,6 +79,8 @@ class ContextBudget:
             an image or a file as 1,000; 12,000 if neither this nor `tokens` is given.
         tokens: The most tokens instead, by `token_counter`.
         max_messages: The most messages shown verbatim, beside the budget on content.
+        media: The most images and files, 16 by default; `None` for no limit. The newest are shown, and what the user
+            sends with the question always; older ones become their type and size. Providers refuse more than 16 to 100.
         recalled: The share of the budget that is kept for recalled chunks, where something is recalled: above 0, below
             1; by default 0.7, and 0.8 of fewer than 4,000 characters (or 1,000 tokens), of which what stands around the
             chunks takes more. They also fill what the summary, the board and the messages leave over.
@@ -97,6 +99,7 @@ class ContextBudget:
     characters: int | None = None
     tokens: int | None = None
     max_messages: int | None = None
+    media: int | None = 16
     recalled: float | None = None
     board: float | None = 0.1
     token_counter: TokenCounter | None = field(default=None, repr=False)
@@ -108,6 +111,7 @@ class ContextBudget:
                 "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
             )
         _counts(self, "characters", "tokens", "max_messages", optional=True)
+        number("media", self.media, whole=True, above=False, example=16)
         number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
         if self.alternate_roles is not None:

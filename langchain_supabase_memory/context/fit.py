@@ -18,6 +18,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.head import Head, note, opening
+from langchain_supabase_memory.context.media import limit
 from langchain_supabase_memory.context.meters import Forms
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
@@ -40,12 +41,15 @@ NO_ROOM: Final = "the budget has no room for their summary"
 LEFT_TO_RECALL: Final = "summarized in quotes, which recall finds where they are asked for"
 SUPERSEDED: Final = "not on this branch of the graph"
 UNREADABLE: Final = "it cannot be read"
+MEDIA: Final = "some of its images and files are beyond the budget's media"
 LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
 """Why messages are not shown whole that a summary would cover."""
 _SHORTEST_SUMMARY: Final = 40
 _QUOTES: Final = 0.04
 """The share of the budget that quotes have which nobody asked for, where those that are asked for are recalled."""
 _SHORTEST_QUOTES: Final = 200
+_TRIES: Final = 4
+"""How often a cut block is made smaller by what it is too large."""
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
 
@@ -122,13 +126,14 @@ class Fitted:
         return bool(self.recent) or self.head_message is not None
 
 
-def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitted:
+def fit(history: History, meter: Meter, max_messages: int | None = None, most_media: int | None = None) -> Fitted:
     """Choose what stands in the pack.
 
     Args:
         history: What there is.
         meter: The budget.
         max_messages: The most messages of the history, if there is such a limit. Pending calls are shown all the same.
+        most_media: The most images and files, if there is such a limit.
 
     Returns:
         A choice that every provider accepts, and that says what it leaves out. It weighs no more than the budget, or it
@@ -137,7 +142,8 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     """
     read = _sequences([*history.entries, *history.current]) | history.superseded.keys()
     lowest = min(read, default=1 + (history.unread_from or 0))
-    made, left_out, start = history.cut
+    original, left_out, start = history.cut
+    made = limit(original, start, most_media)
 
     for segment in history.segments or (None,):
         after = -1 if segment is None else segment.to_sequence
@@ -156,12 +162,20 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     if history.unread_from is not None and not is_read:
         ranges.append((max(history.unread_from, after + 1), lowest - 1, choice.why))
     shown = _sequences([*result.recent, *result.current])
-    originals = {id(entry) for block in made for entry in block.entries}
-    result.clipped = sorted(_sequences(each for each in (*result.recent, *result.current) if id(each) not in originals))
+    originals, limited = ({id(each) for block in every for each in block.entries} for every in (original, made))
+    changed = [each for each in (*result.recent, *result.current) if id(each) not in originals]
+    of_media = _sequences(each for each in changed if id(each) in limited)
+    result.clipped = sorted(_sequences(changed))
     whole = shown.difference(result.clipped)
     result.ranges = [each for first, last, why in ranges for each in _around(first, last, why, whole)]
     passed = dict.fromkeys(sorted(read - shown), choice.why)
-    omitted = {**passed, **dict.fromkeys(result.clipped, CUT), **dict(left_out), **history.superseded}
+    omitted = {
+        **passed,
+        **dict.fromkeys(result.clipped, CUT),
+        **dict.fromkeys(of_media, MEDIA),
+        **dict(left_out),
+        **history.superseded,
+    }
     result.omitted = {sequence: why for sequence, why in omitted.items() if sequence > after}
     return result
 
@@ -208,11 +222,14 @@ class _Choice:
                 self.why = BEYOND if self._made(head, self._shown(count + 1)).weight > self.meter.limit else TOO_MANY
                 left = self.meter.limit - result.weight
                 if count == 0 or left * _ROOM_TO_CUT >= self.meter.limit:
-                    longer = self._made(head, self._cut(count, left))
-                    if longer.weight > self.meter.limit:  # the note says more, or the counter does not add up
-                        longer = self._made(head, self._cut(count, left - (longer.weight - self.meter.limit)))
-                    if self._fits(longer):
-                        return longer
+                    for tried in range(_TRIES):
+                        longer = self._made(head, self._cut(count, left))
+                        if self._fits(longer):
+                            return longer
+                        if longer.weight <= self.meter.limit:
+                            break
+                        # The note says more, a mark has more digits, or the counter does not add up.
+                        left -= (longer.weight - self.meter.limit) << tried
             elif len(result.recent) == self.max_messages:
                 self.why = TOO_MANY
             if self._fits(result) and (count or not self._fixed):

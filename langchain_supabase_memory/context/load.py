@@ -376,7 +376,7 @@ class Asking:
         """The history beside something else."""
         left = copy(whole)  # what was weighed once is known
         left.limit = whole.limit - taken
-        return fit(history, left, self.budget.max_messages)
+        return fit(history, left, self.budget.max_messages, self.budget.media)
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:

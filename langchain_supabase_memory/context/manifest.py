@@ -11,6 +11,7 @@ from langchain_supabase_memory.context.fit import (
     CUT,
     LEFT_OUT,
     LEFT_TO_RECALL,
+    MEDIA,
     NO_ROOM,
     SUPERSEDED,
     TOO_MANY,
@@ -42,6 +43,7 @@ _REASONS: Final[dict[str, Reason]] = {
     SUPERSEDED: "branch",
     UNREADABLE: "unreadable",
     ORPHAN: "orphan",
+    MEDIA: "media",
 }
 
 

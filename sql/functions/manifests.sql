@@ -241,7 +241,7 @@ Returns: object.
   together, read from a cache]. What has a name is its place, from 0, in one of these: doors (api, middleware, node,
   history, tool); units (characters, tokens); parts (summary, note, recent, board, recalled, reference, current);
   reasons (older, omitted, opening, all, newest, messages, holds, meaning, words, reranked, pointed_at, asked, budget,
-  cut, no_room, branch, unreadable, orphan, quotes, other); a score''s parts (words, meaning, around, speaker, date,
+  cut, no_room, branch, unreadable, orphan, quotes, other, media); a score''s parts (words, meaning, around, speaker, date,
   kind, question, beside, importance, recency, rerank). Flags are the sum of 1 (the summary failed), 2 (recall failed),
   4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.

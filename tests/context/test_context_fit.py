@@ -29,8 +29,9 @@ from pydantic import SecretStr
 from langchain_supabase_memory.context import meters
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, Fitted, History, fit
+from langchain_supabase_memory.context.fit import MEDIA as TOO_MANY_MEDIA
 from langchain_supabase_memory.context.head import MESSAGE_ID
-from langchain_supabase_memory.context.meters import meter
+from langchain_supabase_memory.context.meters import TokenMeter, meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.language.messages import content, fence
 from langchain_supabase_memory.language.messages.blocks import NO_RESULT, Entry, blocks
@@ -226,10 +227,11 @@ def budgets(draw: st.DrawFn) -> ContextBudget:
     """From one character to twenty thousand tokens, and on wish in messages too."""
     most = draw(st.one_of(st.none(), st.none(), st.integers(1, 30)))
     size = draw(st.one_of(st.integers(1, 20_000), st.integers(1, 2000), st.integers(1, 200)))
+    media = draw(st.sampled_from([16, 16, None, 0, 1]))
     if draw(st.booleans()):
-        return ContextBudget(characters=size, max_messages=most)
+        return ContextBudget(characters=size, max_messages=most, media=media)
     counter = draw(st.sampled_from(COUNTERS))
-    return ContextBudget(tokens=size, max_messages=most, token_counter=counter)
+    return ContextBudget(tokens=size, max_messages=most, media=media, token_counter=counter)
 
 
 # Cases: a history as it is read, and a budget.
@@ -244,7 +246,7 @@ class Case:
     stored: int
 
     def fitted(self) -> Fitted:
-        return fit(self.history, meter(self.budget), self.budget.max_messages)
+        return fit(self.history, meter(self.budget), self.budget.max_messages, self.budget.media)
 
 
 @st.composite
@@ -484,7 +486,9 @@ def check_wording(case: Case, fitted: Fitted) -> None:
             continue
         low, high = entry.sequences[0], entry.sequences[-1]
         if low in fitted.clipped:
-            assert f"read_messages(first={low}, last={high})" in str(entry.message.content)
+            is_limited = low in fitted.omitted and fitted.omitted[low] == TOO_MANY_MEDIA
+            mark = "left out of this prompt]" if is_limited else f"read_messages(first={low}, last={high})"
+            assert mark in str(entry.message.content)
             assert content.source(entry.message) == content.OURS
         elif entry.message.id == given[low].id and isinstance(given[low], (HumanMessage, AIMessage, ToolMessage)):
             original = given[low]
@@ -627,6 +631,18 @@ def test_a_message_larger_than_the_budget_is_cut_and_says_how_to_read_the_origin
     assert content.source(pack.messages[-1]) == content.OURS
     assert pack.clipped == [4]
     assert 11_000 < pack.fitted.weight <= 12_000
+
+
+@pytest.mark.parametrize(
+    "long", ["request 7 took 3 ms\n" * 5_000, "x" * 100_000, "é\n\n" * 30_000, '{"a": 1}\r\n' * 9_000]
+)
+def test_a_long_question_never_takes_its_short_answer_out_of_the_next_prompt(long: str) -> None:
+    said = [Entry(HumanMessage(long, id="q"), (0,)), Entry(AIMessage("It is worker 312.", id="a"), (1,))]
+    for characters in range(300, 13_000, 111):
+        fitted = fit(History(entries=said), meter(ContextBudget(characters=characters)))
+        assert [entry.sequences for entry in fitted.recent] == [(0,), (1,)], characters
+        assert fitted.recent[1].message.text == "It is worker 312."
+        assert fitted.weight <= characters
 
 
 def test_an_older_message_is_cut_as_well_if_there_is_room_for_it() -> None:
@@ -852,3 +868,64 @@ def test_any_counter_of_langchain_will_do() -> None:
     assert weight(HumanMessage("x"), Model()) == 7
     assert weight(HumanMessage("x"), len) == 1
     assert weight(HumanMessage("x" * 400), "approximate") > 100
+
+
+# Images and files
+
+
+def shots(count: int, media: int = 1) -> list[Entry]:
+    """So many questions with images, and their answers."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBORw0KGgo" * 20}}
+    entries = []
+    for number in range(count):
+        entries.append(
+            Entry(HumanMessage([{"type": "text", "text": f"shot {number}"}, *[image] * media]), (2 * number,))
+        )
+        entries.append(Entry(AIMessage("I see it."), (2 * number + 1,)))
+    return entries
+
+
+def images(fitted: Fitted) -> list[int]:
+    return [len(content.media(entry.message.content)) for entry in (*fitted.recent, *fitted.current)][::2]
+
+
+@pytest.mark.parametrize(
+    ("media", "count", "most", "expected"),
+    [
+        (1, 6, 4, [0, 0, 1, 1, 1, 1]),
+        (3, 4, 4, [0, 0, 1, 3]),
+        (1, 3, 0, [0, 0, 0]),
+        (1, 3, 3, [1, 1, 1]),
+        (1, 3, None, [1, 1, 1]),
+    ],
+)
+def test_the_newest_images_stay_and_older_ones_become_a_name(
+    media: int, count: int, most: int | None, expected: list[int]
+) -> None:
+    history = History(entries=shots(count, media))
+    before = [entry.message.model_dump() for entry in history.entries]
+    fitted = fit(history, TokenMeter(100_000), most_media=most)
+    assert images(fitted) == expected
+    named = [each for each in range(count) if expected[each] < media]
+    assert fitted.omitted == {2 * each: TOO_MANY_MEDIA for each in named}
+    assert fitted.clipped == [2 * each for each in named]
+    for each in named:
+        shown = fitted.recent[2 * each].message
+        assert shown.text.count("[image/png, 165 bytes; left out of this prompt]") == media - expected[each]
+        assert shown.text.startswith(f"shot {each}")
+        assert not content.was_said(shown), "a copy is never stored in the place of what was said"
+    assert [entry.message.model_dump() for entry in history.entries] == before
+
+
+def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not() -> None:
+    asked = shots(1, 5)[0].message
+    image = {"type": "image", "base64": "iVBORw0KGgo" * 20, "mime_type": "image/png"}
+    steps: list[BaseMessage] = []
+    for number in range(6):
+        steps.append(AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"c{number}"}]))
+        steps.append(ToolMessage([{"type": "text", "text": "seen"}, image], tool_call_id=f"c{number}"))
+    history = History(entries=shots(3), current=[Entry(asked), *map(Entry, steps)])
+    fitted = fit(history, TokenMeter(100_000), most_media=8)
+    assert [len(content.media(entry.message.content)) for entry in fitted.recent] == [0] * 6
+    assert [len(content.media(entry.message.content)) for entry in fitted.current] == [5, *[0, 0] * 3, *[0, 1] * 3]
+    assert fitted.current[0].message is asked

@@ -50,6 +50,7 @@ WHY: Final[Mapping[str, str]] = {
     "orphan": "A result without its call.",
     "quotes": "Its summary has quotes alone, which recall finds where they are asked for.",
     "other": "For another reason.",
+    "media": "Its words are shown; its images and files are more than the budget allows.",
 }
 
 

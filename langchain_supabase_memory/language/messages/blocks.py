@@ -68,14 +68,18 @@ class Block:
     Attributes:
         entries: A message; or one with calls, and their results.
         place: The place of the first in the history it was cut from.
+        asked: What `is_asked` says where entries are copies; `None` where they are what was said.
     """
 
     entries: list[Entry]
     place: int
+    asked: bool | None = None
 
     @property
     def is_asked(self) -> bool:
         """Whether this is a user's message, with which a turn begins."""
+        if self.asked is not None:
+            return self.asked
         message = self.entries[0].message
         return isinstance(message, HumanMessage) and content.was_said(message)
 

@@ -24,7 +24,7 @@ PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", 
 
 Reason: TypeAlias = Literal[
     "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
-    "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other",
+    "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
 ]  # fmt: skip
 """Why a part stands in a prompt, or why messages do not.
 
@@ -33,7 +33,8 @@ A summary: it covers what is `older` than what fits. A note: something is `omitt
 `max_messages` allows. The board: it `holds`. What was recalled: by `meaning`, by `words` alone, or as a model
 `reranked` it. A turn that the user `pointed_at`, and what was `asked`. Left out: beyond the `budget` or beyond
 `max_messages` (`messages`), `cut` to fit, a summary for which there was `no_room`, on another `branch` of the graph,
-`unreadable`, a result without its call (`orphan`), a summary of `quotes` where recall finds them.
+`unreadable`, a result without its call (`orphan`), a summary of `quotes` where recall finds them,
+more `media` than the budget allows.
 """
 
 Failure: TypeAlias = Literal["summary", "recall", "rerank"]

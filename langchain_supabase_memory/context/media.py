@@ -1,0 +1,73 @@
+"""The limit on images and files in a pack: the newest stay, older ones become a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import HumanMessage
+
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.blocks import Block, Entry
+from langchain_supabase_memory.language.messages.rendering import rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def limit(blocks: Sequence[Block], start: int, most: int | None) -> list[Block]:
+    """Blocks in which at most so many images and files are left, the newest.
+
+    Args:
+        blocks: The history and the current turn, in order.
+        start: The place at which the current turn begins. What the user sends with it counts, and always stays.
+        most: The most images and files; `None` for no limit.
+
+    Returns:
+        The blocks themselves; for those with older media copies, in which a name stands for each, marked as ours.
+    """
+    if most is None:
+        return list(blocks)
+    asked = [block for block in blocks if block.place >= start and block.is_asked]
+    left = most - sum(_count(entry) for block in asked for entry in block.entries)
+    made: list[Block] = []
+    for block in reversed(blocks):
+        if any(block is each for each in asked):
+            made.append(block)
+            continue
+        entries: list[Entry] = []
+        for entry in reversed(block.entries):
+            excess = _count(entry) - max(left, 0)
+            left -= _count(entry)
+            entries.append(entry if excess <= 0 else _without(entry, excess))
+        same = all(new is old for new, old in zip(reversed(entries), block.entries, strict=True))
+        made.append(block if same else replace(block, entries=entries[::-1], asked=block.is_asked))
+    return made[::-1]
+
+
+def _count(entry: Entry) -> int:
+    return sum(map(_is_media, content.media(entry.message.content)))
+
+
+def _is_media(block: Mapping[str, Any]) -> bool:
+    """Whether it is no file of text, which counts by its words."""
+    return rendered(HumanMessage([dict(block)])).media > 0
+
+
+def _without(entry: Entry, first: int) -> Entry:
+    """An entry with a name in the place of its first images and files, so many of them."""
+    blocks: list[Any] = []
+    for block in entry.message.content:
+        if first > 0 and isinstance(block, Mapping) and content.media([block]) and _is_media(block):
+            blocks.append({"type": "text", "text": _name(block)})
+            first -= 1
+        else:
+            blocks.append(block)
+    return Entry(content.marked(entry.message.model_copy(update={"content": blocks})), entry.sequences)
+
+
+def _name(block: Mapping[str, Any]) -> str:
+    """What stands for an image or a file that is left out, such as "[image/png, 2 KB; left out of this prompt]"."""
+    whole = rendered(HumanMessage([dict(block)]))
+    return "\n".join(filter(None, [whole.words, f"{whole.named.removesuffix(']')}; left out of this prompt]"]))
