@@ -1150,7 +1150,6 @@ async def test_what_fails_for_every_conversation_is_one_line(
     assert [r.levelname for r in caplog.records if r.getMessage() == "A duty failed"] == ["WARNING"]
 
 
-
 # --- Seen from outside
 
 

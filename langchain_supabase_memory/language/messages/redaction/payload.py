@@ -7,7 +7,7 @@ import binascii
 import codecs
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_supabase_memory.language.messages.redaction.bound import Bound, text_in
 from langchain_supabase_memory.language.messages.redaction.redactor import Redaction
@@ -59,7 +59,7 @@ def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     whole = _bounded(data, redactor)
     walk = _Walk(Redaction(redactor))
     made = {key: item if key in _LEFT else walk.field(key, item) for key, item in whole.items()}
-    made = _bounded(made, redactor)  # marks may be longer than what they stand for
+    made = cast("dict[str, Any]", _bounded(made, redactor))  # marks may be longer than what they stand for
     if made != data and "logprobs" in (made.get("response_metadata") or {}):
         # They repeat the answer, token by token.
         made["response_metadata"] = {**made["response_metadata"], "logprobs": None}
