@@ -432,12 +432,11 @@ def node_unavailable(code: str) -> UnavailableError:
     )
 
 
-def from_status(status: int, retry_after_seconds: float | None = None, *, is_page: bool = False) -> SupabaseMemoryError:
+def from_status(status: int, *, is_page: bool = False) -> SupabaseMemoryError:
     """The error for an HTTP status that came with no code of the database's.
 
     Args:
         status: The status; none of success.
-        retry_after_seconds: How long the server asks to wait, in seconds, if it says so.
         is_page: Whether it came with a page, or anything else but a JSON document.
 
     Returns:
@@ -450,8 +449,6 @@ def from_status(status: int, retry_after_seconds: float | None = None, *, is_pag
         rest = _REDIRECT if status < 400 else _NO_CODE if status < 500 else _FAILED
         meaning = _STATUSES.get(status, rest)
     kind, message, hint = meaning
-    if issubclass(kind, UnavailableError):
-        return kind(message, code=str(status), hint=hint, retry_after_seconds=retry_after_seconds)
     return kind(message, code=str(status), hint=hint)
 
 
@@ -509,16 +506,13 @@ def of_role(code: str) -> SupabaseMemoryError:
     )
 
 
-def lost(status: int, retry_after_seconds: float | None = None) -> SupabaseMemoryError:
+def lost(status: int) -> SupabaseMemoryError:
     """The error for the empty code with which PostgREST tells that its connection to the database broke.
 
     Args:
         status: The HTTP status, which is 400 then, or 503.
-        retry_after_seconds: How long the server asks to wait, in seconds, if it says so.
     """
-    return UnavailableError(
-        _LOST.message, code=str(status), hint=_LOST.hint, retry_after_seconds=retry_after_seconds, is_away=True
-    )
+    return UnavailableError(_LOST.message, code=str(status), hint=_LOST.hint, is_away=True)
 
 
 _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (

@@ -90,7 +90,8 @@ class ContextBudget:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
         alternate_roles: Whether messages of one role are joined, so that user and assistant alternate, as the chat
             templates of Mistral and Gemma want it. `None`: in `SupabaseMemoryMiddleware` where the model is known to
-            need it, by its class or its name, and not elsewhere.
+            need it, by its class or its name. Packs, nodes and histories never see the model that reads them: for such
+            a model pass `True` there.
 
     Raises:
         ConfigurationError: A number is not positive, or both kinds of budget are given.

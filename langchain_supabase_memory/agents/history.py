@@ -65,8 +65,9 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         memory: Where it is stored.
         user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
-        budget: The most that is served; the memory's by default. `None` serves all messages as they are stored, and
-            the prompt grows with them.
+        budget: The most that is served; the memory's by default. A history does not see the model: pass
+            `alternate_roles=True` in it where that wants roles in turn. `None` serves all messages as they are
+            stored, and the prompt grows with them.
         retention: How long, or how many turns, are kept; the memory's by default.
         on_error: What happens when a read or a write fails after its retries. A read that fails gives what waits to be
             stored, and no more. Messages of a write that fails are kept in the memory's outbox, and stored before the

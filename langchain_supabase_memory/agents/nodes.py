@@ -176,7 +176,8 @@ class LoadContextNode(_Node):
         memory: Where the conversation is.
         output_messages_key: The key that the messages are returned under: the fenced summary, the recent messages,
             and the current turn.
-        budget: The most that the pack may hold; the memory's by default.
+        budget: The most that the pack may hold; the memory's by default. A node does not see the model that reads its
+            messages: pass `alternate_roles=True` in it where that wants roles in turn.
         policy: When and how a summary is made; the memory's by default.
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:

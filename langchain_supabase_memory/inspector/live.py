@@ -89,12 +89,15 @@ class Beat:
                     await self._rings.wait()
 
     async def _beat(self) -> None:
+        level = logging.WARNING
         while True:
             try:
                 if self._transport is not None:
                     await self._listen(self._transport)
             except Exception as error:  # else no page would be told of anything again
-                _logger.warning("The inspector cannot listen; it looks again by the clock", extra=about_error(error))
+                text = "The inspector cannot listen; it looks again by the clock"
+                _logger.log(level, text, extra=about_error(error))
+                level = logging.DEBUG  # it is tried again and again
             await asyncio.sleep(LOOK_SECONDS)
             self._ring()
 

@@ -368,5 +368,7 @@ def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None
             swept = store.sweep()
             _logger.info("%d items of the store have expired", swept, extra={"memory_items": swept})
         except SupabaseMemoryError as error:
-            _logger.error("Sweeping the store failed: %s", error, extra=about_error(error))
+            what = "Sweeping the store failed"
+            level = store._memory.causes.level(what, error, logging.ERROR, repeats=True)
+            _logger.log(level, "%s: %s", what, error, extra=about_error(error))
         ended.wait(seconds)

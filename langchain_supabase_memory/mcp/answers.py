@@ -21,6 +21,8 @@ from langchain_supabase_memory.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from langchain_supabase_memory.memory.causes import Causes
+
 _logger = logging.getLogger(__name__)
 
 
@@ -67,34 +69,38 @@ def reply(text: str, sources: Iterable[Mapping[str, Any]] = ()) -> CallToolResul
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=given)
 
 
-def failure(name: str, error: BaseException) -> CallToolResult:
+def failure(name: str, error: BaseException, causes: Causes) -> CallToolResult:
     """What a tool gives that failed.
 
     Args:
         name: The tool.
         error: Why.
+        causes: What knows which failures are logged already.
     """
-    text = noted(said(name, error))
+    text = noted(said(name, error, causes))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def said(name: str, error: BaseException) -> str:
+def said(name: str, error: BaseException, causes: Causes) -> str:
     """A failure in words: what went wrong and the next action. What is not the caller's mistake is logged.
 
     Args:
         name: What failed.
         error: Why.
+        causes: What knows which failures are logged already.
     """
     if isinstance(error, ValidationError):
         return _refused(error)
     if not isinstance(error, SupabaseMemoryError):
         # Its text may hold content, its class does not.
         kind = type(error).__name__
-        _logger.error("%s failed (%s). Please report this.", name, kind, extra={"memory_error": kind})
+        level = causes.level(f"{name} over MCP", error, logging.ERROR, repeats=True)
+        _logger.log(level, "%s failed (%s). Please report this.", name, kind, extra={"memory_error": kind})
         return f"The memory failed ({kind}). Go on without it, and tell the person who runs this server."
     action = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
     if action is not None:
-        _logger.warning("%s failed: %s", name, error, extra=about_error(error))
+        level = causes.level("An answer over MCP", error, logging.WARNING, repeats=True)
+        _logger.log(level, "%s failed: %s", name, error, extra=about_error(error))
     # A code is for programs.
     return f"{error.message} {error.hint if action is None else action}".rstrip()
 

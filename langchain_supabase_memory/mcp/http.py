@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.memory.causes import Causes
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 PATH: Final = "/mcp"
@@ -46,6 +47,11 @@ class SignedIn:
     def embeds(self) -> bool:
         """Whether the memory has an embedder."""
         return self.shared.embedder_name is not None
+
+    @property
+    def causes(self) -> Causes:
+        """Those of the shared memory, whose calls carry a user's own token."""
+        return self.shared.causes.of_a_user()
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of the user whose token came with this very request; `None` without one."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+    from langchain_supabase_memory.memory.causes import Causes
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 
@@ -43,6 +44,10 @@ class Owner(Protocol):
     def embeds(self) -> bool:
         """Whether there is an embedder, so that what was said is found by meaning."""
 
+    @property
+    def causes(self) -> Causes:
+        """What knows which failures are logged already."""
+
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of whoever sent the request; `None` if that is nobody."""
 
@@ -61,6 +66,11 @@ class OneOwner:
     def embeds(self) -> bool:
         """Whether the memory has an embedder."""
         return self.given.embedder_name is not None
+
+    @property
+    def causes(self) -> Causes:
+        """Those of the memory."""
+        return self.given.causes
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The person's memory, whatever the request says."""

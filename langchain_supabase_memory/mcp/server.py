@@ -72,6 +72,7 @@ class MemoryServer(MCPServer[Any]):
         token_verifier: TokenVerifier | None = None,
     ) -> None:
         options = options or Options()
+        self._causes = owner.causes
         super().__init__(
             NAME,
             title="Conversation memory",
@@ -99,8 +100,8 @@ class MemoryServer(MCPServer[Any]):
         except ToolError as error:
             if error.__cause__ is None:
                 hint = "List the tools; a server stores or forgets only if it was started so."
-                return answers.failure("A tool", InvalidInputError("There is no such tool.", hint=hint))
-            return answers.failure(f"The tool {name}", error.__cause__)
+                return answers.failure("A tool", InvalidInputError("There is no such tool.", hint=hint), self._causes)
+            return answers.failure(f"The tool {name}", error.__cause__, self._causes)
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
@@ -116,7 +117,7 @@ class MemoryServer(MCPServer[Any]):
             cause = _cause(error)
             if cause is error:
                 raise ResourceNotFoundError("There is no such resource. List the templates of resources.") from None
-            words = answers.said("A resource", cause)
+            words = answers.said("A resource", cause, self._causes)
             kind = ResourceNotFoundError if isinstance(cause, (InvalidInputError, NotFoundError)) else ResourceError
             raise kind(words) from None
 
@@ -137,7 +138,7 @@ class MemoryServer(MCPServer[Any]):
                 raise MCPError(INVALID_PARAMS, "There is no such prompt. List the prompts.") from None
             cause = _cause(error)
             is_callers = isinstance(cause, (InvalidInputError, NotFoundError, ValueError))
-            words = answers.said("A prompt", cause)
+            words = answers.said("A prompt", cause, self._causes)
             raise MCPError(INVALID_PARAMS if is_callers else INTERNAL_ERROR, words) from None
 
     def _add(

@@ -104,12 +104,15 @@ class Keys:
         try:
             self._set(await in_thread(partial(_fetched, self.url)))
         except (UnavailableError, ConfigurationError) as error:
+            level = logging.DEBUG if self._is_away else logging.WARNING
             self._is_away = True
-            _logger.warning("The keys of the project could not be fetched: %s", error.reason)
+            _logger.log(level, "The keys of the project could not be fetched: %s", error.reason)
         finally:
             self._tried = self.clock()  # at the end, for a try may take long itself
 
     def _set(self, known: dict[str, jwt.PyJWK]) -> None:
+        if self._is_away:
+            _logger.info("The keys of the project can be fetched again.")
         self._known, self._is_away = known, False
         self._at = self._tried = self.clock()
 

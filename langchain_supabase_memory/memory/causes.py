@@ -64,6 +64,7 @@ worker has taken the conversation up. Give the memory a writer, or run a worker 
 _logger = logging.getLogger(__name__)
 
 
+_MOST_KNOWN: Final = 1_000
 _MOST_LINES: Final = 5
 _WINDOW_SECONDS: Final = 600.0
 """A cause that comes and goes is logged so many times within so many seconds at most."""
@@ -104,13 +105,14 @@ class Causes:
         self._standing: dict[Part, _Standing] = {}
         self._logged: dict[Part, set[_Key]] = {}
         self._recent: dict[tuple[Part, _Key], deque[float]] = {}
+        self._at: dict[_Key, float] = {}
         self._once: set[str] = set()
         self._of_a_user = of_a_user
         fork.in_each_process(self._begin)
 
     def _begin(self) -> None:
         # What `of_a_user` gives shares them.
-        for each in (self._standing, self._logged, self._recent, self._once):
+        for each in (self._standing, self._logged, self._recent, self._at, self._once):
             each.clear()
 
     def of_a_user(self) -> Causes:
@@ -160,19 +162,31 @@ class Causes:
         if settles:
             self._answered(part, function)
 
-    def level(self, what: str, error: BaseException, usual: int) -> int:
+    def level(self, what: str, error: BaseException, usual: int, *, repeats: bool = False) -> int:
         """At which level a failure is logged: the usual one, once until what it comes from answers again; then DEBUG.
 
         Args:
             what: What could not be done: a constant, without ids.
             error: Why.
             usual: A level of `logging`.
+            repeats: Whether what is done again and again failed, so that a failure of nothing that is watched, such as
+                a call's own, is logged once in ten minutes, too. Else each of those is logged.
         """
         part = next((part for part, kinds in _PARTS.items() if isinstance(error, kinds)), None)
         if part is None or (part == "database" and not self._is_of_the_database(error)):
-            return usual  # one call's own failure
+            return usual if not repeats or self._is_first_of_late((what, *_identity(error))) else logging.DEBUG
         with self._lock:
             return usual if self._is_news(part, (what, *_identity(error))) else logging.DEBUG
+
+    def _is_first_of_late(self, key: _Key) -> bool:
+        now = self._clock()
+        with self._lock:
+            if now - self._at.get(key, -_WINDOW_SECONDS) < _WINDOW_SECONDS:
+                return False
+            if len(self._at) >= _MOST_KNOWN:
+                self._at.clear()
+            self._at[key] = now
+            return True
 
     def _is_of_the_database(self, error: BaseException) -> bool:
         if isinstance(error, _OF_ONE_CALL) or (self._of_a_user and isinstance(error, AccessError)):

@@ -1246,6 +1246,7 @@ class Conversation(Handle):
         Raises:
             ConfigurationError: There is no embedder.
             EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+            MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
         """
         return self._memory.run(self._flows.reembed(drop=drop))
 

@@ -98,7 +98,7 @@ class _Recoded:
         if size == 0:
             return b""
         if not self._left:
-            self._left = self._taken(lambda: self._reader.read(65_536))
+            self._left = self._taken(lambda: self._reader.read(size))
         found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
         return found
 
@@ -205,6 +205,9 @@ class _Counted:
         self._values = 0
 
     def read(self, size: int = -1) -> bytes:
+        if size > 0:
+            # A parser reads a text that goes on from its beginning again, so each piece is as long as all before it.
+            size = min(max(size, self._bytes), LONGEST + 1 - self._bytes)
         found = self._file.read(size)
         self._bytes += len(found)
         if self._bytes > LONGEST:

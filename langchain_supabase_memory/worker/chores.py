@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
 from langchain_supabase_memory.adapters.writer import asking
@@ -21,7 +21,7 @@ from langchain_supabase_memory.operations.summaries.complete import complete_sum
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
 
     from langchain_supabase_memory.adapters.writer import SummaryModel
@@ -90,9 +90,16 @@ async def _chore(turns: Turns, name: str, every: timedelta, do: Callable[[], Awa
     except (UnavailableError, AccessError, SchemaError):
         raise
     except Exception as error:  # the others are done all the same
-        _logger.warning("A chore was left undone", extra={"memory_chore": name, **about_error(error)})
+        _warn(turns.memory, "A chore was left undone", error, {"memory_chore": name})
     else:
         _logger.info("A chore is done", extra={"memory_chore": name, "memory_count": count})
+
+
+def _warn(memory: SupabaseMemory, what: str, error: Exception, fields: Mapping[str, Any]) -> None:
+    """Log a failure, once while its cause stands."""
+    named = f"{what} {fields.get('memory_chore', '')}"
+    level = memory.causes.level(named, error, logging.WARNING, repeats=True)
+    _logger.log(level, what, extra={**fields, **about_error(error)})
 
 
 async def _rederive(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
@@ -116,7 +123,7 @@ async def _embed(memory: SupabaseMemory, model: str) -> int:
     try:
         return await memory.arun(summary_recall.index(Scope(memory.user_id, None, None), model=model))
     except EmbeddingError as error:
-        _logger.warning("Summaries were left without a vector", extra=about_error(error))
+        _warn(memory, "Summaries were left without a vector", error, {})
         return 0
 
 
@@ -144,5 +151,5 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
                     continue
             archived += await memory.arun(work.archive(key, status[0].next_sequence))
         except Exception as error:
-            _logger.warning("A conversation could not be archived", extra={**about(key), **about_error(error)})
+            _warn(memory, "A conversation could not be archived", error, about(key))
     return archived

@@ -51,8 +51,8 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
             gone = await memory.aforget_expired(retention=retention)
             counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
             _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
-        except SupabaseMemoryError as error:
-            _logger.error("A clean-up failed: %s", error, extra=about_error(error))
-        except Exception as error:  # its text may hold anything
-            _logger.error("A clean-up failed", extra=about_error(error))
+        except Exception as error:
+            level = memory.causes.level("A clean-up failed", error, logging.ERROR, repeats=True)
+            reason = f": {error}" if isinstance(error, SupabaseMemoryError) else ""  # another's text may hold anything
+            _logger.log(level, "A clean-up failed%s", reason, extra=about_error(error))
         await asyncio.sleep(every.total_seconds())

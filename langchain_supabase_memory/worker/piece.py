@@ -154,7 +154,7 @@ async def _tried(
         try:
             result = await memory.arun(asking(flow() if model is None else drafted(flow(), lease, model.name), model))
         except Exception as error:
-            _failed(lease.key, done, duty, error)
+            _failed(memory, lease.key, done, duty, error)
             return result
         if result.failed is not None:
             done.failed[duty] = result.failed
@@ -170,7 +170,7 @@ async def _embedded(memory: SupabaseMemory, key: ConversationKey, done: Done) ->
     try:
         await memory.arun(summary_recall.index(scope, model=memory.embeddings.name))
     except Exception as error:
-        _failed(key, done, "index", error)
+        _failed(memory, key, done, "index", error)
 
 
 async def _promoted(
@@ -185,9 +185,10 @@ async def _promoted(
         # What was superseded, deleted or forgotten since it moved does not stay there.
         await aforget_source(memory, target, user_id=key.user_id)
     except Exception as error:  # whatever a long-term memory raises
-        _failed(key, done, "promote", error)
+        _failed(memory, key, done, "promote", error)
 
 
-def _failed(key: ConversationKey, done: Done, duty: Duty, error: Exception) -> None:
+def _failed(memory: SupabaseMemory, key: ConversationKey, done: Done, duty: Duty, error: Exception) -> None:
     done.failed.setdefault(duty, type(error).__name__)
-    _logger.warning("A duty failed", extra={**about(key), **about_error(error), "memory_duty": duty})
+    level = memory.causes.level(f"The duty {duty} failed", error, logging.WARNING, repeats=True)
+    _logger.log(level, "A duty failed", extra={**about(key), **about_error(error), "memory_duty": duty})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import re
@@ -252,6 +253,23 @@ async def test_what_a_server_asks_to_wait_is_waited(through: Any, proxy: Proxy, 
         await done(color, memory.conversation("t").count)
     assert time.monotonic() - begun < 1
     assert (caught.value.retry_after_seconds, len(proxy.requests)) == (77, 1)
+
+
+@COLORS
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [*((each.status, each.code) for each in SEEN), (503, "PGRST003"), (500, "57P03"), (429, ""), (409, "40001")],
+)
+async def test_what_a_server_asks_to_wait_is_told_whatever_code_comes_with_it(
+    through: Any, proxy: Proxy, color: str, status: int, code: str
+) -> None:
+    memory = through()
+    body = json.dumps({"code": code, "message": "away", "details": None, "hint": None}).encode()
+    proxy.tells(Lie("asks", status, body=body, headers={"Retry-After": "77"}))
+    with pytest.raises(UnavailableError) as caught:
+        await done(color, memory.conversation("t").count)
+    assert caught.value.retry_after_seconds == 77
+    assert len(proxy.requests) == 1, "it is longer than the deadline, so nobody asks again"
 
 
 def test_retry_after_is_seconds_or_a_date() -> None:

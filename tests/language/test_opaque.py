@@ -16,13 +16,14 @@ from typing import Any, Final
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from langchain_supabase_memory import PERSONAL_DATA, SECRETS, Redactor
 from langchain_supabase_memory.flow import Line, Material
 from langchain_supabase_memory.language import cues, prompts
 from langchain_supabase_memory.language.chunks.units import Said, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.entities import named
 from langchain_supabase_memory.language.extractive.phrases import Reading
-from langchain_supabase_memory.language.messages import content, opaque
+from langchain_supabase_memory.language.messages import content, opaque, rendering
 from langchain_supabase_memory.language.quality import quality
 from tests.conftest import Door
 
@@ -124,6 +125,8 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "quality": lambda text: quality([Line(0, "user", None, text)], text[:2_000]),
     "chunks": lambda text: units([Said(0, "m", HumanMessage(text), NOW)], most_tokens=256),
     "prompt": lambda text: prompts.pieces([(0, HumanMessage(text))], 24_000),
+    "rendered": lambda text: rendering.rendered(HumanMessage(text)),
+    "redaction": Redactor([*SECRETS, *PERSONAL_DATA]).redact,
     "question": lambda text: cues.find(text, NOW),
     "marks": cues.marks,
     "days": lambda text: cues.told(text, NOW.date()),

@@ -18,6 +18,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_supabase_memory import PERSONAL_DATA, SECRETS, Redactor, SupabaseMemory
 from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.language.messages.opaque import LONGEST
+from langchain_supabase_memory.language.messages.redaction import bound
 from langchain_supabase_memory.language.messages.redaction.alike import ALIKE
 from langchain_supabase_memory.language.messages.redaction.checksums import is_card
 from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
@@ -267,6 +269,81 @@ def test_base64_is_looked_through_to_a_depth_and_a_length() -> None:
     assert "[redacted: " in ALL.redact(base64.encodebytes((" " * 300 + said).encode()).decode())
     image = base64.b64encode(random.Random(3).randbytes(50_000)).decode()
     assert ALL.redact(image) == image
+
+
+LONG = {
+    "words": "the kiln is cold ",
+    "log": "2026-11-25 10:00:12 INFO worker 7 took 313 ms for /api/v1/7\n",
+    "chinese": "记忆是对话中最重要的东西。\n",
+    "emoji": "\U0001f600\U0001f44d\U0001f3fd ",
+    "marks": "maya@x.org ",
+    "one line": "x",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_no_more_of_a_message_is_stored_than_was_read(kind: str) -> None:
+    read = 0
+
+    class Reader:
+        name = "reader"
+
+        def spans(self, text: str) -> list[tuple[int, int]]:
+            nonlocal read
+            read += len(text)
+            return []
+
+    redactor = Redactor([*SECRETS, *PERSONAL_DATA, Reader()])
+    text = LONG[kind] * (2_500_000 // len(LONG[kind])) + " password: hunter2hunter2"
+    made = codec.to_row(HumanMessage(text, id="1"), redactor)
+    assert "hunter2" not in json.dumps(made)
+    assert len(made["text"]) <= LONGEST
+    assert "left out: more than is redacted" in made["text"][-80:]
+    assert read <= 8 * LONGEST, "each look and each round reads it once"
+    again = codec.to_row(HumanMessage(made["text"], id="1"), redactor)
+    assert again["text"] == made["text"]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "password: 'hunter2hunter2hunter2'",
+        "sk-ant-api03-hunter2hunter2hunter2A1",
+        "-----BEGIN PRIVATE KEY-----\n" + "hunter2AhunterA2" * 20 + "\n-----END PRIVATE KEY-----",
+        "passphrase: correct hunterless horse battery staple.",
+        base64.b64encode(b'{"password": "hunter2hunter2"}' * 3).decode(),
+    ],
+)
+def test_a_secret_that_stands_where_a_text_is_cut_goes(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bound, "LONGEST", 5_000)
+    for before in range(0, len(secret) + 60, 3):
+        text = "x " * ((5_000 - before) // 2) + secret + " y" * 1_000
+        made = Redactor().redact(text)
+        rest = made[made.rindex("x") + 1 :]
+        assert not any(part in rest for part in ("hunter", "correct", secret[:24])), before
+
+
+def test_a_document_or_a_file_that_is_not_read_to_its_end_is_left_out_and_short_fields_stay() -> None:
+    document = json.dumps({"a": "x " * LONGEST, "password": "hunter2"})
+    held = base64.b64encode(f"{'x ' * LONGEST} password: hunter2".encode()).decode()
+    image = base64.b64encode(random.Random(1).randbytes(1_500_000)).decode()
+    file = {"type": "file", "base64": held, "mime_type": "text/plain"}
+    shown = {"type": "image", "base64": image, "mime_type": "image/png"}
+    url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}}
+    message = AIMessage(
+        [{"type": "text", "text": document}, file, shown, url, {"type": "text", "text": "short"}],
+        tool_calls=[{"name": "fire", "args": {"cone": "6", "data": held}, "id": "1"}],
+        response_metadata={"model_name": "gpt"},
+        id="1",
+    )
+    data = codec.to_row(message, ALL)["payload"]["data"]
+    first, second, *same = data["content"]
+    assert first["text"].startswith("[… ")
+    assert (second["type"], second["text"][:3]) == ("text", "[… ")
+    assert same == [shown, url, {"type": "text", "text": "short"}]
+    assert (data["tool_calls"][0]["name"], data["tool_calls"][0]["args"]["cone"]) == ("fire", "6")
+    assert data["tool_calls"][0]["args"]["data"].startswith("[… ")
+    assert data["response_metadata"] == {"model_name": "gpt"}
 
 
 def test_what_was_redacted_within_base64_is_left() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import signal
 import subprocess
@@ -394,8 +395,9 @@ def away(project: Project) -> Iterator[None]:
 
 
 async def test_while_the_issuer_is_away_its_keys_go_on_for_an_hour_and_are_fetched_after_a_pause_alone(
-    project: Project,
+    project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "langchain_supabase_memory.mcp.tokens")
     clock = Clock()
     keys = Keys(Site(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
     await keys.load()
@@ -424,6 +426,7 @@ async def test_while_the_issuer_is_away_its_keys_go_on_for_an_hour_and_are_fetch
     assert await keys.key("first") is not None
     assert await keys.key("another") is None
     assert project.fetched == begun + 4
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"], "one outage"
 
 
 async def test_an_issuer_that_hangs_delays_one_request_and_then_none(project: Project) -> None:

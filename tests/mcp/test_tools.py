@@ -427,3 +427,17 @@ async def test_a_mistake_of_ours_says_its_class_alone(
             await made.get_prompt("what_is_open")
     assert CANARY not in text + caplog.text
     assert "Please report this." in caplog.text
+
+
+async def test_one_cause_is_one_line_whatever_tools_are_called(
+    studio: SupabaseMemory, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere = SupabaseMemory.from_conn_string("postgresql://a:b@127.0.0.1:1/x", user_id="u", retry=NO_RETRY)
+    caplog.set_level(logging.INFO, "langchain_supabase_memory")
+    async with client(nowhere, mode) as made:
+        for _ in range(3):
+            for name in READING:
+                failed(await made.call_tool(name, EVERY[name]))
+    told_of = [record.getMessage() for record in caplog.records if record.name.endswith("mcp.answers")]
+    assert len(told_of) == 1, told_of
+    await nowhere.aclose()

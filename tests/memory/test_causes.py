@@ -13,6 +13,7 @@ from langchain_supabase_memory import RetryPolicy, SupabaseMemory, SupabaseMemor
 from langchain_supabase_memory.adapters.transports.breaker import Breaker, BreakingTransport
 from langchain_supabase_memory.errors import (
     EmbeddingError,
+    InvalidInputError,
     PermissionDeniedError,
     SupabaseMemoryError,
     UnavailableError,
@@ -118,6 +119,22 @@ def test_a_failure_is_logged_as_usual_once_and_then_for_who_debugs(causes: Cause
     assert [level(from_code("PT404")), level(from_code("PT404"))] == [logging.ERROR] * 2
     works(causes, "memory_count")
     assert level(UnavailableError()) == logging.ERROR
+
+
+def test_what_is_done_again_and_again_is_logged_once_in_ten_minutes_whatever_fails(
+    causes: Causes, clock: Clock
+) -> None:
+    def level(error: Exception, what: str = "A chore was left undone") -> int:
+        return causes.level(what, error, logging.WARNING, repeats=True)
+
+    for error in (ConnectionError("a"), InvalidInputError("b"), UnavailableError(code="57P01")):
+        assert [level(error) for _ in range(3)] == [logging.WARNING, logging.DEBUG, logging.DEBUG]
+    assert level(TimeoutError()) == level(ConnectionError("a"), "Another") == logging.WARNING
+    clock.now += 601
+    assert [level(ConnectionError("a")) for _ in range(2)] == [logging.WARNING, logging.DEBUG]
+    for number in range(5_000):
+        level(InvalidInputError(str(number)))
+    assert len(causes._at) <= 1_000
 
 
 def test_the_breaker_says_when_it_tries_again_and_not_in_the_reason() -> None:

@@ -646,6 +646,26 @@ def test_old_vectors_stay_until_every_chunk_has_a_new_one(memory: SupabaseMemory
     assert other.conversation("t").recall("three").chunks[0].similarity is not None
 
 
+def test_old_vectors_that_others_go_on_making_end_a_reembedding(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    conversation.append(numbered(["one", "two"]))
+    conversation.index()
+    calls = 0
+
+    def meanwhile(texts: list[str]) -> list[list[float]]:
+        nonlocal calls
+        calls += 1
+        conversation.append([human(f"kiln {calls}", f"late{calls}")])
+        conversation.index()
+        return WordEmbedder(36).embed_documents(texts)
+
+    other = as_it_is(memory, ScriptedEmbedder(meanwhile, "new"))
+    with pytest.raises(MigrationConflictError, match="another embedder during 10 passes; nothing was removed"):
+        other.conversation("t").reembed(drop=True)
+    assert calls == 10
+    assert conversation.recall("kiln").by_meaning
+
+
 # --- Expiry
 
 

@@ -701,6 +701,28 @@ def test_a_conversation_of_any_size_is_refused_before_it_fills_the_memory(
     assert import_conversations(memory, claude(path), dry_run=True).conversations == 3000
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("sign", ["x", "記", "\N{GRINNING FACE}", "\n"], ids=["ascii", "chinese", "emoji", "escapes"])
+def test_a_long_text_is_parsed_from_its_beginning_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, sign: str
+) -> None:
+    path = tmp_path / "conversations.json"
+    length = 8_000_000 // len(json.dumps(sign, ensure_ascii=False).encode())
+    path.write_text(json.dumps([{"text": sign * length}], ensure_ascii=False), encoding=encoding)
+    held: list[int] = []
+    read = reading._Counted.read
+
+    def counted(self: Any, size: int = -1) -> bytes:
+        found = read(self, size)
+        held.append(self._bytes)  # what a parser looks at anew, for the text goes on
+        return found
+
+    monkeypatch.setattr(reading._Counted, "read", counted)
+    [(_, found)] = reading.conversations(path, None, "conversations.json")
+    assert found == {"text": sign * length}
+    assert sum(held) <= 5 * max(held)
+
+
 def test_memory_does_not_grow_with_what_is_imported_and_exported(memory: SupabaseMemory, tmp_path: Path) -> None:
     def talks(count: int) -> Iterator[Event]:
         for number in range(count):

@@ -352,5 +352,8 @@ def test_messages_that_a_forked_graph_left_are_exported(memory: SupabaseMemory, 
     left = [line for line in lines if line["kind"] == "superseded"]
     assert [line["payload"]["data"]["content"] for line in left] == ["Second?", "Answer 3"]
     other = fresh()
-    import_conversations(memory, jsonl(tmp_path / "x.jsonl"), user_id=other)
+    told = import_conversations(memory, jsonl(tmp_path / "x.jsonl"), user_id=other)
     assert memory.conversation("kiln", user_id=other).count() == 4
+    assert {what: count for what, (count, _) in told.lost.items()} == {
+        "superseded messages, which an import leaves out": 2
+    }

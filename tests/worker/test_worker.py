@@ -1137,6 +1137,19 @@ async def test_a_long_term_memory_that_fails_is_tried_again(place: Place, kept: 
     assert place.queue[0][3] == "RuntimeError"
 
 
+async def test_what_fails_for_every_conversation_is_one_line(
+    place: Place, kept: Keep, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(user_id: str) -> Any:
+        raise ConnectionError("the store of vectors is away")
+
+    for number in range(5):
+        place.say(f"t{number}")
+    caplog.set_level(logging.INFO, "langchain_supabase_memory")
+    await Worker(kept(place.memory(Model())), long_term=fail).drain()
+    assert [r.levelname for r in caplog.records if r.getMessage() == "A duty failed"] == ["WARNING"]
+
+
 # --- Seen from outside
 
 

@@ -11,6 +11,7 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.adapters.transports.answers import parsed
 from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
+    UnavailableError,
     from_code,
     from_ours,
     from_status,
@@ -60,13 +61,19 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
     Args:
         response: A response that was read to its end.
     """
+    error = _failure(response)
+    if isinstance(error, UnavailableError):
+        error.retry_after_seconds = retry_after_seconds(response.headers.get("Retry-After"))
+    return error
+
+
+def _failure(response: httpx.Response) -> SupabaseMemoryError:
     error = _error(response.content)
     code = None if error is None else error.get("code")
     if not isinstance(code, str) or not _CODE.fullmatch(code):  # a gateway gives one of its own, or none
-        retry_after = retry_after_seconds(response.headers.get("Retry-After"))
         if code == "":
-            return lost(response.status_code, retry_after)
-        return from_status(response.status_code, retry_after, is_page=error is None)
+            return lost(response.status_code)
+        return from_status(response.status_code, is_page=error is None)
     assert error is not None
     message, hint = (text if isinstance(text := error.get(key), str) else "" for key in ("message", "hint"))
     if code in ("PGRST301", "PGRST303"):

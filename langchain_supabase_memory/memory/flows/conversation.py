@@ -897,6 +897,7 @@ class ConversationFlows:
         Raises:
             ConfigurationError: There is no embedder.
             EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+            MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
         """
         return (yield from indexing.reembed(self._key, model=self._embedder_name(), drop=drop))
 

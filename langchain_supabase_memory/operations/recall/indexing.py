@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
-from langchain_supabase_memory.errors import EmbeddingError, SupabaseMemoryError
+from langchain_supabase_memory.errors import EmbeddingError, MigrationConflictError, SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, call, compute, embed
 from langchain_supabase_memory.language import cues
 from langchain_supabase_memory.language.chunks import kinds
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import ChunkPolicy
 
 _IDS: Final = uuid.UUID("5b7c4d0e-6d0a-4c39-9a3e-1f6c0a9d2b11")
+_PASSES: Final = 10
+"""How often a re-embedding begins again because others index with another embedder."""
+
 _REEMBEDDED: Final = 100
 """How many chunks are embedded anew in one transaction."""
 _BEGINNING: Final = (-1, 0)
@@ -169,6 +172,7 @@ def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int
     """Embed every chunk that has no vector of a model, as `Conversation.reembed`."""
     made = 0
     after = _BEGINNING
+    passes = 1
     while True:
         page, more = yield from _page(key, after, _REEMBEDDED, model)
         vectors = (yield from embed([each.content for each in page])) if page else []
@@ -180,7 +184,12 @@ def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int
         if not more:
             if not drop or is_complete:
                 return made
-            after = _BEGINNING  # others were indexed meanwhile without this model
+            if passes == _PASSES:
+                raise MigrationConflictError(
+                    f"Others have gone on indexing with another embedder during {passes} passes; nothing was removed.",
+                    hint="Give workers and other memories the new embedder first, then call reembed(drop=True) again.",
+                )
+            after, passes = _BEGINNING, passes + 1  # others were indexed meanwhile without this model
 
 
 def _filled(

@@ -11,7 +11,7 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer import ids, reading
 from langchain_supabase_memory.transfer.sources import dialogues
-from langchain_supabase_memory.transfer.values import Edits, OptOuts, Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import Edits, Lost, OptOuts, Problem, Said, Thread
 
 if TYPE_CHECKING:
     import os
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.transfer.values import Event
 
+_LEFT: Final = "superseded messages, which an import leaves out"
 FORMAT: Final = 1
 """The version of the lines that an export writes."""
 
@@ -86,7 +87,7 @@ class _Ours:
         elif kind == "end":
             self._ended = True
         elif kind == "superseded":
-            pass  # no graph goes on from an import, so that none could return to it
+            yield Lost(_LEFT, place)  # no graph goes on from an import, so that none could return to it
         else:
             yield Problem(
                 "The line is of no kind that an export has.",

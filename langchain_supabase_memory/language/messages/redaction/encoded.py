@@ -23,14 +23,13 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _BREAKS: Final = str.maketrans("", "", "\r\n")
 _SHORTEST: Final = 12
-_LONGEST: Final = 262_144
 _MOST_BEGINNINGS: Final = 12
 _PEEK: Final = 16
 _LEAST_SAID: Final = 8
 
 
 def runs(text: str) -> Iterator[tuple[Span, str]]:
-    """Every place where a text in base64 may stand, with what it says. At most 256 KiB of one are read.
+    """Every place where a text in base64 may stand, with what it says.
 
     Args:
         text: Any text.
@@ -45,7 +44,7 @@ def _within(text: str, place: int, end: int) -> Iterator[tuple[Span, str]]:
     for _ in range(_MOST_BEGINNINGS):
         if place > end - _SHORTEST:
             return
-        said = decoded(text[place : place + _PEEK]) and decoded(text[place : min(end, place + _LONGEST)])
+        said = decoded(text[place : place + _PEEK]) and decoded(text[place:end])
         if said:
             yield (place, end), said
             place += len(said.encode()) // 3 * 4

@@ -7,8 +7,9 @@ import binascii
 import codecs
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from langchain_supabase_memory.language.messages.redaction.bound import Bound, text_in
 from langchain_supabase_memory.language.messages.redaction.redactor import Redaction
 from langchain_supabase_memory.language.messages.sanitizer import TAG, numbered
 
@@ -55,8 +56,10 @@ def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     Raises:
         ConfigurationError: A rule failed.
     """
+    whole = _bounded(data, redactor)
     walk = _Walk(Redaction(redactor))
-    made = {key: item if key in _LEFT else walk.field(key, item) for key, item in data.items()}
+    made = {key: item if key in _LEFT else walk.field(key, item) for key, item in whole.items()}
+    made = cast("dict[str, Any]", _bounded(made, redactor))  # marks may be longer than what they stand for
     if made != data and "logprobs" in (made.get("response_metadata") or {}):
         # They repeat the answer, token by token.
         made["response_metadata"] = {**made["response_metadata"], "logprobs": None}
@@ -69,7 +72,31 @@ def redacted_value(value: Any, redactor: Redactor | None) -> Any:
     Raises:
         ConfigurationError: A rule failed.
     """
-    return value if redactor is None else _Walk(Redaction(redactor)).value(value)
+    if redactor is None:
+        return value
+    return _bounded(_Walk(Redaction(redactor)).value(_bounded(value, redactor)), redactor)
+
+
+def _bounded(value: Any, redactor: Redactor) -> Any:
+    """Any JSON without what is beyond the bound of what is read."""
+    return Bound(Redaction(redactor).places, _is_media_url, _file).value(value)
+
+
+def _is_media_url(text: str) -> bool:
+    """Whether a text is nothing but the data URL of an image, a recording, or another file that is not text."""
+    url = _DATA_URL.fullmatch(text.strip())
+    return url is not None and _MEDIA_TYPE.fullmatch(url["type"]) is not None and not text_in(url["data"])
+
+
+def _file(value: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Under which key of a mapping a file is, in base64, and how many bytes of it are read as text."""
+    key = "value" if value.get(TAG) in ("bytes", "bytearray") else None
+    if key is None and _is_media(value):
+        key = next((each for each in _MEDIA_KEYS if each in value), None)
+    held = None if key is None else value.get(key)
+    if key is None or not isinstance(held, str) or _BASE64.fullmatch(held) is None:
+        return None
+    return key, len(held) if _is_text(value) else text_in(held)
 
 
 class _Walk:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.language.messages.redaction.bound import Bound
 from langchain_supabase_memory.language.messages.redaction.encoded import runs
 from langchain_supabase_memory.language.messages.redaction.looks import looks
 from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, checked_name
@@ -39,6 +40,9 @@ class Redactor:
 
     Deterministic: the same text always becomes the same, so that a retry is a retry, and a text that was redacted
     before stays as it is. Where finds overlap, all of it goes, under the mark of the longest, of two the earliest.
+
+    It reads 1,000,000 characters of one message, or of one value of a store. What stands behind them was not looked
+    through: it is left out of what is stored, and its size is named there. Texts of 1,000 characters are always read.
 
     What it does not promise: it knows forms and the words around them, and no meanings. A secret in a form that no rule
     knows, or in a sentence that no rule expects ("it is swordfish"), is stored; so is one that is split over messages,
@@ -85,7 +89,7 @@ class Redactor:
         return f"Redactor({', '.join(dict.fromkeys(rule.name for rule in self.rules))})"
 
     def redact(self, text: str) -> str:
-        """A text without what the rules find; the same object if there is nothing.
+        """A text without what the rules find and what is behind the bound; the same object if there is nothing.
 
         Args:
             text: Any text.
@@ -93,7 +97,9 @@ class Redactor:
         Raises:
             ConfigurationError: A rule failed; the message names the rule and nothing of the text.
         """
-        return Redaction(self).text(text)
+        places = Redaction(self).places
+        made = Redaction(self).text(Bound(places).value(text))
+        return str(Bound(places).value(made))
 
 
 class Redaction:
@@ -119,6 +125,13 @@ class Redaction:
                 break
             pieces = _cut(pieces, found)
         return list(pieces)
+
+    def places(self, text: str) -> list[Span]:
+        """Where something stands in a text that goes, or a mark of what went."""
+        return [
+            *((start, end) for start, end, _ in self._spans(text)),
+            *(m.span() for m in self._redactor._marks.finditer(text)),
+        ]
 
     def whole(self, name: str, text: str) -> str:
         """The mark for all of a text; the text itself if it is blank or nothing but marks."""
