@@ -14,7 +14,7 @@ from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoM
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong
 from langchain_supabase_memory.deadline import in_thread
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import SCHEMA, Ask, Call, Compute, Embed, Expand, Flow, Rerank, Step
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
@@ -212,6 +212,8 @@ class Core(Unpicklable):
         self.expander: ExpandModel | None = expanders.expander(settings.expand)
         self.metrics: NoMetrics = settings.metrics or NO_METRICS
         self.redactor: Redactor | None = redactor(settings.redact)
+        self._is_closed = False
+        self._entered: list[None] = []  # one for each `with` that is under way; lists change atomically
 
     @property
     def embedder_name(self) -> str | None:
@@ -316,6 +318,7 @@ class Core(Unpicklable):
         if isinstance(step, Compute):
             return step.function()
         if isinstance(step, Call):
+            self._check_open()
             with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                 return self.transport.perform(step)
         part, asked = self._asked(step)
@@ -327,6 +330,7 @@ class Core(Unpicklable):
         if isinstance(step, Compute):
             return await in_thread(step.function)
         if isinstance(step, Call):
+            self._check_open()
             with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
                 return await self.transport.aperform(step)
         part, asked = self._asked(step)
@@ -341,29 +345,57 @@ class Core(Unpicklable):
             return "embedder", embedders.needed(step.embedder or self.embeddings)
         return ("reranker", self.reranker) if isinstance(step, Rerank) else ("expander", self.expander)
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ConfigurationError(
+                "The memory is closed.",
+                hint="Close it when nothing uses it any more, or enter it again: with memory: …",
+            )
+
     def close(self) -> None:
-        """Close the connections of the sync methods; clients that you passed stay open."""
+        """Close the connections of the sync methods; clients that you passed stay open.
+
+        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `with`.
+        """
+        self._is_closed = True
         self.transport.close()
 
     async def aclose(self) -> None:
-        """Close the connections of this event loop and of the sync methods; clients that you passed stay open."""
+        """Close the connections of this event loop and of the sync methods; clients that you passed stay open.
+
+        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `async with`.
+        """
+        self._is_closed = True
         await self.transport.aclose()
 
     def __enter__(self) -> Self:
+        self._enter()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._leave()
+        self.transport.close()
 
     async def __aenter__(self) -> Self:
+        self._enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.aclose()
+        self._leave()
+        await self.transport.aclose()
+
+    def _enter(self) -> None:
+        self._entered.append(None)
+        self._is_closed = False
+
+    def _leave(self) -> None:
+        """The last of those that entered it closes it; the others close their own connections alone."""
+        self._entered.pop()
+        self._is_closed = self._is_closed or not self._entered
 
     def __repr__(self) -> str:
         """The door and the defaults, without keys."""

@@ -22,6 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from langchain_supabase_memory import (
+    BoardItem,
     ContextBudget,
     Retention,
     StoreLongTerm,
@@ -131,6 +132,23 @@ def derived(memory: SupabaseMemory, thread_id: str = "t") -> str:
     return "\n".join(texts)
 
 
+def write(memory: SupabaseMemory, secret: str) -> tuple[BoardItem, BoardItem]:
+    """A conversation of which everything was derived, and on which a person worked: the item pinned, and the one deleted."""
+    conversation = memory.conversation("t")
+    conversation.append([HumanMessage(f"My name is {secret}. I live in Cebu. I work at Brill.", id="m0")])
+    conversation.append(talk("The wheel squeaks."))
+    derive(memory)
+    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
+    conversation.edit_board_item(named, text="As I say it", by=BY)
+    conversation.pin_board_item(pinned, by=BY)
+    conversation.delete_board_item(gone, by=BY)
+    conversation.edit_board_summary("A person's summary", by=BY)
+    conversation.edit_summary(1, f"What I make of {secret}.", by=BY)
+    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
+    memory.rate(chunk, importance=0.95, by=BY)
+    return pinned, gone
+
+
 # A conversation that is not to be remembered
 
 
@@ -195,20 +213,11 @@ def test_what_people_wrote_stays_when_a_conversation_is_opted_out(
     memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
 ) -> None:
     conversation = memory.conversation("t")
-    conversation.append([HumanMessage(f"My name is {canary}. I live in Cebu. I work at Brill.", id="m0")])
-    conversation.append(talk("The wheel squeaks."))
-    derive(memory)
-    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
-    conversation.edit_board_item(named, text="As I say it", by=BY)
-    conversation.pin_board_item(pinned, by=BY)
-    conversation.delete_board_item(gone, by=BY)
+    pinned, gone = write(memory, canary)
     conversation.add_board_item("fact", "Written by a person", by=BY)
     conversation.add_board_item("fact", "Noted by the application", by="app", author_kind="application")
     conversation.add_board_item("fact", f"Noted by a model: {canary}", by="helper", author_kind="model")
-    conversation.edit_board_summary("A person's summary", by=BY)
     conversation.update(title="A person's title")
-    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
-    memory.rate(chunk, importance=0.95, by=BY)
     written = {"As I say it", pinned.text, "Written by a person", "Noted by the application"}
 
     assert conversation.opt_out(by=BY)
@@ -282,22 +291,6 @@ def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
     found["board"] = replace(found["board"], revision=0, version=0)
     found["before"].discard(None)
     return found
-
-
-def write(memory: SupabaseMemory, secret: str) -> None:
-    """A conversation of which everything was derived, and on which a person worked."""
-    conversation = memory.conversation("t")
-    conversation.append([HumanMessage(f"My name is {secret}. I live in Cebu. I work at Brill.", id="m0")])
-    conversation.append(talk("The wheel squeaks."))
-    derive(memory)
-    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
-    conversation.edit_board_item(named, text="As I say it", by=BY)
-    conversation.pin_board_item(pinned, by=BY)
-    conversation.delete_board_item(gone, by=BY)
-    conversation.edit_board_summary("A person's summary", by=BY)
-    conversation.edit_summary(1, f"What I make of {secret}.", by=BY)
-    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
-    memory.rate(chunk, importance=0.95, by=BY)
 
 
 @pytest.mark.parametrize("topic", [None, "canaryname", "squeaks"])

@@ -127,18 +127,18 @@ async def _run(worker: Worker, *, drain: bool, seconds: float | None, lives: boo
     with suppress(NotImplementedError):  # on Windows
         loop.add_signal_handler(signal.SIGTERM, worker.stop)
         loop.add_signal_handler(signal.SIGINT, interrupted)
-    with Living() if lives else nullcontext() as line:
-        telling = None if line is None else asyncio.create_task(_tell(worker, line))
-        try:
-            if drain:
-                await worker.drain(seconds)
-            else:
-                await worker.run()
-        finally:
-            if telling is not None:
-                telling.cancel()
-                await asyncio.wait([telling])
-            await worker.memory.aclose()
+    async with worker.memory:
+        with Living() if lives else nullcontext() as line:
+            telling = None if line is None else asyncio.create_task(_tell(worker, line))
+            try:
+                if drain:
+                    await worker.drain(seconds)
+                else:
+                    await worker.run()
+            finally:
+                if telling is not None:
+                    telling.cancel()
+                    await asyncio.wait([telling])
 
 
 async def _tell(worker: Worker, line: Living) -> None:

@@ -407,10 +407,8 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
 
 
 async def _drained(memory: SupabaseMemory) -> Tally:
-    try:
+    async with memory:
         return await Worker(memory).drain()
-    finally:
-        await memory.aclose()
 
 
 def _board(console: Console, memory: SupabaseMemory) -> None:
