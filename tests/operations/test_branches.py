@@ -302,6 +302,18 @@ async def test_what_is_removed_behind_the_first_is_removed_by_default(
 
 
 @pytest.mark.parametrize("way", WAYS)
+async def test_what_is_edited_beside_a_removal_is_stored(memory: SupabaseMemory, sums: Any, way: str) -> None:
+    subject = Subject(memory, way)
+    await subject.talks("one", "two", "three")
+    _, _, removed, _, edited, _ = subject.state
+    subject.update(RemoveMessage(id=str(removed.id)), edited.model_copy(update={"content": "edited"}))
+    await subject("four")
+    assert texts(subject.state) == ["one", "re one", "re two", "edited", "re three", "four", "re four"]
+    subject.agrees(sequences=8)
+    sums()
+
+
+@pytest.mark.parametrize("way", WAYS)
 async def test_what_the_application_trims_stays(memory: SupabaseMemory, way: str) -> None:
     subject = Subject(memory, way)
     await subject.talks("one", "two", "three")

@@ -366,19 +366,23 @@ class Changes:
                 known = 0
         else:
             raise UnavailableError("The conversation was changed by others at each try.", hint="Try again.")
-        return self._recorded(token, messages, chain, first, update.answer, own or record)
+        return self._recorded(token, messages, chain, known, first, update.answer, own or record)
 
     def _recorded(
         self,
         token: str,
         messages: Sequence[BaseMessage],
         chain: Sequence[str],
+        known: int,
         first: str | None,
         answer: Mapping[str, Any],
         record: Record | None,
     ) -> Record:
-        end = len(messages) if self.stores else len(messages) - len(self.run.current)
-        marks = branches.marks(messages[:end], chain, len(messages) - len(self.run.current))
+        turn = len(messages) - len(self.run.current)
+        end = len(messages) if self.stores else turn
+        # Where nothing was sent, no more is stored as it is now than was before: an edit is still to be sent.
+        sent = len(messages) if self.stores else min(known, turn)
+        marks = branches.marks(messages[:sent], chain, min(turn, sent))
         owner = Owner.of(self.key, answer) or (None if record is None else record.owner)
         ids = [codec.row_id(message.id) for message in messages[:end] if content.was_said(message)]
         made = Record(token, marks, first, branches.held(ids), owner)
