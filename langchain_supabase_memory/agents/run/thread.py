@@ -156,6 +156,9 @@ def _storing(messages: Sequence[BaseMessage]) -> Task:
     return Task("The messages could not be stored; they wait in the outbox", messages)
 
 
+_UNMOVED: Final = Task("What was removed from the graph's state could not be taken away")
+
+
 def store_new(guard: Guard, key: ConversationKey, run: Thread, *, rules: Rules) -> Steps[Record | None]:
     """Bring the store to a graph's state; what fails waits.
 
@@ -189,6 +192,25 @@ def removals(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules
     """
     changes = Changes.of(memory, key, run, rules)
     if changes.own is None or changes.own.lacks_nothing(changes.ids()):
+        return None
+    return replace(changes, stores=False)
+
+
+def moves(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules: Rules) -> Changes | None:
+    """What brings the store to a state's history and stores nothing; `None` if the two are known to agree.
+
+    What was removed from the history is taken away, and what the history has again comes back.
+
+    Args:
+        memory: The memory.
+        key: The conversation.
+        run: The state, with the question of the run.
+        rules: What it means that the state lacks a message.
+    """
+    changes = Changes.of(memory, key, run, rules)
+    is_known = changes.is_newest and changes.known >= len(changes.messages) - len(run.current)
+    is_told = rules.sends_history or checkpoints.tells(run.lineage)
+    if not run.messages or not (run.lineage.named or (is_told and not is_known)):
         return None
     return replace(changes, stores=False)
 
@@ -258,7 +280,7 @@ class Changes:
         messages = self.messages[self.known :] if self.stores else []
         if not self._is_mine:
             messages = [each for each in messages if any(each is one for one in self.run.current)]
-        return _storing(content.said(messages))
+        return _storing(content.said(messages)) if self.stores else _UNMOVED
 
     @property
     def _is_mine(self) -> bool:
