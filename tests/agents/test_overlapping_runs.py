@@ -299,6 +299,26 @@ async def test_a_state_of_another_user_is_neither_stored_nor_sent(
         assert not theirs.outbox.conversations()
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("saved", [False, True], ids=["none", "checkpointers"])
+async def test_users_whom_a_function_signs_in_share_nothing(
+    conn_string: str, user_id: str, way: str, saved: bool
+) -> None:
+    users, signed_in = (user_id, f"{user_id}-ben"), [""]
+    with SupabaseMemory.from_conn_string(conn_string, model=None) as everybody:
+        memory = everybody.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        subjects = [Subject(memory, way, saver=InMemorySaver() if saved else None, chat=echo()) for _ in users]
+        for text in ("one", "two"):
+            for user, subject in zip(users, subjects, strict=True):
+                signed_in[0] = user
+                await subject(f"{text} of {user}")
+        for user, subject in zip(users, subjects, strict=True):
+            expected = [f"{said}{text} of {user}" for text in ("one", "two") for said in ("", "re ")]
+            read = everybody.conversation("t", user_id=user).read()
+            assert texts([each.message for each in read if each.message]) == expected
+            assert texts(subject.chat.shown[-1]) == expected[:-1]
+
+
 def copied(saver: InMemorySaver, old: str, new: str) -> None:
     """What a server's copy of a thread comes to."""
     saver.storage[new] = saver.storage[old]
