@@ -233,16 +233,18 @@ class LoadContextNode(_Node):
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
         changes = (news if self._stores else moves)(self._memory, key, run, rules=self._rules)
         guard = self._guard.begin(key, run.current)
+        # A node that only loads also does so where nothing can be written; what else fails, the loading raises.
+        storing = guard if self._stores else guard.with_listener(lambda _: None)
         if self._staged is None:
             pack, loader = None, replace(self._loader, guard=guard)
             if changes is not None:
-                _, pack = yield from loader.stored(key, changes, run, writer)
+                _, pack = yield from loader.stored(key, changes, run, writer, storing)
             if pack is None:
                 pack = yield from loader.load(key, run, writer)
             prompt = Prompt(pack)
         else:
             if changes is not None:
-                yield from changes.stored(guard)
+                yield from changes.stored(storing)
             prompt = yield from self._staged.prompt(guard, key, run, writer)
             yield from prompt.settle(writer)
         if prompt.pack is not None:
