@@ -22,7 +22,7 @@ from langchain_supabase_memory.agents.run.identity import Bound, running
 from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
 from langchain_supabase_memory.agents.run.staged import Prompt, Staged
 from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, store_new, thread
+from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, moves, news, store_new, thread
 from langchain_supabase_memory.checks import known, of_type, truth
 from langchain_supabase_memory.context.alternate import alternating
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
@@ -168,8 +168,10 @@ class SaveTurnNode(_Node):
 
 
 class LoadContextNode(_Node):
-    """Puts the bounded context into the state under a key of its own, and stores nothing.
+    """Puts the bounded context into the state under a key of its own, and stores no message.
 
+    What the state has left, because the run names an earlier checkpoint or a message was removed, is superseded here
+    already, and what the state has again comes back; see `SupabaseMemoryMiddleware`.
     If the memory fails, these are the state's own messages.
 
     Args:
@@ -230,18 +232,20 @@ class LoadContextNode(_Node):
 
     def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
-        changes = news(self._memory, key, run, rules=self._rules) if self._stores else None
+        changes = (news if self._stores else moves)(self._memory, key, run, rules=self._rules)
         guard = self._guard.begin(key, run.current)
+        # A node that only loads also does so where nothing can be written; what else fails, the loading raises.
+        storing = guard if self._stores else guard.with_listener(lambda _: None)
         if self._staged is None:
             pack, loader = None, replace(self._loader, guard=guard)
             if changes is not None:
-                _, pack = yield from loader.stored(key, changes, run, writer)
+                _, pack = yield from loader.stored(key, changes, run, writer, storing)
             if pack is None:
                 pack = yield from loader.load(key, run, writer)
             prompt = Prompt(pack)
         else:
             if changes is not None:
-                yield from changes.stored(guard)
+                yield from changes.stored(storing)
             prompt = yield from self._staged.prompt(guard, key, run, writer)
             yield from prompt.settle(writer)
         if prompt.pack is not None:

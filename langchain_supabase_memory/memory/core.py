@@ -203,7 +203,7 @@ class Core(Unpicklable):
         self.agent_id = agent_id
         self.settings = settings
         self.outbox = Outbox(settings.outbox_limit, needs_owner=self.transport.user_varies)
-        self.records = Records()
+        self.records = Records(needs_owner=self.transport.user_varies)
         self.packs = Packs(needs_owner=self.transport.user_varies)
         self.causes = Causes(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = writers.writer(settings.model)

@@ -203,9 +203,14 @@ class Update:
 
 
 class Records:
-    """What was stored last in the newest conversations. Every method is safe to call from any thread."""
+    """What was stored last in the newest conversations. Every method is safe to call from any thread.
 
-    def __init__(self) -> None:
+    Args:
+        needs_owner: Whether only what names its owner is kept, as the next call may be another user's.
+    """
+
+    def __init__(self, *, needs_owner: bool = False) -> None:
+        self._needs_owner = needs_owner
         fork.in_each_process(self._begin)
 
     def _begin(self) -> None:
@@ -223,6 +228,8 @@ class Records:
         """Remember what was stored."""
         if record.owner is not None:
             self.database = record.owner.database
+        if self._needs_owner and key.user_id is None:
+            return
         with self._lock:
             self._held[key] = record
             self._held.move_to_end(key)

@@ -33,6 +33,7 @@ from tests.chat_models import ScriptedModel, calls, says
 from tests.operations.test_branches import Subject, asks, config, texts
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
+ALL_WAYS = [*WAYS, "load-sync", "load-async"]
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def seen_by_everybody(memory: SupabaseMemory, expected: list[str]) -> None:
 # --- Overlapping runs
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ALL_WAYS)
 @pytest.mark.parametrize("saved", [False, True], ids=["none", "checkpointer"])
 @pytest.mark.parametrize("runs", [2, 6, 20])
 async def test_runs_at_once_take_nothing_from_each_other(
@@ -269,7 +270,7 @@ def test_without_written_checkpoints_nothing_is_taken_for_removed(memory: Supaba
 # --- Whose state it is
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ALL_WAYS)
 @pytest.mark.parametrize("on_error", ["setup", "log"])
 async def test_a_state_of_another_user_is_neither_stored_nor_sent(
     conn_string: str, way: str, on_error: Any, user_id: str
@@ -297,6 +298,26 @@ async def test_a_state_of_another_user_is_neither_stored_nor_sent(
         assert everybody.conversation("t", user_id=others).read() == []
         assert not everybody.outbox.conversations()
         assert not theirs.outbox.conversations()
+
+
+@pytest.mark.parametrize("way", ALL_WAYS)
+@pytest.mark.parametrize("saved", [False, True], ids=["none", "checkpointers"])
+async def test_users_whom_a_function_signs_in_share_nothing(
+    conn_string: str, user_id: str, way: str, saved: bool
+) -> None:
+    users, signed_in = (user_id, f"{user_id}-ben"), [""]
+    with SupabaseMemory.from_conn_string(conn_string, model=None) as everybody:
+        memory = everybody.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        subjects = [Subject(memory, way, saver=InMemorySaver() if saved else None, chat=echo()) for _ in users]
+        for text in ("one", "two"):
+            for user, subject in zip(users, subjects, strict=True):
+                signed_in[0] = user
+                await subject(f"{text} of {user}")
+        for user, subject in zip(users, subjects, strict=True):
+            expected = [f"{said}{text} of {user}" for text in ("one", "two") for said in ("", "re ")]
+            read = everybody.conversation("t", user_id=user).read()
+            assert texts([each.message for each in read if each.message]) == expected
+            assert texts(subject.chat.shown[-1]) == expected[:-1]
 
 
 def copied(saver: InMemorySaver, old: str, new: str) -> None:

@@ -134,6 +134,19 @@ def test_a_sync_stream_that_is_closed_keeps_the_answer_with_the_next_turn(memory
     assert f"{ANSWER} [stopped]" in [each.text for each in chat.shown[-1]]
 
 
+def test_a_stopped_answer_is_no_other_users(conn_string: str, user_id: str) -> None:
+    signed_in = [user_id]
+    with SupabaseMemory.from_conn_string(conn_string, model=None, recall=None) as everybody:
+        keeping = agent(everybody.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"}), model(ANSWER, "Hi"))
+        stream = keeping.stream(asked(), PLACE, stream_mode="messages")
+        next(stream)
+        stream.close()
+        signed_in[0] = f"{user_id}-ben"
+        keeping.invoke(asked("Hello"), PLACE)
+        theirs = everybody.conversation("t", user_id=signed_in[0]).read()
+        assert [each.message.text for each in theirs if each.message] == ["Hello", "Hi"]
+
+
 @pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["without a checkpointer", "with one"])
 async def test_the_next_prompt_says_that_the_answer_was_stopped(memory: SupabaseMemory, saver: Any) -> None:
     chat = model()

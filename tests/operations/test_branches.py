@@ -20,8 +20,9 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Command, RetryPolicy
 
 from langchain_supabase_memory import (
@@ -44,7 +45,7 @@ from tests.conftest import Door
 from tests.recount import assert_counted
 from tests.services.data_api import token
 
-WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
+WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async", "load-sync", "load-async"]
 
 
 @pytest.fixture
@@ -73,11 +74,16 @@ def texts(messages: Sequence[BaseMessage]) -> list[str]:
 
 class Bounded(MessagesState):
     summarized_messages: list[AnyMessage]
+    context_messages: list[AnyMessage]
 
 
 @dataclass
 class Subject:
-    """A graph with a memory, one way of the four."""
+    """A graph with a memory, one way of several: `middleware`, `nodes`, `load` or `functional`, and a color.
+
+    Attributes:
+        reader: A sync saver of the same database, where `saver` is an async one.
+    """
 
     memory: SupabaseMemory
     way: str
@@ -85,9 +91,12 @@ class Subject:
     saver: Any = field(default_factory=InMemorySaver)
     others: tuple[Sequence[Any], Sequence[Any]] = ((), ())
     on_trim: Any = "keep"
+    reader: Any = None
 
     def __post_init__(self) -> None:
-        self.graph: Any = self._agent() if self.way.startswith("middleware") else self._nodes()
+        makers = {"middleware": self._agent, "nodes": self._nodes, "load": self._nodes, "functional": self._functional}
+        self.graph: Any = makers[self.way.partition("-")[0]]()
+        self.read = self.graph if self.reader is None else self.graph.copy({"checkpointer": self.reader})
 
     def _agent(self) -> Any:
         ours = SupabaseMemoryMiddleware(self.memory, on_trim=self.on_trim)
@@ -95,16 +104,41 @@ class Subject:
         return create_agent(self.chat, [look_up], middleware=middleware, checkpointer=self.saver)
 
     def _nodes(self) -> Any:
+        node, key = (
+            (LoadContextNode, "context_messages")
+            if self.way.startswith("load")
+            else (SupabaseSummarizationNode, "summarized_messages")
+        )
+
         def model(state: Any) -> Any:
-            return {"messages": [self.chat.invoke(state["summarized_messages"])]}
+            return {"messages": [self.chat.invoke(state[key])]}
 
         builder = StateGraph(Bounded)
-        builder.add_node("load", SupabaseSummarizationNode(self.memory, on_trim=self.on_trim))
+        builder.add_node("load", node(self.memory, on_trim=self.on_trim))
         builder.add_node("model", model)
         builder.add_node("save", SaveTurnNode(self.memory, on_trim=self.on_trim))
         for first, then in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
             builder.add_edge(first, then)
         return builder.compile(checkpointer=self.saver)
+
+    def _functional(self) -> Any:
+        load, save = (each(self.memory, on_trim=self.on_trim) for each in (LoadContextNode, SaveTurnNode))
+
+        @entrypoint(checkpointer=self.saver)
+        def flow(given: Any, *, previous: Any = None) -> Any:
+            state: Any = add_messages((previous or {}).get("messages", []), given["messages"])
+            answer = self.chat.invoke(load.invoke({"messages": state})["context_messages"])
+            save.invoke({"messages": [*state, answer]})
+            return {"messages": [*state, answer]}
+
+        @entrypoint(checkpointer=self.saver)
+        async def aflow(given: Any, *, previous: Any = None) -> Any:
+            state: Any = add_messages((previous or {}).get("messages", []), given["messages"])
+            answer = await self.chat.ainvoke((await load.ainvoke({"messages": state}))["context_messages"])
+            await save.ainvoke({"messages": [*state, answer]})
+            return {"messages": [*state, answer]}
+
+        return flow if self.way.endswith("-sync") else aflow
 
     async def __call__(self, given: Any, settings: Any = None) -> Any:
         if isinstance(given, str):
@@ -119,11 +153,11 @@ class Subject:
 
     @property
     def state(self) -> list[BaseMessage]:
-        return list(self.graph.get_state(config()).values["messages"])
+        return list(self.read.get_state(config()).values["messages"])
 
     def checkpoint(self, messages: int) -> Any:
         """The newest checkpoint that has so many messages and waits for the user; of none, the first of all."""
-        history = list(self.graph.get_state_history(config()))
+        history = list(self.read.get_state_history(config()))
         if messages == 0:
             return history[-1].config
         return next(
@@ -131,7 +165,7 @@ class Subject:
         )
 
     def update(self, *messages: BaseMessage) -> None:
-        self.graph.update_state(config(), {"messages": list(messages)})
+        self.read.update_state(config(), {"messages": list(messages)})
 
     def agrees(self, before: Sequence[str] = (), sequences: int | None = None) -> None:
         """The store, the pack and the coverage have what the state has, behind what was there before it."""
@@ -297,6 +331,18 @@ async def test_what_is_removed_behind_the_first_is_removed_by_default(
     await subject.talks("one", "two", "three")
     subject.update(*[RemoveMessage(id=str(subject.state[place].id)) for place in places])
     await subject("four")
+    subject.agrees(sequences=8)
+    sums()
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_is_edited_beside_a_removal_is_stored(memory: SupabaseMemory, sums: Any, way: str) -> None:
+    subject = Subject(memory, way)
+    await subject.talks("one", "two", "three")
+    _, _, removed, _, edited, _ = subject.state
+    subject.update(RemoveMessage(id=str(removed.id)), edited.model_copy(update={"content": "edited"}))
+    await subject("four")
+    assert texts(subject.state) == ["one", "re one", "re two", "edited", "re three", "four", "re four"]
     subject.agrees(sequences=8)
     sums()
 
@@ -705,11 +751,13 @@ async def test_a_fork_of_a_long_conversation_is_bounded(memory: SupabaseMemory, 
 class Story:
     """A conversation to which anything may happen that a graph can do."""
 
-    def __init__(self, memory: SupabaseMemory, way: str, seed: int) -> None:
-        self.memory, self.rng, self.way = memory, random.Random(seed), way
+    def __init__(
+        self, memory: SupabaseMemory, way: str, seed: int, savers: Callable[[], dict[str, Any]] = dict
+    ) -> None:
+        self.memory, self.rng, self.way, self.savers = memory, random.Random(seed), way, savers
         self.before: list[str] = []
         self.number = 0
-        self.subject = Subject(memory, way)
+        self.subject = Subject(memory, way, **savers())
 
     def text(self) -> str:
         self.number += 1
@@ -721,7 +769,7 @@ class Story:
     async def fork(self) -> None:
         history = [
             each
-            for each in self.subject.graph.get_state_history(config())
+            for each in self.subject.read.get_state_history(config())
             if not each.next and each.values.get("messages") and each.metadata["source"] == "loop"
         ]
         where = self.rng.choice([*history, None])
@@ -739,7 +787,7 @@ class Story:
         await self.ask()
 
     async def anew(self) -> None:
-        before = [each.config for each in self.subject.graph.get_state_history(config()) if "model" in each.next]
+        before = [each.config for each in self.subject.read.get_state_history(config()) if "model" in each.next]
         await self.subject(None, self.rng.choice(before))
 
     async def summarize(self) -> None:
@@ -748,7 +796,7 @@ class Story:
 
     async def wipe(self) -> None:
         self.before = texts([each.message for each in self.memory.conversation("t").read() if each.message])
-        self.subject = Subject(self.memory, self.way)
+        self.subject = Subject(self.memory, self.way, **self.savers())
         await self.ask()
 
     async def step(self) -> None:
@@ -759,7 +807,7 @@ class Story:
         self.subject.agrees(self.before)
 
 
-@pytest.mark.parametrize("way", ["middleware-sync", "nodes-sync"])
+@pytest.mark.parametrize("way", ["middleware-sync", "nodes-sync", "load-sync"])
 async def test_they_agree_whatever_happens(memory: SupabaseMemory, sums: Any, way: str, fuzz: int) -> None:
     for seed in range(3 * fuzz):
         story = Story(memory, way, seed)

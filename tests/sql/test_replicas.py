@@ -12,11 +12,22 @@ from typing import Any
 
 import psycopg
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from psycopg import sql
 
-from langchain_supabase_memory import ChunkPolicy, ContextBudget, Retention, SummaryPolicy, SupabaseMemory, Worker
+from langchain_supabase_memory import (
+    ChunkPolicy,
+    ContextBudget,
+    LoadContextNode,
+    Retention,
+    SummaryPolicy,
+    SupabaseMemory,
+    Worker,
+)
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.agents.run.guard import OnError
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
@@ -26,6 +37,7 @@ from langchain_supabase_memory.values import Receipt
 from tests.embedders import WordEmbedder
 from tests.examining import found
 from tests.inspector.visiting import Person
+from tests.operations.test_branches import Subject, asks, config, texts
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.services.replica import Replica, replica_of
@@ -139,6 +151,30 @@ def test_a_memory_on_a_replica_answers_every_read(conn_string: str, user_id: str
         assert memory.conversation("t").recall("kiln")
         assert [each.message_count for each in memory.conversations()] == [50]
         assert memory.work.status()
+
+
+@pytest.mark.parametrize("on_error", ["setup", "raise"])
+def test_a_node_that_only_loads_does_so_where_nothing_can_be_written(
+    conn_string: str, user_id: str, on_error: OnError
+) -> None:
+    saver = InMemorySaver()
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        Subject(memory, "nodes-sync", saver=saver).graph.invoke(asks("one"), config())
+    replica = f"{conn_string}?options=-c%20default_transaction_read_only%3Don"
+    with SupabaseMemory.from_conn_string(replica, user_id=user_id, policy=SummaryPolicy(mode="background")) as memory:
+        shown: list[str] = []
+
+        class State(MessagesState):
+            context_messages: list[AnyMessage]
+
+        def model(state: Any) -> Any:
+            shown.extend(texts(state["context_messages"]))
+            return {}
+
+        builder = StateGraph(State).add_node("load", LoadContextNode(memory, on_error=on_error))
+        builder.add_node("model", model).add_edge(START, "load").add_edge("load", "model")
+        builder.compile(checkpointer=saver).invoke(asks("two"), config())
+        assert shown == ["one", "re one", "two"]
 
 
 # --- A real streaming replica

@@ -88,7 +88,7 @@ class Loader:
         return None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def stored(
-        self, key: ConversationKey, changes: Changes, run: Thread, writer: StreamWriter
+        self, key: ConversationKey, changes: Changes, run: Thread, writer: StreamWriter, storing: Guard | None = None
     ) -> Steps[tuple[Record | None, ContextPack | None]]:
         """Bring the store to a state, and load the pack with it where one round trip can do both.
 
@@ -97,20 +97,22 @@ class Loader:
             changes: What of the state is new.
             run: The messages that the pack is for.
             writer: The custom stream, which is told what is done meanwhile.
+            storing: What is done where the storing fails; by default what is done where the loading does.
 
         Returns:
             What is to be remembered of what was stored, `None` if nothing was; and the pack, `None` if it is still to
             be loaded.
         """
+        storing = storing or self.guard
         match = yield from self._match(key, run)
         if match is not None or waiting(self.guard.memory, key):
             # The turn that is pointed at may be new itself; and what waits is shown until it is stored.
-            return (yield from changes.stored(self.guard)), None
+            return (yield from changes.stored(storing)), None
         query = self._query(run)
         flow = stored_and_read(changes.flow(), self._context(key, run, query))
-        record, pack = (yield from self.guard.attempt(flow, changes.task, key)) or (None, None)
+        record, pack = (yield from storing.attempt(flow, changes.task, key)) or (None, None)
         if not isinstance(record, Record):
-            return (yield from changes.resolved(self.guard, record)), None
+            return (yield from changes.resolved(storing, record)), None
         return record, None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def _match(self, key: ConversationKey, run: Thread) -> Steps[Match | None]:

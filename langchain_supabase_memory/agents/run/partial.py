@@ -171,9 +171,11 @@ class PartialAnswers:
         """Know a whole answer until a state has it; a partial one to the same question gives way to it."""
         partial = pieces.answer
         whole = next((each for each in made if isinstance(each, AIMessage)), None)
+        # Where nobody is named, the next run of this thread may be another user's.
+        is_named = key.user_id is not None or not self._guard.memory.transport.user_varies
         with self._lock:
             before = self._stored.pop((key, asked), None)
-            if partial is not None and whole is not None and whole.id is not None and not whole.tool_calls:
+            if is_named and partial and whole is not None and whole.id is not None and not whole.tool_calls:
                 self._streamed[key] = content.partial(str(whole.text), whole.id)
                 _bounded(self._streamed)
         if before is not None and all(each.id != before for each in made):

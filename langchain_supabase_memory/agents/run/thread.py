@@ -156,6 +156,9 @@ def _storing(messages: Sequence[BaseMessage]) -> Task:
     return Task("The messages could not be stored; they wait in the outbox", messages)
 
 
+_UNMOVED: Final = Task("What was removed from the graph's state could not be taken away")
+
+
 def store_new(guard: Guard, key: ConversationKey, run: Thread, *, rules: Rules) -> Steps[Record | None]:
     """Bring the store to a graph's state; what fails waits.
 
@@ -189,6 +192,25 @@ def removals(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules
     """
     changes = Changes.of(memory, key, run, rules)
     if changes.own is None or changes.own.lacks_nothing(changes.ids()):
+        return None
+    return replace(changes, stores=False)
+
+
+def moves(memory: SupabaseMemory, key: ConversationKey, run: Thread, *, rules: Rules) -> Changes | None:
+    """What brings the store to a state's history and stores nothing; `None` if the two are known to agree.
+
+    What was removed from the history is taken away, and what the history has again comes back.
+
+    Args:
+        memory: The memory.
+        key: The conversation.
+        run: The state, with the question of the run.
+        rules: What it means that the state lacks a message.
+    """
+    changes = Changes.of(memory, key, run, rules)
+    is_known = changes.is_newest and changes.known >= len(changes.messages) - len(run.current)
+    is_told = rules.sends_history or checkpoints.tells(run.lineage)
+    if not run.messages or not (run.lineage.named or (is_told and not is_known)):
         return None
     return replace(changes, stores=False)
 
@@ -258,7 +280,7 @@ class Changes:
         messages = self.messages[self.known :] if self.stores else []
         if not self._is_mine:
             messages = [each for each in messages if any(each is one for one in self.run.current)]
-        return _storing(content.said(messages))
+        return _storing(content.said(messages)) if self.stores else _UNMOVED
 
     @property
     def _is_mine(self) -> bool:
@@ -366,19 +388,23 @@ class Changes:
                 known = 0
         else:
             raise UnavailableError("The conversation was changed by others at each try.", hint="Try again.")
-        return self._recorded(token, messages, chain, first, update.answer, own or record)
+        return self._recorded(token, messages, chain, known, first, update.answer, own or record)
 
     def _recorded(
         self,
         token: str,
         messages: Sequence[BaseMessage],
         chain: Sequence[str],
+        known: int,
         first: str | None,
         answer: Mapping[str, Any],
         record: Record | None,
     ) -> Record:
-        end = len(messages) if self.stores else len(messages) - len(self.run.current)
-        marks = branches.marks(messages[:end], chain, len(messages) - len(self.run.current))
+        turn = len(messages) - len(self.run.current)
+        end = len(messages) if self.stores else turn
+        # Where nothing was sent, no more is stored as it is now than was before: an edit is still to be sent.
+        sent = len(messages) if self.stores else min(known, turn)
+        marks = branches.marks(messages[:sent], chain, min(turn, sent))
         owner = Owner.of(self.key, answer) or (None if record is None else record.owner)
         ids = [codec.row_id(message.id) for message in messages[:end] if content.was_said(message)]
         made = Record(token, marks, first, branches.held(ids), owner)

@@ -1,0 +1,110 @@
+"""A process whose runs of one thread overlap with each other and with those of other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from langchain_supabase_memory import SupabaseMemory
+from tests.chat_models import ScriptedModel
+from tests.operations.test_branches import Subject, asks, config, texts
+from tests.services.savers import either
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+
+Rounds: TypeAlias = "Sequence[Sequence[str]]"
+
+_MOST_MEETING: Final = 3
+"""How many runs of a process may wait for each other: each takes a thread of the event loop's few."""
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.run_process"])
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the processes share.
+
+    Attributes:
+        conn_string: The memory's database.
+        user_id: The owner.
+        way: The way of `Subject`.
+        kind: The saver's.
+        address: Where its checkpoints are.
+    """
+
+    conn_string: str
+    user_id: str
+    way: str
+    kind: str
+    address: str
+
+
+def overlapping(setup: Setup, questions: Sequence[Rounds]) -> list[list[str]]:
+    """Ask in as many processes as there are lists: the questions of a round all at once, then those of the next.
+
+    Of a small round no question is answered before each of them has reached its model.
+
+    Args:
+        setup: What they share.
+        questions: What each process asks in each round.
+
+    Returns:
+        The texts of the state at the end of each run.
+    """
+    begins, results = _CONTEXT.Barrier(len(questions)), _CONTEXT.Queue()
+    meetings = [_CONTEXT.Barrier(sum(map(len, each))) for each in zip(*questions, strict=True)]
+    processes = [
+        _CONTEXT.Process(target=_main, args=(setup, each, begins, meetings, results), daemon=True) for each in questions
+    ]
+    for process in processes:
+        process.start()
+    try:
+        return [state for _ in processes for state in results.get(timeout=120)]
+    finally:
+        for process in processes:
+            process.join(10)
+            process.kill()
+        assert [process.exitcode for process in processes] == [0] * len(processes)
+
+
+def _main(setup: Setup, rounds: Rounds, begins: Any, meetings: Any, results: Any) -> None:
+    try:
+        results.put(asyncio.run(_asked(setup, rounds, begins, meetings)))
+    except BaseException:
+        begins.abort()
+        results.put([])
+        raise
+
+
+async def _asked(setup: Setup, rounds: Rounds, begins: Any, meetings: Any) -> list[list[str]]:
+    color = setup.way.rpartition("-")[2]
+    meeting: list[Any] = []
+
+    def script(shown: list[BaseMessage]) -> str:
+        for barrier in meeting:
+            barrier.wait(60)
+        return f"re {shown[-1].text}"
+
+    async with (
+        SupabaseMemory.from_conn_string(setup.conn_string, user_id=setup.user_id, model=None, recall=None) as memory,
+        either(setup.kind, setup.address, color) as saver,
+    ):
+        graph = Subject(memory, setup.way, ScriptedModel(script=script), saver=saver).graph
+        states: list[Any] = []
+        for questions, barrier in zip(rounds, meetings, strict=True):
+            meeting[:] = [barrier] if len(questions) <= _MOST_MEETING else []
+            begins.wait(60)
+            if color == "async":
+                states += await asyncio.gather(*(graph.ainvoke(asks(text), config()) for text in questions))
+            else:
+                with ThreadPoolExecutor(len(questions)) as pool:
+                    states += pool.map(lambda text: graph.invoke(asks(text), config()), questions)
+        assert not len(memory.outbox)
+    return [texts(state["messages"]) for state in states]
