@@ -372,8 +372,8 @@ class _Reading(Surroundings):
         if "#" in self.words[noun + 1].gap:
             return True
         # A quarter, unless the sentence speaks of what was asked or answered: "go back to Q3".
-        others = (each for each in self._sentence(noun) if not self._is(each, "quarter"))
-        return any(self._is(each, "ask", "asked", "turn", "turns") for each in others)
+        asks = any(self._is(each, "ask", "asked") for each in self._sentence(noun))
+        return asks or any(self._is(each, "turn", "turns") for each in (noun - 1, noun - 2))  # the answer to Q3
 
     def _again(self, noun: int, at: int) -> bool:
         """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""
