@@ -87,7 +87,7 @@ class ContextBudget:
         board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
             something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
-            `tiktoken` where its vocabulary is on disk, else an estimate that leans high.
+            `tiktoken` where its vocabulary is on disk, else an estimate that leans high, at most a tenth below o200k.
         alternate_roles: Whether messages of one role are joined, so that user and assistant alternate, as the chat
             templates of Mistral and Gemma want it. `None`: in `SupabaseMemoryMiddleware` where the model is known to
             need it, by its class or its name. Packs, nodes and histories never see the model that reads them: for such

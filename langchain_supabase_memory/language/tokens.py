@@ -1,7 +1,7 @@
 """A local, approximate token count of text, for budgets and reports. It never raises and asks no network.
 
-The weights were fitted to o200k, the vocabulary of current OpenAI models, and lean to the high side: a budget that is
-not quite used is better than one that is broken.
+The weights are fitted to o200k, the vocabulary of current OpenAI models, and lean to the high side: a budget that is
+not quite used is better than one that is broken. `tests/language/test_tokens.py` compares them with that vocabulary.
 """
 
 from __future__ import annotations
@@ -24,19 +24,37 @@ MEDIA_TOKENS: Final = 800
 MESSAGE_TOKENS: Final = 4
 """The tokens of role and separators that each message adds."""
 
-# Words and spaces of ASCII come at about four characters a token; digits and punctuation at about two; other
-# alphabets (Cyrillic, Greek, Arabic, accented Latin) at about two; everything beyond, CJK and emoji, at one or more.
-# In twentieths of a token, by a character's first byte in UTF-8; the bytes that follow it weigh nothing.
-_PLAIN, _DENSE, _WIDE = 5, 10, 22
-_DENSE_ASCII: Final = (string.digits + string.punctuation + "\n\t").encode()
-_WEIGHTS: Final = bytes(
-    [_DENSE if byte in _DENSE_ASCII else _PLAIN for byte in range(0x80)]
-    + [0] * (0xC0 - 0x80)
-    + [_DENSE] * (0xE0 - 0xC0)
-    + [_WIDE] * (0x100 - 0xE0)
+# In twentieths of a token, by a character's first byte in UTF-8; the bytes that follow it weigh nothing. Letters weigh
+# more where words are cut into more tokens: a, g, k and n in languages that the vocabulary holds less of, j, q, x and z
+# in what is no language at all, such as base64.
+_PLAIN, _DIGIT, _DENSE, _ODD = 4, 7, 9, 24
+_ASCII: Final = (
+    ((string.digits + "agkn").encode(), _DIGIT),
+    ((string.ascii_uppercase + string.punctuation + "\n\t").encode(), _DENSE),
+    (b"jqxz", _ODD),
 )
-# Indic alphabets begin with a byte that they share with Thai, Lao and Tibetan, which take more.
-_INDIC: Final = re.compile(r"[\u0800-\u0dff]")
+# The alphabets of two bytes; of Asia and Georgia; symbols; CJK; private and full width; emoji.
+_BEYOND: Final = ((0xC0, 10), (0xE0, 14), (0xE2, 30), (0xE3, 20), (0xEE, 40), (0xF0, 60))
+_WEIGHTS: Final = bytes(
+    [next((weight for bytes_, weight in _ASCII if byte in bytes_), _PLAIN) for byte in range(0x80)]
+    + [[0, *(weight for first, weight in _BEYOND if first <= byte)][-1] for byte in range(0x80, 0x100)]
+)
+# Those that share a first byte with others: the alphabets of India take less, the ones that no vocabulary holds much of
+# (Ethiopic, Lao, Tibetan, Cherokee, Mongolian, Yi, ...) are cut into single bytes.
+_INDIC: Final = re.compile(r"[\u0900-\u0d7f]")
+_RARE: Final = re.compile(r"[\u0800-\u08ff\u0e80-\u0fff\u1100-\u177f\u1800-\u1dff\ua000-\uabff]")
+_INDIC_LESS, _RARE_MORE = 4, 46
+# A run of digits or of punctuation costs more than its characters, and so does a capital after a small letter. All
+# three are found at once, as bits of one number, for `bytes.count` takes long for two bytes.
+_RUN_OF_DIGITS, _RUN_OF_PUNCTUATION, _CAPITAL = 27, 8, 12
+_DIGIT_BIT, _PUNCTUATION_BIT, _SMALL_BIT, _CAPITAL_BIT = 1, 4, 16, 32
+_BITS: Final = {
+    **dict.fromkeys(string.digits.encode(), _DIGIT_BIT),
+    **dict.fromkeys((string.punctuation + "\n\t").encode(), _PUNCTUATION_BIT),
+    **dict.fromkeys(string.ascii_lowercase.encode(), _SMALL_BIT),
+    **dict.fromkeys(string.ascii_uppercase.encode(), _CAPITAL_BIT),
+}
+_KINDS: Final = bytes(_BITS.get(byte, 0) for byte in range(0x100))
 
 _VOCABULARY: Final = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 
@@ -78,7 +96,15 @@ def count_tokens(text: str) -> int:
     """
     data = text.encode("utf-8", "surrogatepass")
     weights = data.translate(_WEIGHTS)
-    total = sum(weight * weights.count(weight) for weight in (_PLAIN, _DENSE, _WIDE))
-    if b"\xe0" in data:
-        total -= (_WIDE - _DENSE) * len(_INDIC.findall(text))
+    total = _PLAIN * len(text) + sum((weight - _PLAIN) * weights.count(weight) for weight in (_DIGIT, _DENSE, _ODD))
+    if len(data) > len(text):
+        total += sum((weight - _PLAIN) * weights.count(weight) for _, weight in _BEYOND)
+        if b"\xe0" in data:
+            total -= _INDIC_LESS * len(_INDIC.findall(text))
+        if b"\xe0" in data or b"\xe1" in data or b"\xea" in data:
+            total += _RARE_MORE * len(_RARE.findall(text))
+    kinds = int.from_bytes(data.translate(_KINDS), "little")
+    starts = (kinds ^ (kinds & kinds << 8)).to_bytes(len(data), "little")
+    total += _RUN_OF_DIGITS * starts.count(_DIGIT_BIT) + _RUN_OF_PUNCTUATION * starts.count(_PUNCTUATION_BIT)
+    total += _CAPITAL * (kinds & kinds << 9).bit_count()  # the one bit that meets the one beside it
     return -(-total // 20)

@@ -68,12 +68,12 @@ def test_sentences_of_other_scripts(text: str, ends: str) -> None:
     assert all(each[-1] in ends for each in found)
 
 
-@given(text=st.text(alphabet=st.sampled_from("ab .!?\n。é我😀\u200b"), max_size=400), most=st.integers(1, 40))
+@given(text=st.text(alphabet=st.sampled_from("abBx1 .!?\n。é我አ😀\u200b"), max_size=400), most=st.integers(1, 40))
 def test_nothing_but_white_space_is_lost_and_no_part_is_too_long(text: str, most: int) -> None:
     found = parts(text, most)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(each.strip() for each in found)
-    assert all(count_tokens(each) <= max(most, 2) for each in found)
+    assert all(count_tokens(each) <= max(most, 4) for each in found)
     assert bool(found) == bool(text.strip())
 
 

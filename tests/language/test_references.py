@@ -306,19 +306,12 @@ def test_a_hyphen_between_a_word_and_its_number_is_no_sign(hyphen: str) -> None:
 
 @pytest.mark.parametrize("number", range(1, 13))
 def test_a_question_by_its_letter(number: int) -> None:
-    for text in (
-        "Q{} again please",
-        "q{}?",
-        "explain Q{}",
-        "what was Q{}?",
-        "Q-{} please",
-        "Q {} again",
-        "Q#{} please",
-        "yung Q{} nga",
-        "A{} again",
-        "repeat A{}",
-    ):
+    for text in ("Q#{} please", "what did I ask in Q{}?", "the answer to Q{}", "A{} again", "repeat A{}"):
         assert resolved(text.format(number)) == number, text
+    for text in ("Q{} again please", "q{}?", "explain Q{}", "what was Q{}?", "Q-{} please", "Q {} again", "yung Q{} nga",
+                 "go back to Q{}", "revisit Q{}", "what about Q{}?"):  # fmt: skip
+        # Up to four these are the quarters of a year.
+        assert (find(text.format(number)) is None) if number <= 4 else (resolved(text.format(number)) == number), text
     for text in ("Q{} 2024 results", "Q{} results", "Q{} earnings", "2024 Q{} revenue", "Audi Q{} again", "CoQ{} please", "A{} paper", "A{} notation", "A{}",
                  "print it on A{} again", "cell A{} again", "B{} again", "Q{}: what is a cell?", "I got an A{} again"):  # fmt: skip
         assert find(text.format(number)) is None, text

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bpe_openai
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import content
+from tests.token_kinds import TEXTS
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +55,20 @@ def test_a_broken_vocabulary_costs_nothing(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_others_miss_is_counted(message: BaseMessage, least: int) -> None:
     assert least <= content.tokens(message) <= 3 * least + 1500
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_the_estimate_is_never_lower_by_more_than_a_tenth(kind: str) -> None:
+    """Beside o200k of `bpe-openai`, whose wheel holds the vocabulary: of each text, and of all texts of its kind."""
+    encoding = bpe_openai.get_encoding("o200k_base")
+    for text in (*TEXTS[kind], "\n".join(TEXTS[kind])):
+        assert tokens.count_tokens(text) >= 0.9 * len(encoding.encode_ordinary(text)), text
+
+
+def test_the_estimate_of_prose_and_code_is_not_far_too_high() -> None:
+    encoding = bpe_openai.get_encoding("o200k_base")
+    for kind, most in (("english", 1.3), ("python", 1.35), ("json", 1.3), ("chinese", 1.3), ("base64", 1.1)):
+        text = "\n".join(TEXTS[kind])
+        assert tokens.count_tokens(text) <= most * len(encoding.encode_ordinary(text)), kind
+    for kind, texts in TEXTS.items():
+        assert sum(map(tokens.count_tokens, texts)) <= 2 * len(encoding.encode_ordinary("\n".join(texts))), kind

@@ -7,6 +7,7 @@ import logging
 import re
 from typing import Any
 
+import bpe_openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from mcp.shared.exceptions import MCPError
@@ -14,7 +15,6 @@ from mcp.types import ElicitResult, TextContent
 
 from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
 from langchain_supabase_memory.language.messages.invisible import is_unseen
-from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
 from tests.mcp.conftest import (
@@ -73,7 +73,7 @@ async def test_the_list_of_tools_is_short_for_a_model_reads_it_at_every_request(
             tools = (await made.list_tools()).tools
         left_out = set() if output else {"output_schema"}
         listed = [each.model_dump(by_alias=True, exclude_none=True, exclude=left_out) for each in tools]
-        return count_tokens(json.dumps(listed))
+        return len(bpe_openai.get_encoding("o200k_base").encode_ordinary(json.dumps(listed)))
 
     assert await tokens(output=False) <= 1_800
     assert await tokens(output=False, write=True, destructive=True) <= 2_500

@@ -27,6 +27,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.tokens import count_tokens
 from tests.fuzzing import examples
+from tests.token_kinds import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -526,9 +527,18 @@ def test_a_writer_that_waits_goes_on_where_the_other_ended(conn_string: str, use
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=200))
 @example("\x7f\x80\u07ff\u0800\u0dff\u0e00\uffff\U00010000\U0010ffff")
-@example("".join(map(chr, range(1, 0x3000))))
+@example("".join(map(chr, range(1, 0xD800))))
+@example("aB1-.2xY")
 def test_tokens_are_estimated_as_python_estimates_them(
     connection: psycopg.Connection[dict[str, Any]], text: str
 ) -> None:
     found = connection.execute("select memory_private.tokens(%s) as tokens", [text]).fetchone()
     assert found == {"tokens": count_tokens(text)}
+
+
+def test_tokens_of_each_kind_of_text_are_estimated_as_python_estimates_them(
+    connection: psycopg.Connection[dict[str, Any]],
+) -> None:
+    for text in (text for texts in TEXTS.values() for text in texts):
+        found = connection.execute("select memory_private.tokens(%s) as tokens", [text]).fetchone()
+        assert found == {"tokens": count_tokens(text)}, text

@@ -37,6 +37,8 @@ def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_token
     made: list[str] = []
     start = size = 0
     for first, end, tokens in _pieces(text, most_tokens, count, 0):
+        if made and text[first - 1].islower() and text[first].isupper():
+            tokens += 1  # a capital within a word counts more, and the cut hid that
         if made and size + tokens <= most_tokens:
             size += tokens
             made[-1] = text[start:end]
@@ -56,8 +58,8 @@ def _pieces(
             yield offset, offset + len(text), tokens
         return
     if level == len(_BREAKS):
-        # One word longer than a part: by characters, of which none takes more than two tokens.
-        step = max(1, most // 2)
+        # One word longer than a part: by characters, of which none takes more than four tokens.
+        step = max(1, most // 4)
         for first in range(0, len(text), step):
             piece = text[first : first + step]
             yield offset + first, offset + first + len(piece), count(piece)

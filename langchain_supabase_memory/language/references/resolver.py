@@ -8,7 +8,8 @@ position, a number, an adverb of time - is then read with its neighbors by one o
 - `recency`, `recency_one`, `recency_noun`: the same with the last position: "the last one", "yung kanina".
 - `from_end`, `from_end_one`, `from_end_noun`: counted from the end: "second to last", "pangalawa sa huli".
 - `number`: a noun for a turn or a number sign, and a number: "turn 3", "question number four", "#2", "Q5". Its first
-  letter counts quarters, too ("Q3 results"), and "A3" is paper unless it is asked for again.
+  letter counts quarters up to four ("go back to Q3"), unless something is asked ("what did I ask in Q3?"), and "A3"
+  is paper unless it is asked for again.
 - `bare_number`: figures that are the whole utterance: "2 please".
 - `ago`: "two questions ago".
 - `said`: one of the two who talk said or asked something, and when: "what you said earlier", "sabi mo kanina".
@@ -366,18 +367,13 @@ class _Reading(Surroundings):
             return False
         if not 1 <= number <= _QUARTERS:
             return True
-        if self._worldly or self._before(noun, "number", "mine"):
-            return False  # 2024 Q3; our Q3
-        if self._is_compared(noun) and not any(self._is(each, *SPOKEN) for each in self._sentence(noun)):
-            return False  # compare Q3 with Q4
-        speaks = any(self._is(each, "base", *SPOKEN) for each in self._sentence(noun))
-        tied = self._before(noun, "of", "place", "oblique", "dated", "about")
-        return (speaks or not tied) and not self._is(noun + 2, "of")
-
-    def _is_compared(self, noun: int) -> bool:
-        """Whether the same sentence names another quarter."""
-        others = (each for each in self._sentence(noun) if each != noun and self._is(each, "quarter"))
-        return any(self.words[each + 1 : each + 2] and not self.words[each + 1].gap.strip("-") for each in others)
+        if self._worldly or self._before(noun, "number", "mine", "about"):
+            return False  # 2024 Q3; our Q3; what did you say about Q3
+        if "#" in self.words[noun + 1].gap:
+            return True
+        # A quarter, unless the sentence speaks of what was asked or answered: "go back to Q3".
+        asks = any(self._is(each, "ask", "asked") for each in self._sentence(noun))
+        return asks or any(self._is(each, "turn", "turns") for each in (noun - 1, noun - 2))  # the answer to Q3
 
     def _again(self, noun: int, at: int) -> bool:
         """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""
