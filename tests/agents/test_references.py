@@ -102,7 +102,7 @@ def test_resolve_and_its_abstention(memory: SupabaseMemory) -> None:
 @pytest.mark.parametrize("color", ["sync", "async"])
 async def test_resolve_reads_signs_letters_and_what_stands_before(memory: SupabaseMemory, color: str) -> None:
     said = {
-        "turn -1": None, "answer -2 please": None, "Q3 2024 results": None, "turn-3": "kare-kare", "Q2 again please": "sinigang",
+        "turn -1": None, "answer -2 please": None, "Q3 2024 results": None, "turn-3": "kare-kare", "question 2 again please": "sinigang",
         "and the one before?": "sinigang", "not the second one, the one before": "adobo", "the first and only": "adobo",
         "yung una at kaisa-isa": "adobo",
     }  # fmt: skip
