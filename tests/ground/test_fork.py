@@ -158,7 +158,7 @@ if os.fork() == 0:
         time.sleep(0.05)
     time.sleep(1)
     memory.close()
-    with open(sys.argv[2], "w") as result:
+    with memory, open(sys.argv[2], "w") as result:
         result.write(str(talk.count()))
     sys.exit(0)
 while not os.path.exists(sys.argv[2] + ".ready"):
