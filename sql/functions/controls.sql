@@ -458,8 +458,11 @@ begin
     insert into memory.chunk_ratings
     select * from jsonb_populate_recordset(null::memory.chunk_ratings, v_rest -> 'ratings')
     on conflict do nothing;
+    -- Its numbers as they are measured: jsonb has put blanks between them.
     insert into memory.context_manifests
-    select * from jsonb_populate_recordset(null::memory.context_manifests, v_rest -> 'manifests')
+    select w.user_id, w.conversation_id, w.sequence, w.id, w.from_sequence, w.made_at, w.expires_at,
+           replace(w.pack::text, ' ', '')::json, w.comparison
+    from jsonb_populate_recordset(null::memory.context_manifests, v_rest -> 'manifests') w
     on conflict do nothing;
     update memory.control_changes h set before = w.before
       from jsonb_populate_recordset(null::memory.control_changes, v_rest -> 'controls') w

@@ -90,8 +90,8 @@ def served(memory: SupabaseMemory, browser: Browser, **settings: Any) -> Iterato
     server = uvicorn.Server(config)
 
     async def run() -> None:
-        await server.serve()
-        await memory.aclose()
+        async with memory:
+            await server.serve()
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()

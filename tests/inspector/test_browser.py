@@ -191,7 +191,7 @@ def test_from_a_message_to_the_prompt_of_its_answer(inspector: Served) -> None:
     page.get_by_role("heading", name="For message 84").wait_for()
     known = page.locator(".known li", has_text="The hotel wants 64 bowls.")
     known.get_by_role("link", name="evidence").click()
-    known.get_by_text("A person wrote this").wait_for()
+    known.get_by_text("Written by a person").wait_for()
     page.locator("td a[data-opens]").first.click()
     page.locator("td .words li").first.wait_for()
     page.get_by_role("link", name="message 82", exact=True).last.click()

@@ -146,6 +146,10 @@ def write(memory: SupabaseMemory, secret: str) -> tuple[BoardItem, BoardItem]:
     conversation.edit_summary(1, f"What I make of {secret}.", by=BY)
     (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
     memory.rate(chunk, importance=0.95, by=BY)
+    for number in range(3):
+        asked = HumanMessage(f"What of the porcelain, {number}?", id=f"asked{number}")
+        conversation.append([asked, AIMessage("It is fired.", id=f"told{number}")], pack=conversation.context(asked))
+    assert conversation.index().failed is None
     return pinned, gone
 
 
@@ -298,6 +302,7 @@ def test_an_opt_out_is_undone_within_a_minute(memory: SupabaseMemory, topic: str
     write(memory, "canaryname")
     conversation = memory.conversation("t")
     before = undone(memory)
+    assert len(before["manifests"].manifests) == 3
     chunks = {(each.content, each.importance) for each in conversation.chunks()}
     assert conversation.opt_out(topic, by=BY)
     assert undone(memory) != before
