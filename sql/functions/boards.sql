@@ -424,7 +424,7 @@ begin
       values (
         v_user, v_c.id, coalesce(v_item.id, gen_random_uuid()), v_item.kind, v_item.type, v_item.text, memory_private.item_digest(v_item.text), v_item.state,
         coalesce(v_item.importance, 0.7), v_item.quote, array[v_source.message_id], array[v_source.sequence],
-        v_source.created_at, v_source.created_at, p_author, case p_author when 'extractive' then 'rule' else 'model' end)
+        v_source.created_at, v_source.created_at, p_author, case when p_author = 'extractive' then 'rule' else 'model' end)
       returning id into v_id;
       v_added := v_added + 1;
       v_place := v_place + 1;
@@ -458,10 +458,12 @@ begin
      where i.user_id = v_user and i.conversation_id = v_c.id
        and i.id = coalesce((v_stands ->> v_item.id::text)::uuid, v_item.id) and i.deleted_at is null
        and i.state <> v_item.state and i.superseded_at is null and not i.pinned
-       and v_source.created_at >= coalesce(i.edited_at, '-infinity')
-       and cardinality(memory_private.item_states(i.kind)) > 1
-       and v_item.state = any (memory_private.item_states(i.kind));
+       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
     continue when not found;
+    -- Here, and not in the query: a node of Citus does not have the function.
+    continue when not coalesce(
+      cardinality(memory_private.item_states(v_old.kind)) > 1
+      and v_item.state = any (memory_private.item_states(v_old.kind)), false);
     update memory.conversation_board_items i
        set state = v_item.state, last_seen_at = greatest(i.last_seen_at, v_source.created_at),
            message_ids = case when v_source.message_id = any (i.message_ids)

@@ -411,7 +411,8 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_undo  memory.opt_out_undos;
-  v_now   jsonb;
+  v_found jsonb;
+  v_row   record;
   v_board jsonb;
   v_rest  jsonb;
 begin
@@ -422,16 +423,16 @@ begin
   loop
     perform 1 from memory.conversations c
      where c.user_id = p_user_id and c.id = v_undo.conversation_id for no key update;
-    v_now := memory_private.derived(p_user_id, v_undo.conversation_id);
+    v_found := memory_private.derived(p_user_id, v_undo.conversation_id);
     v_board := v_undo.rows -> 'board';
     v_rest := v_undo.rows -> 'others';
-    if v_undo.after ->> 'summaries' = md5(v_now ->> 'summaries') then
+    if v_undo.after ->> 'summaries' = md5(v_found ->> 'summaries') then
       delete from memory.conversation_summaries s
        where s.user_id = p_user_id and s.conversation_id = v_undo.conversation_id;
       insert into memory.conversation_summaries
       select * from jsonb_populate_recordset(null::memory.conversation_summaries, v_undo.rows -> 'summaries');
     end if;
-    if v_undo.after ->> 'board' = md5(v_now ->> 'board') then
+    if v_undo.after ->> 'board' = md5(v_found ->> 'board') then
       delete from memory.conversation_board_changes h
        where h.user_id = p_user_id and h.conversation_id = v_undo.conversation_id;
       delete from memory.conversation_board_items i
@@ -444,7 +445,7 @@ begin
     on conflict do nothing;
     -- Never a number that somebody has seen on another board.
     update memory.conversation_summary_boards b
-       set version = 1 + greatest(b.version, (v_now #>> '{board,boards,0,version}')::bigint)
+       set version = 1 + greatest(b.version, (v_found #>> '{board,boards,0,version}')::bigint)
      where b.user_id = p_user_id and b.conversation_id = v_undo.conversation_id;
     insert into memory.conversation_board_items
     select * from jsonb_populate_recordset(null::memory.conversation_board_items, v_board -> 'items')
@@ -464,13 +465,14 @@ begin
            replace(w.pack::text, ' ', '')::json, w.comparison
     from jsonb_populate_recordset(null::memory.context_manifests, v_rest -> 'manifests') w
     on conflict do nothing;
-    update memory.control_changes h set before = w.before
-      from jsonb_populate_recordset(null::memory.control_changes, v_rest -> 'controls') w
-     where h.user_id = p_user_id and h.id = w.id;
-    update memory.promotions p set withdrawn = false
-      from jsonb_populate_recordset(null::memory.promotions, v_rest -> 'promotions') w
-     where p.user_id = p_user_id and p.conversation_id = v_undo.conversation_id
-       and p.target = w.target and p.source_id = w.source_id;
+    for v_row in select * from jsonb_populate_recordset(null::memory.control_changes, v_rest -> 'controls') loop
+      update memory.control_changes h set before = v_row.before where h.user_id = p_user_id and h.id = v_row.id;
+    end loop;
+    for v_row in select * from jsonb_populate_recordset(null::memory.promotions, v_rest -> 'promotions') loop
+      update memory.promotions p set withdrawn = false
+       where p.user_id = p_user_id and p.conversation_id = v_undo.conversation_id
+         and p.target = v_row.target and p.source_id = v_row.source_id;
+    end loop;
     update memory.conversations c set title = coalesce(c.title, v_rest ->> 'title'), revision = c.revision + 1
      where c.user_id = p_user_id and c.id = v_undo.conversation_id;
     perform memory_private.reposition(p_user_id, v_undo.conversation_id);
@@ -505,7 +507,8 @@ begin
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic of letters';
   end if;
   perform memory_private.hold_opt_outs(v_user, true);
-  delete from memory.opt_out_undos u where u.user_id = v_user and u.expires_at <= clock_timestamp();
+  v_now := clock_timestamp();
+  delete from memory.opt_out_undos u where u.user_id = v_user and u.expires_at <= v_now;
   if p_thread_id is not null then
     -- Also before the first word is said.
     insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
