@@ -68,6 +68,7 @@ class History:
         strange: Rows of which no message could be made, and that are not known as such yet.
         read: The number and the message of each stored one that was read.
         recallable: The last message of those from which what is asked for is recalled; -1 where nothing is.
+        most_media: The most images and files of what is shown; `None` for no limit.
     """
 
     entries: Sequence[Entry] = ()
@@ -79,6 +80,7 @@ class History:
     strange: Sequence[Mapping[str, Any]] = ()
     read: Sequence[tuple[int, BaseMessage]] = ()
     recallable: int = -1
+    most_media: int | None = None
 
     @cached_property
     def cut(self) -> tuple[list[Block], list[tuple[int, str]], int]:
@@ -89,6 +91,12 @@ class History:
         rest = self.entries if self.unread_from is None else list(dropwhile(_is_result, self.entries))
         before = [*([] if self.asked is None or self.current else [self.asked]), *rest]
         return *blocks([*before, *self.current]), len(before)
+
+    @cached_property
+    def limited(self) -> list[Block]:
+        """Its blocks, with a name in the place of each image and file beyond the limit."""
+        made, _, start = self.cut
+        return limit(made, start, self.most_media)
 
 
 @dataclass
@@ -126,14 +134,13 @@ class Fitted:
         return bool(self.recent) or self.head_message is not None
 
 
-def fit(history: History, meter: Meter, max_messages: int | None = None, most_media: int | None = None) -> Fitted:
+def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitted:
     """Choose what stands in the pack.
 
     Args:
         history: What there is.
         meter: The budget.
         max_messages: The most messages of the history, if there is such a limit. Pending calls are shown all the same.
-        most_media: The most images and files, if there is such a limit.
 
     Returns:
         A choice that every provider accepts, and that says what it leaves out. It weighs no more than the budget, or it
@@ -143,7 +150,7 @@ def fit(history: History, meter: Meter, max_messages: int | None = None, most_me
     read = _sequences([*history.entries, *history.current]) | history.superseded.keys()
     lowest = min(read, default=1 + (history.unread_from or 0))
     original, left_out, start = history.cut
-    made = limit(original, start, most_media)
+    made = history.limited
 
     for segment in history.segments or (None,):
         after = -1 if segment is None else segment.to_sequence

@@ -251,6 +251,7 @@ class Asking:
         found = document.get("recalled")
         recall = None if found is None or asked is None else (yield from asked.found(found))
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
+        history = replace(history, most_media=self.budget.media)
         pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
         is_due, through = _due(document, history, pack, self.policy)
@@ -376,7 +377,7 @@ class Asking:
         """The history beside something else."""
         left = copy(whole)  # what was weighed once is known
         left.limit = whole.limit - taken
-        return fit(history, left, self.budget.max_messages, self.budget.media)
+        return fit(history, left, self.budget.max_messages)
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:

@@ -27,10 +27,11 @@ def limit(blocks: Sequence[Block], start: int, most: int | None) -> list[Block]:
     Returns:
         The blocks themselves; for those with older media copies, in which a name stands for each, marked as ours.
     """
-    if most is None:
+    counts = {id(entry): _count(entry) for block in blocks for entry in block.entries} if most is not None else {}
+    if most is None or sum(counts.values()) <= most:
         return list(blocks)
     asked = [block for block in blocks if block.place >= start and block.is_asked]
-    left = most - sum(_count(entry) for block in asked for entry in block.entries)
+    left = most - sum(counts[id(entry)] for block in asked for entry in block.entries)
     made: list[Block] = []
     for block in reversed(blocks):
         if any(block is each for each in asked):
@@ -38,8 +39,8 @@ def limit(blocks: Sequence[Block], start: int, most: int | None) -> list[Block]:
             continue
         entries: list[Entry] = []
         for entry in reversed(block.entries):
-            excess = _count(entry) - max(left, 0)
-            left -= _count(entry)
+            excess = counts[id(entry)] - max(left, 0)
+            left -= counts[id(entry)]
             entries.append(entry if excess <= 0 else _without(entry, excess))
         same = all(new is old for new, old in zip(reversed(entries), block.entries, strict=True))
         made.append(block if same else replace(block, entries=entries[::-1], asked=block.is_asked))

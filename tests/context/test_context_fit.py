@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -246,7 +246,7 @@ class Case:
     stored: int
 
     def fitted(self) -> Fitted:
-        return fit(self.history, meter(self.budget), self.budget.max_messages, self.budget.media)
+        return fit(replace(self.history, most_media=self.budget.media), meter(self.budget), self.budget.max_messages)
 
 
 @st.composite
@@ -902,9 +902,9 @@ def images(fitted: Fitted) -> list[int]:
 def test_the_newest_images_stay_and_older_ones_become_a_name(
     media: int, count: int, most: int | None, expected: list[int]
 ) -> None:
-    history = History(entries=shots(count, media))
+    history = History(entries=shots(count, media), most_media=most)
     before = [entry.message.model_dump() for entry in history.entries]
-    fitted = fit(history, TokenMeter(100_000), most_media=most)
+    fitted = fit(history, TokenMeter(100_000))
     assert images(fitted) == expected
     named = [each for each in range(count) if expected[each] < media]
     assert fitted.omitted == {2 * each: TOO_MANY_MEDIA for each in named}
@@ -924,8 +924,8 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
     for number in range(6):
         steps.append(AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"c{number}"}]))
         steps.append(ToolMessage([{"type": "text", "text": "seen"}, image], tool_call_id=f"c{number}"))
-    history = History(entries=shots(3), current=[Entry(asked), *map(Entry, steps)])
-    fitted = fit(history, TokenMeter(100_000), most_media=8)
+    history = History(entries=shots(3), current=[Entry(asked), *map(Entry, steps)], most_media=8)
+    fitted = fit(history, TokenMeter(100_000))
     assert [len(content.media(entry.message.content)) for entry in fitted.recent] == [0] * 6
     assert [len(content.media(entry.message.content)) for entry in fitted.current] == [5, *[0, 0] * 3, *[0, 1] * 3]
     assert fitted.current[0].message is asked
