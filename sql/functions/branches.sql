@@ -207,6 +207,7 @@ declare
   v_lacking text[];
   v_run     text;
   v_gone    bigint[];
+  v_left    int8multirange;
   -- An object, for its keys are found without looking at all of them.
   v_held    jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
 begin
@@ -294,10 +295,11 @@ begin
     end if;
   end if;
   if (p_branch ->> 'named')::boolean and v_parent is distinct from v_c.graph_through then
+    -- Citus: a query that a node runs calls no function that reads.
+    v_left := memory_private.left_behind(p_user_id, v_c.id, coalesce(v_parent, -1 - v_c.branch_from));
     v_gone := v_gone || array(
       select m.sequence from memory.conversation_messages m
-      where m.user_id = p_user_id and m.conversation_id = v_c.id
-        and m.sequence <@ memory_private.left_behind(p_user_id, v_c.id, coalesce(v_parent, -1 - v_c.branch_from))
+      where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence <@ v_left
         and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
   end if;
   return jsonb_build_object(
@@ -320,6 +322,7 @@ declare
   v_c      record;
   v_parent constant bigint := (p_place ->> 'parent')::bigint;
   v_mine   bigint := p_first; -- the first of the state's own messages
+  v_first  record;
   v_gone   bigint[] := array(select s::bigint from jsonb_array_elements_text(p_place -> 'gone') s);
   v_held   jsonb;
 begin
@@ -351,14 +354,13 @@ begin
        into v_c;
   if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
     -- By its whole key: a planner without statistics takes any index that begins with the conversation.
+    select k.sequence, k.message_id, k.created_at into v_first from memory.conversation_messages k
+     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
+     order by k.sequence limit 1;
     update memory.conversation_messages m
        set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
-      from (
-        select k.user_id, k.conversation_id, k.sequence, k.message_id, k.created_at from memory.conversation_messages k
-        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
-        order by k.sequence limit 1 offset 0) r
-     where m.user_id = r.user_id and m.conversation_id = r.conversation_id and m.sequence = r.sequence
-       and m.message_id = r.message_id and m.created_at = r.created_at;
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_first.sequence
+       and m.message_id = v_first.message_id and m.created_at = v_first.created_at;
   end if;
 end
 $function$;

@@ -186,6 +186,8 @@ $function$;
 create or replace function memory_private.underive(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
+declare
+  v_now constant timestamptz := clock_timestamp();
 begin
   update memory.promotions p set withdrawn = true
    where p.user_id = p_user_id and p.conversation_id = p_conversation_id;
@@ -207,15 +209,15 @@ begin
          superseded_by = case when o.id is not null then i.superseded_by end,
          superseded_at = case when o.id is not null or exists (
            select from memory.conversation_board_items e
-           where e.user_id = i.user_id and e.conversation_id = i.conversation_id and e.kind = i.kind
+           where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.kind = i.kind
              and e.digest = i.digest and e.id <> i.id
              and (e.superseded_at is null or (e.superseded_at, e.id) > (i.superseded_at, i.id)))
            then i.superseded_at end
     from memory.conversation_board_items s
     left join memory.conversation_board_items o
-      on o.user_id = s.user_id and o.conversation_id = s.conversation_id and o.id = s.superseded_by
+      on o.user_id = p_user_id and o.conversation_id = p_conversation_id and o.id = s.superseded_by
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
-     and s.user_id = i.user_id and s.conversation_id = i.conversation_id and s.id = i.id;
+     and s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.id = i.id;
   delete from memory.conversation_summary_boards b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.edited_summary is null
      and not exists (
@@ -223,7 +225,7 @@ begin
        where i.user_id = p_user_id and i.conversation_id = p_conversation_id);
   update memory.conversation_summary_boards b
      set summary = '', context_notes = '', title = null, language = null, model = null, tokens = 0, quality = null,
-         through_sequence = -1, version = b.version + 1, updated_at = clock_timestamp()
+         through_sequence = -1, version = b.version + 1, updated_at = v_now
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   delete from memory.context_manifests x where x.user_id = p_user_id and x.conversation_id = p_conversation_id;
   update memory.control_changes h set before = null

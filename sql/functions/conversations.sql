@@ -232,9 +232,10 @@ begin
             where m.user_id = v_user and m.conversation_id = v_id
             order by m.sequence desc limit 1) t;
   elsif p_branch ->> 'after' is not null then
+    -- Citus: a query that a node runs calls no function that reads.
+    v_asked := memory_private.place(v_user, v_id, p_branch ->> 'after');
     select m.sequence into v_asked from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user'
-       and m.sequence <= memory_private.place(v_user, v_id, p_branch ->> 'after')
+     where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user' and m.sequence <= v_asked
      order by m.sequence desc limit 1;
   end if;
   for v_row in

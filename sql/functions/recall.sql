@@ -546,7 +546,7 @@ as $function$
     join pool p on p.conversation_id = r.conversation_id and p.place = r.place
     group by p.conversation_id, p.place, p.part, r.lexeme),
   -- In how many chunks or near them a word stands: counted, or, of all that are no candidates, as if at random.
-  spread as (
+  spread as materialized (
     select s.lexeme, ln(1 + ($6 - least(s.count, $6) + 0.5)::float8 / (least(s.count, $6) + 0.5)::float8) as idf
     from ($sql$ || case when p_candidates
       then 'select r.lexeme, $6 * (1 - power(1 - least(r.count, $6)::float8 / greatest($6, 1), 5)) as count from rare r'
@@ -559,7 +559,8 @@ as $function$
            next as (partition by p.conversation_id order by p.place range between 1 preceding and 1 following)),
   mean as materialized (select greatest(avg(l.length), 1) as length from lengths l),
   -- Okapi BM25 with k1 = 0.9, b = 0.4 (Robertson and Zaragoza 2009, The Probabilistic Relevance Framework).
-  worded as (
+  -- Materialized: a planner without statistics would work it out for each chunk again.
+  worded as materialized (
     select t.conversation_id, t.place, t.part,
            sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * l.length / m.length))) as words
     from terms t

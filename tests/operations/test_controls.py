@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
 
@@ -324,8 +325,8 @@ def test_after_a_minute_nothing_is_left_to_undo_with(
     write(memory, "canaryname")
     conversation = memory.conversation("t")
     assert conversation.opt_out(topic, by=BY)
-    minute = "update memory.opt_out_undos set expires_at = expires_at - interval '61 seconds' where user_id = %s"
-    assert sql.execute(minute, [user_id]).rowcount == 1
+    expire = "update memory.opt_out_undos set expires_at = %s where user_id = %s"
+    assert sql.execute(expire, [datetime.now(UTC), user_id]).rowcount == 1
     assert conversation.opt_in(topic, by=BY)
     assert not any("canaryname" in each.content for each in conversation.summaries())
     assert not any("canaryname" in each.text for each in conversation.board(history=True).items)
@@ -338,10 +339,9 @@ def test_a_worker_removes_what_is_kept_for_an_undo(
     write(memory, "canaryname")
     assert memory.conversation("t").opt_out(by=BY)
     undos = "select count(*) from memory.opt_out_undos where user_id = %s"
-    for age, left in (("59 seconds", 1), ("61 seconds", 0)):
-        sql.execute(
-            "update memory.opt_out_undos set expires_at = clock_timestamp() + interval '1 minute' - %s::interval"
-            " where user_id = %s", [age, user_id])  # fmt: skip
+    expire = "update memory.opt_out_undos set expires_at = %s where user_id = %s"
+    for age, left in ((59, 1), (61, 0)):
+        sql.execute(expire, [datetime.now(UTC) + timedelta(seconds=60 - age), user_id])
         sql.execute("select public.memory_worker_rederive()")
         assert sql.execute(undos, [user_id]).fetchone() == (left,)
 

@@ -156,7 +156,7 @@ def test_every_table_of_owners_is_spread_and_no_other(address: str) -> None:
         spread: dict[str, int] = dict(connection.execute(_DISTRIBUTED).fetchall())
         owned = {table for (table,) in connection.execute(_OWNED)}
     assert set(spread) == owned
-    assert len(owned) == 23
+    assert len(owned) == 24
     assert len(set(spread.values())) == 1, "all of one owner are together"
 
 
