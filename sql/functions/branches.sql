@@ -295,7 +295,7 @@ begin
     end if;
   end if;
   if (p_branch ->> 'named')::boolean and v_parent is distinct from v_c.graph_through then
-    -- Citus: a query that a node runs calls no function that reads.
+    -- A query that a node of Citus runs calls no function that reads.
     v_left := memory_private.left_behind(p_user_id, v_c.id, coalesce(v_parent, -1 - v_c.branch_from));
     v_gone := v_gone || array(
       select m.sequence from memory.conversation_messages m

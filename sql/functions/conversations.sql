@@ -232,7 +232,7 @@ begin
             where m.user_id = v_user and m.conversation_id = v_id
             order by m.sequence desc limit 1) t;
   elsif p_branch ->> 'after' is not null then
-    -- Citus: a query that a node runs calls no function that reads.
+    -- A query that a node of Citus runs calls no function that reads.
     v_asked := memory_private.place(v_user, v_id, p_branch ->> 'after');
     select m.sequence into v_asked from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user' and m.sequence <= v_asked
