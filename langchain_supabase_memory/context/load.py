@@ -251,7 +251,6 @@ class Asking:
         found = document.get("recalled")
         recall = None if found is None or asked is None else (yield from asked.found(found))
         history = _history(document, self.current, self.branch, self.lineage, self.waiting)
-        history = replace(history, most_media=self.budget.media)
         pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
         yield from set_aside(self.key, history.strange)
         is_due, through = _due(document, history, pack, self.policy)
@@ -301,6 +300,7 @@ class Asking:
 
     def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
+        history = replace(history, most_media=self.budget.media)
         recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone, self.key)
         fitted = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
         read = board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)

@@ -26,11 +26,13 @@ from langchain_core.messages import (
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from langchain_supabase_memory import flow
 from langchain_supabase_memory.context import meters
 from langchain_supabase_memory.context.clip import clipped
 from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, Fitted, History, fit
 from langchain_supabase_memory.context.fit import MEDIA as TOO_MANY_MEDIA
 from langchain_supabase_memory.context.head import MESSAGE_ID
+from langchain_supabase_memory.context.load import unread
 from langchain_supabase_memory.context.meters import TokenMeter, meter
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.language.messages import content, fence
@@ -929,3 +931,16 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
     assert [len(content.media(entry.message.content)) for entry in fitted.recent] == [0] * 6
     assert [len(content.media(entry.message.content)) for entry in fitted.current] == [5, *[0, 0] * 3, *[0, 1] * 3]
     assert fitted.current[0].message is asked
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str) -> None:
+    """They are all that a history shows while the database is away."""
+    waiting = [entry.message for entry in shots(6)]
+    made = unread(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
+    pack = flow.run(made, nothing) if color == "sync" else await flow.arun(made, nothing)
+    assert [len(content.media(message.content)) for message in pack.messages[::2]] == [0, 0, 0, 0, 1, 1]
+
+
+def nothing(step: object) -> Any:
+    raise AssertionError(f"nothing is asked for: {step}")
