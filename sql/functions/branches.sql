@@ -353,10 +353,10 @@ begin
             (select o.graph_through from memory.conversations o where o.user_id = p_user_id and o.id = c.id) as newest
        into v_c;
   if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
-    -- By its whole key: a planner without statistics takes any index that begins with the conversation.
     select k.sequence, k.message_id, k.created_at into v_first from memory.conversation_messages k
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
      order by k.sequence limit 1;
+    -- By its whole key: a planner without statistics takes any index that begins with the conversation.
     update memory.conversation_messages m
        set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_first.sequence

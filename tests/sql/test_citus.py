@@ -279,6 +279,26 @@ def test_no_update_sets_a_column_to_a_bare_subscript() -> None:
         assert not re.search(r",\s+\w+ = [\w.]+\[[^]]*\](?=,|\s)(?!\s*[|+])", statement), statement
 
 
+def test_no_condition_calls_a_function_that_reads_tables() -> None:
+    """A node that runs the query refuses to run another one within it."""
+    text = re.sub(r"--[^\n]*", "", code(citus=True))
+    bodies = dict(re.findall(r"function \w+\.(\w+)\((?:.*?)as \$function\$(.*?)\$function\$", text, re.DOTALL))
+    readers = {name for name, body in bodies.items() if re.search(r"\b(?:from|join|into|update) memory\.", body)}
+    called = {name: {*re.findall(r"memory_private\.(\w+)\(", body)} for name, body in bodies.items()}
+    while more := {name for name in bodies.keys() - readers if called[name] & readers}:
+        readers |= more
+    assert {"place", "left_behind"} <= readers
+    compared = re.compile(r"(?:\band|\bwhere|<@|[^:]=|[<>]) *memory_private\.(\w+)\(")
+    for name, body in bodies.items():
+        for query in re.findall(r"\bfrom memory\.[^;]*", body):
+            assert not {*compared.findall(query)} & readers, f"{name}: {query}"
+
+
+def test_no_change_has_a_volatile_function() -> None:
+    for change in re.findall(r"\b(?:update|delete from) memory\.[^;]*;", code(citus=True)):
+        assert not re.search(r"\b(?:clock_timestamp|now|random|gen_random_uuid)\(", change), change
+
+
 def test_no_insert_from_a_query_is_counted_where_rows_may_be_there_already() -> None:
     """Of such a statement Citus says how many rows came, and not how many are new."""
     for statement in re.findall(r"\binsert into [^;]*?\bselect\b[^;]*?\bdo nothing;[^;]*", code(citus=True)):
