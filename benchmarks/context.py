@@ -18,7 +18,7 @@ from langchain_core.messages import messages_from_dict
 
 from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
-from langchain_supabase_memory.context.load import context
+from langchain_supabase_memory.context.load import load_context
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.settings import DEFAULT_BUDGET, DEFAULT_POLICY
 from langchain_supabase_memory.values import ConversationKey
@@ -227,7 +227,7 @@ def _fitting(state: str, found: Sequence[Conversation]) -> Table:
             begun = time.perf_counter()
             codec.from_payloads(payloads)
             decoding.append((time.perf_counter() - begun) * 1000)
-            flow = context(ConversationKey(each.thread_id, "bench"), budget=DEFAULT_BUDGET, policy=DEFAULT_POLICY)
+            flow = load_context(ConversationKey(each.thread_id, "bench"), budget=DEFAULT_BUDGET, policy=DEFAULT_POLICY)
             next(flow)
             begun = time.perf_counter()
             try:

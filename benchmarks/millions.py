@@ -65,7 +65,7 @@ def _recall_user(memory: SupabaseMemory, n: int) -> object:
 
 
 def _claim(memory: SupabaseMemory, n: int) -> object:
-    leases = memory.run(work.claim(f"worker-{n}", limit=4, lease_seconds=60, settle_seconds=0))
+    leases = memory.run(work.claim(f"worker-{n}", limit=4, lease_seconds=60, debounce_seconds=0))
     assert len(leases) == 4
     return memory.run(work.release(leases))
 

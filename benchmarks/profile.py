@@ -90,7 +90,7 @@ def _work(memory: SupabaseMemory, rounds: int, lines: int) -> list[Table]:
                 worked.conversation(f"{part} {number}").append(said)
 
         async def drain(worked: SupabaseMemory = worked) -> None:
-            await Worker(worked, policy=WorkerPolicy(settle_seconds=0)).drain()
+            await Worker(worked, policy=WorkerPolicy(debounce_seconds=0)).drain()
 
         prepare(0)
         asyncio.run(drain())

@@ -28,7 +28,7 @@ from benchmarks.harness import Table, exponent, p95, timed, verdict
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.adapters.schema import script
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 from langchain_supabase_memory.settings import RecallWeights
 from tests.services.data_api import token
 
@@ -355,8 +355,8 @@ class _Bench:
         """What needs no client: the floors, and the SQL function with its argument ready."""
         documents = {}
         for asked in self._questions(scope):
-            question = Question(asked.text, Filters(limit=LIMIT, exact_below=scope.exact_below))
-            document = question.document(question.cued(), [((), asked.vector)], corpus.MODEL)
+            question = RecallQuery(asked.text, Filters(limit=LIMIT, exact_below=scope.exact_below))
+            document = question.document(question.find_hints(), [((), asked.vector)], corpus.MODEL)
             documents[asked.text] = json.dumps(document, separators=(",", ":"))
         owner = corpus.user_id(scope.user)
         nearest, hybrid = (scope.filled(each, self.width) for each in (_SELECT_NEAREST, _SELECT_HYBRID))

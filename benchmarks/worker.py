@@ -124,7 +124,7 @@ async def _backlog(site: Site, log: Path, workers: int, thinking: float, convers
             await memory.conversation(f"t{number}").aappend(said)
         setup = Setup(
             str(log), conn_string=conn_string, seconds=(thinking, thinking), embeds=False, memory=_SETTINGS,
-            worker=WorkerPolicy(concurrency=CONCURRENCY, settle_seconds=0), drains=False,
+            worker=WorkerPolicy(concurrency=CONCURRENCY, debounce_seconds=0), drains=False,
         )  # fmt: skip
         # They are up before there is something to do: what is due is put off meanwhile.
         _execute(conn_string, "update memory_private.work set run_after = 'infinity'")
@@ -237,7 +237,7 @@ async def _lag(lab: Lab, site: Site, folder: Path) -> Table:
                 ]
             )
     columns = ["seconds", "indexed: p50", "p95", "on the board: p50", "p95"]
-    notes = ["2 workers, settle_seconds=1; the board is revised with every turn (update_frequency=1)"]
+    notes = ["2 workers, debounce_seconds=1; the board is revised with every turn (update_frequency=1)"]
     return Table("From message to covered, direct, 20 conversations, steady load", columns, rows, notes)
 
 
@@ -333,7 +333,7 @@ async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
     ]
     columns = ["seconds", "on the board: p50", "p95", "x"]
     notes = [
-        f"1 worker of {CONCURRENCY} at once, model 200 ms, settle_seconds=1; the other owner appends to {FLOODED}"
+        f"1 worker of {CONCURRENCY} at once, model 200 ms, debounce_seconds=1; the other owner appends to {FLOODED}"
         f" conversations and asks for summaries without pause ({sent:,} messages)",
         verdict("an owner's lag beside another's flood", flood / quiet, FAIR_BOUND),
     ]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-    from langchain_supabase_memory.adapters.expander import ExpandModel
     from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
+    from langchain_supabase_memory.adapters.query_expander import ExpandModel
     from langchain_supabase_memory.adapters.reranker import RerankModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
@@ -57,22 +57,22 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, pattern_rule
     from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
     from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
-    from langchain_supabase_memory.long_term.moving import (
+    from langchain_supabase_memory.long_term.promotion import (
         Promoted,
-        Withdrawn,
+        Revoked,
         aforget_source,
         apromote,
         forget_source,
         promote,
     )
-    from langchain_supabase_memory.long_term.on_store import StoreLongTerm
-    from langchain_supabase_memory.long_term.on_vectors import VectorStoreLongTerm
     from langchain_supabase_memory.long_term.store import SupabaseStore
+    from langchain_supabase_memory.long_term.store_backend import StoreLongTerm
+    from langchain_supabase_memory.long_term.vector_backend import VectorStoreLongTerm
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
-    from langchain_supabase_memory.operations.manifests.difference import Difference
+    from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
     from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
     from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
     from langchain_supabase_memory.operations.rollout.stages import Rollout
@@ -89,8 +89,8 @@ if TYPE_CHECKING:
         RetryPolicy,
         SummaryPolicy,
     )
-    from langchain_supabase_memory.transfer.exporting import aexport_conversations, export_conversations
-    from langchain_supabase_memory.transfer.importing import aimport_conversations, import_conversations
+    from langchain_supabase_memory.transfer.export_conversations import aexport_conversations, export_conversations
+    from langchain_supabase_memory.transfer.import_conversations import aimport_conversations, import_conversations
     from langchain_supabase_memory.transfer.values import ExportReceipt, ImportReceipt
     from langchain_supabase_memory.values import (
         AppendResult,
@@ -139,7 +139,6 @@ __all__ = [
     "ConversationPage",
     "ConversationStatus",
     "Coverage",
-    "Difference",
     "EdgeEmbeddings",
     "EmbeddingModel",
     "ExpandModel",
@@ -154,6 +153,7 @@ __all__ = [
     "LocalEmbeddings",
     "LongTerm",
     "Manifest",
+    "ManifestDiff",
     "ManifestPage",
     "ManifestPolicy",
     "Memory",
@@ -176,6 +176,7 @@ __all__ = [
     "RerankModel",
     "Retention",
     "RetryPolicy",
+    "Revoked",
     "Rollout",
     "RolloutReport",
     "SaveTurnNode",
@@ -196,7 +197,6 @@ __all__ = [
     "SupabaseTransport",
     "Turn",
     "VectorStoreLongTerm",
-    "Withdrawn",
     "Worker",
     "WorkerPolicy",
     "__version__",
@@ -243,10 +243,10 @@ _HOMES = {
     "ConversationPage": "values",
     "ConversationStatus": "operations.work",
     "Coverage": "values",
-    "Difference": "operations.manifests.difference",
+    "ManifestDiff": "operations.manifests.diff",
     "EdgeEmbeddings": "adapters.edge_embeddings",
     "EmbeddingModel": "adapters.embedder",
-    "ExpandModel": "adapters.expander",
+    "ExpandModel": "adapters.query_expander",
     "ExportReceipt": "transfer.values",
     "ExtractiveSummarizer": "language.extractive",
     "FoundMessage": "values",
@@ -266,7 +266,7 @@ _HOMES = {
     "OptOut": "operations.controls",
     "Pause": "operations.work",
     "PostgresTransport": "adapters.transports.postgres",
-    "Promoted": "long_term.moving",
+    "Promoted": "long_term.promotion",
     "PromptGrowth": "context.growth",
     "Queue": "operations.work",
     "Recall": "values",
@@ -284,7 +284,7 @@ _HOMES = {
     "RolloutReport": "operations.rollout.comparison",
     "SaveTurnNode": "agents.nodes",
     "Segment": "values",
-    "StoreLongTerm": "long_term.on_store",
+    "StoreLongTerm": "long_term.store_backend",
     "StoredMessage": "values",
     "SummaryPolicy": "settings",
     "SummaryResult": "values",
@@ -299,23 +299,23 @@ _HOMES = {
     "SupabaseSummarizer": "agents.nodes",
     "SupabaseTransport": "adapters.transports.supabase",
     "Turn": "values",
-    "VectorStoreLongTerm": "long_term.on_vectors",
-    "Withdrawn": "long_term.moving",
+    "VectorStoreLongTerm": "long_term.vector_backend",
+    "Revoked": "long_term.promotion",
     "Worker": "worker",
     "WorkerPolicy": "worker",
-    "aexport_conversations": "transfer.exporting",
-    "aforget_source": "long_term.moving",
-    "aimport_conversations": "transfer.importing",
-    "apromote": "long_term.moving",
+    "aexport_conversations": "transfer.export_conversations",
+    "aforget_source": "long_term.promotion",
+    "aimport_conversations": "transfer.import_conversations",
+    "apromote": "long_term.promotion",
     "arecord_stream": "agents.streaming",
     "cleanup": "worker.cleanup",
-    "export_conversations": "transfer.exporting",
-    "forget_source": "long_term.moving",
+    "export_conversations": "transfer.export_conversations",
+    "forget_source": "long_term.promotion",
     "get_conversation_summary_tool": "agents.tools",
     "get_turn_tool": "agents.tools",
-    "import_conversations": "transfer.importing",
+    "import_conversations": "transfer.import_conversations",
     "pattern_rule": "language.messages.redaction.rules",
-    "promote": "long_term.moving",
+    "promote": "long_term.promotion",
     "prompt_growth": "context.growth",
     "read_messages_tool": "agents.tools",
     "recall_context_tool": "agents.tools",

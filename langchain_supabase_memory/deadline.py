@@ -22,7 +22,7 @@ _CLEANING_SECONDS: Final = 1.0
 _NAME: Final = "supabase-memory-deadline"
 
 
-class BrokenOffError(Exception):
+class InterruptedCallError(Exception):
     """What was called ended by what is no error of its kind, such as a `CancelledError` that nobody here asked for.
 
     Its text is the name of that, and never what it says.
@@ -52,13 +52,13 @@ class _Call:
                 each.begin()
 
 
-class _Here(threading.local):
+class _CurrentCall(threading.local):
     """What is waited for in this thread; a thread that is begun in it does not belong to it."""
 
     call: _Call | None = None
 
 
-_HERE: Final = _Here()
+_HERE: Final = _CurrentCall()
 
 
 class Stopping:
@@ -101,22 +101,22 @@ class Stopping:
                 self._thread.join()
 
 
-def left(longest: float) -> float:
+def seconds_left(maximum: float) -> float:
     """How many seconds something may take, where it is called within a deadline.
 
     Args:
-        longest: The most, in seconds.
+        maximum: The most, in seconds.
 
     Raises:
         AbandonedError: The deadline is over.
     """
     call = _HERE.call
     if call is None:
-        return longest
+        return maximum
     seconds = call.until - time.monotonic()
     if seconds <= 0:
         raise AbandonedError
-    return min(seconds, longest)
+    return min(seconds, maximum)
 
 
 def is_over() -> bool:
@@ -132,7 +132,7 @@ class Acquirable(Protocol):
         """Take it."""
 
 
-def holding(lock: Acquirable) -> None:
+def hold(lock: Acquirable) -> None:
     """Take a lock or a semaphore, and wait for it no longer than the deadline.
 
     Raises:
@@ -141,7 +141,7 @@ def holding(lock: Acquirable) -> None:
     call = _HERE.call
     if call is None:
         lock.acquire()
-    elif not lock.acquire(timeout=left(threading.TIMEOUT_MAX)):
+    elif not lock.acquire(timeout=seconds_left(threading.TIMEOUT_MAX)):
         raise AbandonedError
 
 
@@ -234,7 +234,7 @@ async def awithin(seconds: float, call: Awaitable[T]) -> T:
         await asyncio.wait({task}, timeout=seconds)
     finally:
         if not task.done():
-            task.add_done_callback(heeded)
+            task.add_done_callback(retrieve_exception)
             task.cancel()
             await asyncio.wait({task}, timeout=_CLEANING_SECONDS)
     if task.cancelled() or not task.done():
@@ -250,7 +250,7 @@ async def _unbroken(call: Awaitable[T]) -> T:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise BrokenOffError("CancelledError") from None
+        raise InterruptedCallError("CancelledError") from None
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
@@ -260,7 +260,7 @@ async def _unbroken(call: Awaitable[T]) -> T:
         raise made from None
 
 
-def heeded(task: asyncio.Task[Any]) -> None:
+def retrieve_exception(task: asyncio.Task[Any]) -> None:
     """Look at what came of a task, so that asyncio does not log it, with its text, as something nobody looked at.
 
     Args:
@@ -276,10 +276,10 @@ def _as_error(error: BaseException) -> Exception:
         return TimeoutError("no answer in time")
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    return BrokenOffError(type(error).__name__)
+    return InterruptedCallError(type(error).__name__)
 
 
-def started(function: Callable[[], None]) -> threading.Thread:
+def start_thread(function: Callable[[], None]) -> threading.Thread:
     """Call a function that raises nothing in a thread of its own, with this context's variables, and go on.
 
     Returns:

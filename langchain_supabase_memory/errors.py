@@ -402,7 +402,7 @@ def from_code(code: str | None) -> SupabaseMemoryError:
     return meaning.kind(meaning.message, code=code, hint=meaning.hint)
 
 
-def from_ours(code: str, message: str | None, hint: str | None) -> SupabaseMemoryError:
+def from_error(code: str, message: str | None, hint: str | None) -> SupabaseMemoryError:
     """The error that one of our own SQL functions raises, whose words hold no content.
 
     Args:
@@ -482,18 +482,18 @@ _OF_TOKENS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
 """What PostgREST says of a token, for all of which it gives one code; the first that fits."""
 
 
-def of_token(code: str, words: str) -> SupabaseMemoryError:
+def token_error(code: str, text: str) -> SupabaseMemoryError:
     """The error for an access token, or a key, that PostgREST does not take.
 
     Args:
         code: PostgREST's code.
-        words: What it says; none of it is kept.
+        text: What it says; none of it is kept.
     """
-    meaning = next((meaning for pattern, meaning in _OF_TOKENS if pattern.search(words)), None)
+    meaning = next((meaning for pattern, meaning in _OF_TOKENS if pattern.search(text)), None)
     return from_code(code) if meaning is None else meaning.kind(meaning.message, code=code, hint=meaning.hint)
 
 
-def of_role(code: str) -> SupabaseMemoryError:
+def role_error(code: str) -> SupabaseMemoryError:
     """The error for an access token whose role the database does not have, or that the Data API may not take on.
 
     Args:
@@ -506,7 +506,7 @@ def of_role(code: str) -> SupabaseMemoryError:
     )
 
 
-def lost(status: int) -> SupabaseMemoryError:
+def connection_lost(status: int) -> SupabaseMemoryError:
     """The error for the empty code with which PostgREST tells that its connection to the database broke.
 
     Args:
@@ -632,23 +632,23 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
 """What libpq says of a connection that failed, for which it gives no code; the first that fits."""
 
 
-def unconnected(words: str) -> SupabaseMemoryError:
+def connection_failed(text: str) -> SupabaseMemoryError:
     """The error for a connection to Postgres that failed.
 
     Args:
-        words: What libpq says; none of it is kept.
+        text: What libpq says; none of it is kept.
     """
-    words = re.sub(r'on socket "(/var/run/postgresql|/run/postgresql|/tmp)/\.s\.', 'on the default socket "', words)
-    words = re.sub(r"\"[^\"]*\"|'[^']*'", "…", words)  # names, which may be anything
-    if re.search("resolve host|translate host name", words):
-        return unresolved(is_known_to_be_none=not re.search("[Tt]emporary failure|[Tt]ry again", words))
-    found = next((meaning for pattern, meaning in _WORDS if pattern.search(words)), None)
+    text = re.sub(r'on socket "(/var/run/postgresql|/run/postgresql|/tmp)/\.s\.', 'on the default socket "', text)
+    text = re.sub(r"\"[^\"]*\"|'[^']*'", "…", text)  # names, which may be anything
+    if re.search("resolve host|translate host name", text):
+        return host_not_found(is_known_to_be_none=not re.search("[Tt]emporary failure|[Tt]ry again", text))
+    found = next((meaning for pattern, meaning in _WORDS if pattern.search(text)), None)
     if found is None:
         return UnavailableError("Postgres could not be reached.")
     return found.kind(found.message, hint=found.hint)
 
 
-def unresolved(*, is_known_to_be_none: bool) -> SupabaseMemoryError:
+def host_not_found(*, is_known_to_be_none: bool) -> SupabaseMemoryError:
     """The error for a host whose name has no address.
 
     Args:
@@ -678,7 +678,7 @@ def code_of(error: BaseException) -> str | None:
     return None
 
 
-def refused(constraint: str | None) -> InvalidInputError:
+def is_refusal(constraint: str | None) -> InvalidInputError:
     """The error for a value that a check of the database refuses.
 
     Args:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 SCHEMA: Final = "memory_schema"
 """The function that says what a database is set up with; that it answers does not show that anything else will."""
 
-LITTLE: Final = 1000
+INLINE_LIMIT: Final = 1000
 """The characters that text is read of in about three milliseconds."""
 
 
@@ -66,7 +66,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Line:
+class TranscriptLine:
     """One message as a writer of summaries sees it.
 
     Attributes:
@@ -99,7 +99,7 @@ class Material:
 
     task: Literal["summary", "condense", "board"]
     previous: str | None = field(repr=False)
-    lines: Sequence[Line]
+    lines: Sequence[TranscriptLine]
     characters: int
     items: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
@@ -141,7 +141,7 @@ class Embed:
 
 
 @dataclass(frozen=True)
-class Compute:
+class Offload:
     """What takes the processor milliseconds, or reads files once: beside an event loop it is done in a thread.
 
     Attributes:
@@ -151,7 +151,7 @@ class Compute:
     function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
 
 
-Placing: TypeAlias = tuple[int, float | None]
+RankingFunction: TypeAlias = tuple[int, float | None]
 """Which candidate, by its place among them, and how well it fits, where that is said."""
 
 
@@ -179,7 +179,7 @@ class Expand:
     query: str = field(repr=False)  # repr=False: it is content
 
 
-Step = Call | Ask | Embed | Compute | Rerank | Expand
+Step = Call | Ask | Embed | Offload | Rerank | Expand
 """All that an operation needs from the outside."""
 
 Flow = Generator[Step, Any, T]
@@ -248,7 +248,7 @@ def embed(texts: Sequence[str], *, is_query: bool = False, seconds: float | None
     return vectors
 
 
-def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[list[Placing]]]:
+def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[list[RankingFunction]]]:
     """A further innermost verb: for each question the candidates in a better order; some may be left out.
 
     Args:
@@ -258,7 +258,7 @@ def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[l
     Raises:
         RerankingError: The reranker failed, or took too long.
     """
-    orders: list[list[Placing]] = yield Rerank(queries, documents)
+    orders: list[list[RankingFunction]] = yield Rerank(queries, documents)
     return orders
 
 
@@ -275,47 +275,49 @@ def expand(query: str) -> Flow[list[str]]:
     return texts
 
 
-def compute(function: Callable[[], T], characters: int, *, kept: Sequence[_lru_cache_wrapper[Any]] = ()) -> Flow[T]:
+def offload(
+    function: Callable[[], T], characters: int, *, warm_caches: Sequence[_lru_cache_wrapper[Any]] = ()
+) -> Flow[T]:
     """The fourth innermost verb: a value that takes the processor long, if what it is made from is long.
 
     Args:
-        function: What to call; it needs nothing from outside but what is in `kept`, and changes nothing.
+        function: What to call; it needs nothing from outside but what is in `warm_caches`, and changes nothing.
         characters: About how many it reads. Of few it is computed at once: a thread would take longer.
-        kept: What it reads from files, and keeps: functions without arguments behind `functools.cache`. As long as one
-            of them was never called, this is computed beside the event loop, however few the characters are.
+        warm_caches: What it reads from files and caches: functions without arguments behind `functools.cache`. While
+            one of them was never called, this is computed beside the event loop, however few the characters are.
 
     Returns:
         What it returns.
     """
-    if characters < LITTLE and all(each.cache_info().currsize for each in kept):
+    if characters < INLINE_LIMIT and all(each.cache_info().currsize for each in warm_caches):
         return function()
-    value: T = yield Compute(function)
+    value: T = yield Offload(function)
     return value
 
 
-def changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+def map_steps(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
     """A flow with each of its steps changed, under its own name.
 
     Args:
         flow: A fresh flow.
         change: Gives the step that is performed in a step's place.
     """
-    return called_as(_changed(flow, change), flow)
+    return named_like(_map_steps(flow, change), flow)
 
 
-def called_as(made: Flow[S], flow: Flow[T]) -> Flow[S]:
+def named_like(flow: Flow[S], original: Flow[T]) -> Flow[S]:
     """A flow that does what another does, under that one's name: it is what spans call the operation."""
-    if isinstance(made, GeneratorType) and isinstance(flow, GeneratorType):
-        made.__qualname__ = flow.__qualname__
-    return made
+    if isinstance(flow, GeneratorType) and isinstance(original, GeneratorType):
+        flow.__qualname__ = original.__qualname__
+    return flow
 
 
-def _changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+def _map_steps(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
     def performed(step: Step) -> Flow[Any]:
         return (yield change(step))
 
     try:
-        return (yield from onward(flow, next(flow), performed))
+        return (yield from delegate(flow, next(flow), performed))
     except StopIteration as stop:
         result: T = stop.value
         return result
@@ -323,7 +325,7 @@ def _changed(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
         flow.close()
 
 
-def onward(flow: Flow[T], step: Step, perform: Callable[[Step], Flow[Any]]) -> Flow[T]:
+def delegate(flow: Flow[T], step: Step, perform: Callable[[Step], Flow[Any]]) -> Flow[T]:
     """The rest of a flow, with each of its steps done by another flow.
 
     Args:

@@ -23,7 +23,7 @@ _METHODS: Final[set[WeakMethod[Callable[[], None]]]] = set()
 _FUNCTIONS: Final[list[Callable[[], None]]] = []
 
 
-def in_each_process(begin: Callable[[], None]) -> None:
+def run_in_each_process(begin: Callable[[], None]) -> None:
     """Call a method now, and again in each child process, right after the fork and before anything else runs there.
 
     Args:
@@ -52,7 +52,7 @@ def sever(descriptor: int) -> None:
     dead.close()
 
 
-def leave(inherited: object) -> None:
+def leave_to_parent(inherited: object) -> None:
     """In a child, never free an object of the parent, not at the end of the process either: freeing it would act.
 
     Args:
@@ -65,7 +65,7 @@ class Lock:
     """A lock that nobody holds in a child process. Arguments as for `threading.Lock`; it may be taken again inside."""
 
     def __init__(self) -> None:
-        in_each_process(self._begin)
+        run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.RLock()

@@ -9,7 +9,15 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-from langchain_supabase_memory.checks import choice, function, lasting, number, of_type, truth, wrong
+from langchain_supabase_memory.checks import (
+    boolean,
+    choice,
+    function,
+    number,
+    positive_duration,
+    require_type,
+    wrong_type,
+)
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.json_types import Named
 
@@ -49,17 +57,17 @@ class RetryPolicy:
         attempts: The most tries of one call, the first included; 1 turns repeating off.
         deadline_seconds: No further try is begun this long after the first, in seconds.
         wait_seconds: The longest wait before the second try, in seconds; it doubles from try to try.
-        longest_wait_seconds: The longest wait between two tries, in seconds.
+        max_wait_seconds: The longest wait between two tries, in seconds.
     """
 
     attempts: int = 4
     deadline_seconds: float = 20.0
     wait_seconds: float = 0.2
-    longest_wait_seconds: float = 3.0
+    max_wait_seconds: float = 3.0
 
     def __post_init__(self) -> None:
-        number("attempts", self.attempts, whole=True, optional=False, example=4)
-        for name in ("deadline_seconds", "wait_seconds", "longest_wait_seconds"):
+        number("attempts", self.attempts, integer=True, optional=False, example=4)
+        for name in ("deadline_seconds", "wait_seconds", "max_wait_seconds"):
             number(name, getattr(self, name), above=False, optional=False, example=3)
 
 
@@ -112,11 +120,11 @@ class ContextBudget:
                 "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
             )
         _counts(self, "characters", "tokens", "max_messages", optional=True)
-        number("media", self.media, whole=True, above=False, example=16)
+        number("media", self.media, integer=True, above=False, example=16)
         number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
         if self.alternate_roles is not None:
-            truth("alternate_roles", self.alternate_roles)
+            boolean("alternate_roles", self.alternate_roles)
         counter = self.token_counter
         # A model counts by a method of its own.
         if not hasattr(counter, "get_num_tokens_from_messages") and counter != "approximate":
@@ -137,7 +145,7 @@ class ContextBudget:
         return 0.8 if self.about_characters < _SMALL else 0.7
 
     @property
-    def beside_recalled(self) -> ContextBudget:
+    def history_share_floor(self) -> ContextBudget:
         """What of it is left for the summary and the recent messages where something is recalled."""
         left = 1 - self.recalled_share
         if self.tokens is not None:
@@ -207,7 +215,7 @@ class SummaryPolicy:
         _counts(self, *names, optional=True)
         _counts(self, "input_characters", "inline_segments", "attempts")
         number("timeout_seconds", self.timeout_seconds, optional=False, example=60)
-        number("keep_characters", self.keep_characters, above=False, whole=True, example=0)
+        number("keep_characters", self.keep_characters, above=False, integer=True, example=0)
         number("min_quality", self.min_quality, example=0.25)
         choice("mode", self.mode, MODES)
         function("prompt", self.prompt, "a function like prompts.summary_prompt")
@@ -302,7 +310,7 @@ class Retention:
     def __post_init__(self) -> None:
         _counts(self, "max_turns", "max_messages", optional=True)
         for name in ("max_age", "max_summary_age"):
-            lasting(name, getattr(self, name))
+            positive_duration(name, getattr(self, name))
 
     def to_json(self) -> dict[str, float | None]:
         """What the SQL functions take."""
@@ -333,7 +341,7 @@ class ManifestPolicy:
         number("share", self.share, above=False, optional=False, example=0.1)
         if self.share > 1:
             raise ConfigurationError("share is more than 1.", hint="Pass share=0.1 for a tenth of the answers.")
-        lasting("max_age", self.max_age)
+        positive_duration("max_age", self.max_age)
 
 
 @dataclass(frozen=True)
@@ -369,8 +377,8 @@ class ChunkPolicy:
 
     def __post_init__(self) -> None:
         _counts(self, "max_tokens", "max_stretch_tokens", "batch", "inline_batches")
-        lasting("pause", self.pause, optional=False)
-        lasting("max_age", self.max_age)
+        positive_duration("pause", self.pause, optional=False)
+        positive_duration("max_age", self.max_age)
         choice("mode", self.mode, MODES)
         language = self.language
         if language is not None and not (isinstance(language, str) and re.fullmatch(r"[a-z_]{1,40}", language)):
@@ -411,7 +419,7 @@ class RecallWeights:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            number(name, getattr(self, name), least=-1000, above=False, optional=False, example=0.3)
+            number(name, getattr(self, name), minimum=-1000, above=False, optional=False, example=0.3)
 
 
 @dataclass(frozen=True)
@@ -421,7 +429,7 @@ class BreakerPolicy:
     Attributes:
         failures: So many failures in a row open the circuit.
         wait_seconds: How long it stays open first, in seconds, give or take a quarter; it doubles from try to try.
-        longest_wait_seconds: The longest that it stays open, in seconds.
+        max_wait_seconds: The longest that it stays open, in seconds.
 
     Raises:
         ConfigurationError: A number is not positive.
@@ -429,17 +437,17 @@ class BreakerPolicy:
 
     failures: int = 3
     wait_seconds: float = 1.0
-    longest_wait_seconds: float = 30.0
+    max_wait_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         _counts(self, "failures")
-        for name in ("wait_seconds", "longest_wait_seconds"):
+        for name in ("wait_seconds", "max_wait_seconds"):
             number(name, getattr(self, name), optional=False, example=1)
 
 
 def _counts(settings: object, *names: str, optional: bool = False) -> None:
     for name in names:
-        number(name, getattr(settings, name), whole=True, optional=optional)
+        number(name, getattr(settings, name), integer=True, optional=optional)
 
 
 DEFAULT_BUDGET = ContextBudget()
@@ -476,7 +484,7 @@ _EXAMPLES: Final[dict[str, tuple[type, str]]] = {
 }
 
 
-def checked(optional: bool = True, /, **settings: object) -> None:
+def check_settings(optional: bool = True, /, **settings: object) -> None:
     """Refuse settings that are of another class than their name says.
 
     Args:
@@ -491,7 +499,7 @@ def checked(optional: bool = True, /, **settings: object) -> None:
         kind, example = _EXAMPLES[name]
         if name == "budget" and isinstance(given, (int, float)) and not isinstance(given, bool):
             hint = f"Pass ContextBudget(characters={given}) or ContextBudget(tokens={given})."
-            raise wrong(name, "a ContextBudget", given, hint)
+            raise wrong_type(name, "a ContextBudget", given, hint)
         if name == "retention" and isinstance(given, timedelta):
-            raise wrong(name, "a Retention", given, f"Pass Retention(max_age=timedelta(days={given.days or 1})).")
-        of_type(name, given, kind, example, optional=optional)
+            raise wrong_type(name, "a Retention", given, f"Pass Retention(max_age=timedelta(days={given.days or 1})).")
+        require_type(name, given, kind, example, optional=optional)

@@ -170,12 +170,12 @@ class FoundPage(Sequence[FoundMessage]):
     """What one call has found; it can be used as a list.
 
     Attributes:
-        found: The messages, in the order that was asked for.
+        messages: The messages, in the order that was asked for.
         read: How much was looked at: messages, and ten for each conversation.
         after: Pass it as `after` to go on from there; `None` if everything was looked at.
     """
 
-    found: list[FoundMessage]
+    messages: list[FoundMessage]
     read: int = 0
     after: str | None = None
 
@@ -198,10 +198,10 @@ class FoundPage(Sequence[FoundMessage]):
     @overload
     def __getitem__(self, index: slice) -> list[FoundMessage]: ...
     def __getitem__(self, index: int | slice) -> FoundMessage | list[FoundMessage]:
-        return self.found[index]
+        return self.messages[index]
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.messages)
 
 
 @dataclass(frozen=True)
@@ -384,8 +384,8 @@ class SummaryResult:
         model_calls: How often the model was asked.
         failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`,
             `called a tool`; `None` if it did not.
-        waiting: Whether nothing was tried because an earlier failure asks for patience.
-        overtaken: Whether another summarizer was faster, or a message was edited or forgotten meanwhile.
+        backing_off: Whether nothing was tried because an earlier failure asks for patience.
+        conflict: Whether another summarizer was faster, or a message was edited or forgotten meanwhile.
         tokens: The approximate tokens of each summary that was written.
         quality: The poorest of them, from 0 to 1 (see `quality.quality`); `None` if none was.
         opted_out: Whether nothing was done because the conversation is not to be remembered.
@@ -395,8 +395,8 @@ class SummaryResult:
     segments: list[int] = field(default_factory=list)
     model_calls: int = 0
     failed: str | None = None
-    waiting: bool = False
-    overtaken: bool = False
+    backing_off: bool = False
+    conflict: bool = False
     tokens: list[int] = field(default_factory=list)
     quality: float | None = None
     opted_out: bool = False
@@ -414,7 +414,7 @@ class BoardResult:
         refused: How many items of the answers had no evidence.
         model_calls: How often the model was asked.
         failed: Why it stopped before its end, in a word; `None` if it did not. The board is as it was.
-        overtaken: Whether another worker was faster, or a message was edited or forgotten meanwhile.
+        conflict: Whether another worker was faster, or a message was edited or forgotten meanwhile.
         quality: Of the newest summary, from 0 to 1.
         opted_out: Whether nothing was done because the conversation is not to be remembered.
     """
@@ -426,7 +426,7 @@ class BoardResult:
     refused: int = 0
     model_calls: int = 0
     failed: str | None = None
-    overtaken: bool = False
+    conflict: bool = False
     quality: float | None = None
     opted_out: bool = False
 
@@ -496,7 +496,7 @@ class Coverage:
         """Whether nothing fell between: no gap, no overlap, on no level, and nothing omitted."""
         return not (self.gaps or self.overlaps or self.levels or any(each.state == "omitted" for each in self.ranges))
 
-    def of(self, sequence: int) -> CoveredRange:
+    def range_of(self, sequence: int) -> CoveredRange:
         """The range that a message is in.
 
         Raises:
@@ -566,7 +566,7 @@ class Chunk:
         from_sequence: The first message it is made of.
         to_sequence: The last.
         message_ids: Their ids.
-        stretch: The first sequence of the stretch of talk that it belongs to.
+        episode: The first sequence of the stretch of talk that it belongs to.
         type: `dialogue`, `action`, `fact`, `question` or `answer`.
         role: Who speaks.
         speaker: Their name, if the message has one.
@@ -593,7 +593,7 @@ class Chunk:
     from_sequence: int
     to_sequence: int
     message_ids: list[str] = field(repr=False)
-    stretch: int
+    episode: int
     type: Literal["dialogue", "action", "fact", "question", "answer"]
     role: Role
     speaker: str | None
@@ -656,8 +656,8 @@ class IndexResult:
         through_sequence: The last message that is indexed now; -1 if none.
         chunks: How many chunks were stored.
         failed: Why vectors are lacking, or why it stopped before its end, in a word; `None` if it did not.
-        waiting: Whether vectors are lacking because an earlier failure of the embedder asks for patience.
-        overtaken: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
+        backing_off: Whether vectors are lacking because an earlier failure of the embedder asks for patience.
+        conflict: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
         summaries: How many summaries were embedded: the newest, if it had no vector of the present embedder.
         opted_out: Whether nothing was done because the conversation is not to be remembered.
         embedded: How many chunks got the vector that they lacked.
@@ -666,8 +666,8 @@ class IndexResult:
     through_sequence: int
     chunks: int = 0
     failed: str | None = None
-    waiting: bool = False
-    overtaken: bool = False
+    backing_off: bool = False
+    conflict: bool = False
     summaries: int = 0
     opted_out: bool = False
     embedded: int = 0
@@ -758,7 +758,7 @@ class Health:
         failures: Failures in a row.
         retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless it is open.
         last_code: The server's code of the newest failure, if a server answered.
-        waiting: How many messages wait to be stored.
+        pending: How many messages wait to be stored.
         causes: What does not work now, and why; a part that works again leaves it.
     """
 
@@ -766,7 +766,7 @@ class Health:
     failures: int
     retry_in_seconds: float
     last_code: str | None
-    waiting: int
+    pending: int
     causes: tuple[Cause, ...] = ()
 
 

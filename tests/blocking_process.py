@@ -93,9 +93,9 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.inspector import application, edits
+from langchain_supabase_memory.inspector import application, edit_routes
 from langchain_supabase_memory.language import tokens
-from langchain_supabase_memory.mcp.served import OneOwner, Options
+from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
 from langchain_supabase_memory.mcp.server import MemoryServer
 from langchain_supabase_memory.transfer.sources import jsonl
 from tests.chat_models import ScriptedModel, calls, says
@@ -412,9 +412,9 @@ async def controls(place: Place) -> None:
         await told.aappend(conversation())
         await told.aindex()
         await told.asummarize()
-        await memory.arate((await told.achunks())[0], by="ana", useful=True)
-        await told.aedit_summary(1, "By hand.", by="ana")
-        await told.adelete_summary(1, by="ana")
+        await memory.arate((await told.achunks())[0], actor="ana", useful=True)
+        await told.aedit_summary(1, "By hand.", actor="ana")
+        await told.adelete_summary(1, actor="ana")
 
 
 @use
@@ -422,10 +422,10 @@ async def boards(place: Place) -> None:
     async with place.memory() as memory:
         told = memory.conversation("boards")
         await told.aappend(conversation())
-        item = await told.aadd_board_item("fact", "The kiln is new.", by="ana")
-        await told.aedit_board_item(item, by="ana", text="The kiln is old.")
-        await told.apin_board_item(item, by="ana")
-        await told.adelete_board_item(item, by="ana")
+        item = await told.aadd_board_item("fact", "The kiln is new.", actor="ana")
+        await told.aedit_board_item(item, actor="ana", text="The kiln is old.")
+        await told.apin_board_item(item, actor="ana")
+        await told.adelete_board_item(item, actor="ana")
 
 
 @use
@@ -662,7 +662,10 @@ async def mcp_server(place: Place) -> None:
         "recall_context": {"context_type": "facts"},
         "save_turn": {"user": "a", "assistant": "b", "conversation_id": "mcp", "idempotency_key": "1"},
     }
-    async with place.memory() as memory, mcp.Client(MemoryServer(OneOwner(memory), Options(write=True))) as client:
+    async with (
+        place.memory() as memory,
+        mcp.Client(MemoryServer(OneOwner(memory), ServerOptions(write=True))) as client,
+    ):
         for name, arguments in asked.items():
             assert not (await client.call_tool(name, arguments)).is_error
         await client.read_resource("memory://conversations")
@@ -792,8 +795,8 @@ async def inspector(place: Place) -> None:
         told = memory.conversation("inspected")
         await told.aappend(conversation())
         await told.aindex()
-        await told.aopt_out("horoscope", by="ana")
-        item = await told.aadd_board_item("fact", "The kiln is new.", by="ana")
+        await told.aopt_out("horoscope", actor="ana")
+        item = await told.aadd_board_item("fact", "The kiln is new.", actor="ana")
         app = application(memory, write=True)
         address, asked = "http://127.0.0.1", "?thread=inspected"
         async with (
@@ -825,7 +828,7 @@ async def inspector(place: Place) -> None:
                 await http.get(f"/conversation{path}{asked}&question=kiln&number=1")
             await http.get(f"/conversation/board/item{asked}&item={item}")
             await http.get(f"/conversation/message{asked}&number=1", headers={"hx-request": "true"})
-            await http.get(f"/conversation/said{asked}&first=0&last=1", headers={"hx-request": "true"})
+            await http.get(f"/conversation/messages{asked}&first=0&last=1", headers={"hx-request": "true"})
             await http.get(f"/recall{asked}&q=kiln")
             gate = app.state.inspected.gate
             form = {
@@ -834,7 +837,7 @@ async def inspector(place: Place) -> None:
                 "item": item,
                 "text": "By hand.",
             }
-            for path in [route.path for route in edits.ROUTES]:
+            for path in [route.path for route in edit_routes.ROUTES]:
                 if "retry" not in path:
                     sent = {**form, "kind": "fact", "number": "1"}
                     await http.post(f"{path}{asked}", data=sent, headers={"origin": address})
@@ -898,7 +901,7 @@ def _worker(place: Place, memory: SupabaseMemory) -> Worker:
     kept = InMemoryStore()
     return Worker(
         memory,
-        policy=WorkerPolicy(poll_seconds=0.1, settle_seconds=0.0, archive_after=timedelta(days=1)),
+        policy=WorkerPolicy(poll_seconds=0.1, debounce_seconds=0.0, archive_after=timedelta(days=1)),
         long_term=lambda user_id: StoreLongTerm(kept, user_id),
         on_alert=lambda *_: None,
     )
@@ -911,7 +914,7 @@ async def worker(place: Place) -> None:
         await memory.conversation("worker").aappend(conversation())
         for _ in range(100):
             await asyncio.sleep(0.05)
-            if made.tally.pieces:
+            if made.stats.pieces:
                 break
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.adapters.transports.answers import checked
-from langchain_supabase_memory.adapters.transports.door import Door
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
+from langchain_supabase_memory.adapters.transports.response_shapes import validate
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 
@@ -106,7 +106,7 @@ class CountingTransport:
     cost: Cost = field(default_factory=Cost)
     acts_as_user: bool = False
     user_varies: bool = False
-    door: Door = field(default_factory=lambda: Door("postgres", None))
+    endpoint: EndpointInfo = field(default_factory=lambda: EndpointInfo("postgres", None))
 
     def perform(self, call: Call) -> Any:
         arguments = [
@@ -121,7 +121,7 @@ class CountingTransport:
             read_then, written_then = self._row(_COUNTED)
         (logged_then,) = self._row(_WRITTEN)
         self.cost += Cost(1, read_then - read, written_then - written, logged_then - logged)
-        return checked(call.function, document)
+        return validate(call.function, document)
 
     async def aperform(self, call: Call) -> Any:
         return self.perform(call)

@@ -22,7 +22,7 @@ from langchain_core.messages import HumanMessage
 from psycopg.conninfo import conninfo_to_dict
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.operations.branch import Record
+from langchain_supabase_memory.operations.branch import StateRecord
 from tests.services.data_api import token
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Parent:
         self.port = int(str(conninfo_to_dict(address)["port"])) if door == "direct" else None
         for user in USERS:
             self.memory.conversation("t", user_id=user).add_turn(*words(user))
-        self.memory.records.keep(self.memory.key("t", USERS[0]), Record("token", [], None))
+        self.memory.records.put(self.memory.key("t", USERS[0]), StateRecord("token", [], None))
         self.memory.outbox.keep(self.memory.key("t", USERS[0]), [HumanMessage("waits", id="w")])
         self.result = Result()
         self.loop = asyncio.new_event_loop()
@@ -138,7 +138,7 @@ class Parent:
 def child(memory: SupabaseMemory, place: int, reads: int) -> dict[str, Any]:
     """Read what one user said, in both colors."""
     user, result = USERS[1 + place % 2], Result()
-    result.inherited = len(memory.outbox) + (memory.records.of(memory.key("t", USERS[0])) is not None)
+    result.inherited = len(memory.outbox) + (memory.records.get(memory.key("t", USERS[0])) is not None)
     talk = memory.conversation("t", user_id=user)
 
     async def aread(count: int) -> None:

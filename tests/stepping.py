@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_supabase_memory.flow import Compute, Flow, Step
+from langchain_supabase_memory.flow import Flow, Offload, Step
 
 
 def sent(flow: Flow[Any], answer: Any) -> Step:
     """Answer a step; the next one that is no computation."""
     step = flow.send(answer)
-    while isinstance(step, Compute):
+    while isinstance(step, Offload):
         step = flow.send(step.function())
     return step

@@ -293,4 +293,4 @@ async def _run(setup: Setup) -> None:
         else:
             _note(setup.log, event="begun")
             await worker.run()
-        _note(setup.log, event="ended", cpu=time.process_time(), **worker.tally.outcomes)
+        _note(setup.log, event="ended", cpu=time.process_time(), **worker.stats.outcomes)

@@ -44,7 +44,9 @@ ALL = (
     ),
     Written("work", "Work", ("WorkFlows", "memory.flows.work")),
     Written("rollouts", "Rollouts", ("RolloutFlows", "memory.flows.rollout")),
-    Written("memory", "SupabaseMemory", ("MemoryFlows", "memory.flows.memory"), ("Doors", "memory.doors")),
+    Written(
+        "memory", "SupabaseMemory", ("MemoryFlows", "memory.flows.memory"), ("Constructors", "memory.constructors")
+    ),
 )
 
 
@@ -102,8 +104,8 @@ class Writer:
     def text(self) -> str:
         """The whole module."""
         match self.written.base[0]:
-            case "Doors":
-                methods = self._doors()
+            case "Constructors":
+                methods = self._constructors()
             case "Unpicklable":
                 methods = [self._init()]
             case _:
@@ -124,31 +126,31 @@ class Writer:
         return [*own, f"from {PACKAGE}.{self.written.flows[1]} import {self.written.flows[0]}"]
 
     def _init(self) -> str:
-        self._uses(self.module, "Core")
+        self._uses(self.module, "Services")
         lines = (
-            "def __init__(self, memory: Core) -> None:",
+            "def __init__(self, memory: Services) -> None:",
             "    self._memory = memory",
             f"    self._flows = {self.flows.name}(memory)",
         )
         return "\n".join(lines)
 
-    def _doors(self) -> list[str]:
+    def _constructors(self) -> list[str]:
         """The ways to make a memory, with each setting as a keyword."""
-        doors, made = Module(self.written.base[1]), []
-        for node in doors.cls(self.written.base[0]).body:
+        constructors, made = Module(self.written.base[1]), []
+        for node in constructors.cls(self.written.base[0]).body:
             if not isinstance(node, ast.FunctionDef) or not any(
                 each.arg == "settings" for each in node.args.kwonlyargs
             ):
                 continue
-            signature, call = self._signature(doors, node)
-            doc = self._doc(doors, node)
+            signature, call = self._signature(constructors, node)
+            doc = self._doc(constructors, node)
             if node.name == "__init__":
                 end = f"    super().__init__({call})\n    self._flows = {self.flows.name}(self)"
                 made.append(f"def __init__({signature}) -> None:\n{doc}\n{end}")
             else:
                 name = node.name.removeprefix("_")
                 end = f"    return cls.{node.name}({call})"
-                self._uses(doors, "Self")
+                self._uses(constructors, "Self")
                 made.append(f"@classmethod\ndef {name}({signature}) -> Self:\n{doc}\n{end}")
         return made
 

@@ -35,7 +35,7 @@ API = {
     "context": (
         "The context pack",
         "What the next prompt receives, and what stood in earlier ones.",
-        "ContextPack ContextReport PromptGrowth prompt_growth Manifest ManifestPage Difference Comparison Rollout "
+        "ContextPack ContextReport PromptGrowth prompt_growth Manifest ManifestPage ManifestDiff Comparison Rollout "
         "RolloutReport",
     ),
     "settings": (
@@ -66,7 +66,7 @@ API = {
     "long-term": (
         "Long-term memory and transfer",
         "Memories that stay, LangGraph's store, import and export.",
-        "SupabaseStore LongTerm StoreLongTerm VectorStoreLongTerm Memory Remembered Promoted Withdrawn promote "
+        "SupabaseStore LongTerm StoreLongTerm VectorStoreLongTerm Memory Remembered Promoted Revoked promote "
         "apromote forget_source aforget_source import_conversations aimport_conversations ImportReceipt "
         "export_conversations aexport_conversations ExportReceipt transfer.sources.chatgpt.chatgpt "
         "transfer.sources.claude.claude transfer.sources.histories.langchain_postgres "

@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from langchain_supabase_memory.checks import kind, wrong
+from langchain_supabase_memory.checks import type_name, wrong_type
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
 _URL: Final = "https://<project ref>.supabase.co"
@@ -42,7 +42,7 @@ def data_api(url: object, key: object, rest_path: object) -> str:
         what = "missing" if key is None or key == "" else f"no key but {_no_key(key)}"
         raise ConfigurationError(f"The project's key is {what}.", hint=_SETTINGS)
     if not isinstance(rest_path, str) or (rest_path and not rest_path.startswith("/")):
-        raise wrong("rest_path", "a path that begins with / or is empty", rest_path, 'Leave it out: "/rest/v1".')
+        raise wrong_type("rest_path", "a path that begins with / or is empty", rest_path, 'Leave it out: "/rest/v1".')
     path = rest_path.rstrip("/")
     if path and checked.endswith(path):
         raise ConfigurationError(
@@ -75,9 +75,11 @@ def is_publishable(key: str) -> bool:
 
 def _url(url: object) -> str:
     if hasattr(url, "supabase_url"):
-        raise wrong("url", "the project's url", url, "For a client of yours use SupabaseMemory.from_client(client).")
+        raise wrong_type(
+            "url", "the project's url", url, "For a client of yours use SupabaseMemory.from_client(client)."
+        )
     if not isinstance(url, str):
-        raise wrong("url", "the project's url", url, f"Pass {_URL!r}, from the project's API settings.")
+        raise wrong_type("url", "the project's url", url, f"Pass {_URL!r}, from the project's API settings.")
     given = url.strip()
     if _POSTGRES.match(given):
         raise ConfigurationError("The project's url is a connection string of Postgres.", hint=f"Use {_DIRECTLY}.")
@@ -123,7 +125,7 @@ def _url(url: object) -> str:
 
 
 def _no_key(key: object) -> str:
-    return "a text with spaces or signs that no key has" if isinstance(key, str) else kind(key)
+    return "a text with spaces or signs that no key has" if isinstance(key, str) else type_name(key)
 
 
 def postgres(conn_string: object) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def postgres(conn_string: object) -> dict[str, Any]:
         raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
     if not isinstance(conn_string, str):
         hint = f"Pass {_CONN_STRING!r}; where it comes from os.environ, set it there."
-        raise wrong("conn_string", "a connection string", conn_string, hint)
+        raise wrong_type("conn_string", "a connection string", conn_string, hint)
     given = conn_string.strip()
     if given.lower().startswith(("http://", "https://")):
         raise ConfigurationError("The connection string is a url of the web.", hint=f"Use {_OVER_HTTP}.")

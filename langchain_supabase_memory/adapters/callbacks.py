@@ -26,7 +26,7 @@ _TOKENS: Final = frozenset({"on_llm_new_token", "on_stream_event"})
 
 
 @contextmanager
-def unstreamed() -> Iterator[None]:
+def without_streaming() -> Iterator[None]:
     """Run a block so that no model called in it streams to the user of the graph's run that it belongs to.
 
     It holds for models that a function or another graph calls, too. Tracing and counts of tokens go on as before.
@@ -36,14 +36,14 @@ def unstreamed() -> Iterator[None]:
     if running is None or not ambient:
         yield
         return
-    token = running.var_child_runnable_config.set(_unstreamed(running.ensure_config(ambient)))
+    token = running.var_child_runnable_config.set(_without_streaming(running.ensure_config(ambient)))
     try:
         yield
     finally:
         running.var_child_runnable_config.reset(token)
 
 
-def withhold(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) -> None:
+def hide_tokens(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) -> None:
     """Keep messages that a node is about to return out of the streams with `stream_mode="messages"`.
 
     LangGraph streams each message once, by its id. So it is told that these were streamed before.
@@ -65,24 +65,26 @@ def withhold(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) 
             seen.update(ids)
 
 
-def _unstreamed(made: RunnableConfig) -> RunnableConfig:
-    made["tags"] = [*(made.get("tags") or ()), NOSTREAM]
-    made["callbacks"] = _silenced(made.get("callbacks"))
+def _without_streaming(config: RunnableConfig) -> RunnableConfig:
+    config["tags"] = [*(config.get("tags") or ()), NOSTREAM]
+    config["callbacks"] = _filter_tokens(config.get("callbacks"))
     # A graph that is called here must not take itself for a part of the one around it, and write into its stream.
-    made["configurable"] = {
+    config["configurable"] = {
         key: value
-        for key, value in (made.get("configurable") or {}).items()
+        for key, value in (config.get("configurable") or {}).items()
         if key == _RUNTIME or not key.startswith(_GRAPH)
     }
-    return made
+    return config
 
 
-def _silenced(callbacks: Any) -> Any:
+def _filter_tokens(callbacks: Any) -> Any:
     if not hasattr(callbacks, "inheritable_handlers"):
-        return callbacks and [_silent(each) for each in callbacks if not _streams(each)]
+        return callbacks and [_filtered_handler(each) for each in callbacks if not _streams(each)]
     made = callbacks.copy()
-    made.handlers = [_silent(each) for each in callbacks.handlers if not _streams(each)]
-    made.inheritable_handlers = [_silent(each) for each in callbacks.inheritable_handlers if not _streams(each)]
+    made.handlers = [_filtered_handler(each) for each in callbacks.handlers if not _streams(each)]
+    made.inheritable_handlers = [
+        _filtered_handler(each) for each in callbacks.inheritable_handlers if not _streams(each)
+    ]
     made.add_tags([NOSTREAM])
     return made
 
@@ -98,13 +100,13 @@ def _streams(handler: Any) -> bool:
     return hasattr(handler, "tap_output_iter")
 
 
-def _silent(handler: Any) -> Any:
+def _filtered_handler(handler: Any) -> Any:
     """A handler without its tokens, if it is the application's own and takes some; a tracer needs them."""
     from langchain_core.tracers.base import AsyncBaseTracer, BaseTracer
 
-    if isinstance(handler, (BaseTracer, AsyncBaseTracer, _Silent)):
+    if isinstance(handler, (BaseTracer, AsyncBaseTracer, _TokenFilter)):
         return handler
-    return _Silent(handler) if _takes_tokens(handler) else handler
+    return _TokenFilter(handler) if _takes_tokens(handler) else handler
 
 
 def _takes_tokens(handler: Any) -> bool:
@@ -112,7 +114,7 @@ def _takes_tokens(handler: Any) -> bool:
     return any(_TOKENS & vars(kind).keys() for kind in kinds if kind.__module__ != "langchain_core.callbacks.base")
 
 
-class _Silent:
+class _TokenFilter:
     """A callback handler of the application that is told everything but tokens."""
 
     def __init__(self, handler: Any) -> None:

@@ -60,7 +60,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
     def __init__(
         self, url: str, key: str, *, function: str = FUNCTION, batch: int = BATCH, timeout_seconds: float = 30.0
     ) -> None:
-        number("batch", batch, whole=True, optional=False, example=BATCH)
+        number("batch", batch, integer=True, optional=False, example=BATCH)
         number("timeout_seconds", timeout_seconds, optional=False, example=30)
         if not isinstance(url, str) or not url.startswith(("https://", "http://")):
             raise ConfigurationError("That is no url of a project.", hint='Pass "https://<project>.supabase.co".')
@@ -146,7 +146,7 @@ def _body(texts: list[str]) -> bytes:
     return documents.dumps({"input": texts})
 
 
-def _vectors(answer: httpx.Response, wanted: int) -> list[list[float]]:
+def _vectors(answer: httpx.Response, count: int) -> list[list[float]]:
     """The vectors in an answer.
 
     Raises:
@@ -168,9 +168,9 @@ def _vectors(answer: httpx.Response, wanted: int) -> list[list[float]]:
             "What answered is not the Edge Function memory-embed.", hint="Check the url and the function's name."
         )
     vectors = document.get("embeddings")
-    if not isinstance(vectors, list) or len(vectors) != wanted or not all(map(_is_vector, vectors)):
+    if not isinstance(vectors, list) or len(vectors) != count or not all(map(_is_vector, vectors)):
         raise EmbeddingError(
-            f"The Edge Function did not give {wanted} vectors of {WIDTH} numbers.",
+            f"The Edge Function did not give {count} vectors of {WIDTH} numbers.",
             hint=f"Deploy this release's function: supabase functions deploy {FUNCTION}.",
         )
     return vectors

@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from langchain_supabase_memory.adapters import by_name
-from langchain_supabase_memory.adapters.kinds import is_embedder, is_runnable
-from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.adapters import model_loading
+from langchain_supabase_memory.adapters.runnable_types import is_embedder, is_runnable
+from langchain_supabase_memory.checks import number, wrong_type
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
-from langchain_supabase_memory.flow import Embed, changed
+from langchain_supabase_memory.flow import Embed, map_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,16 +71,16 @@ class EmbeddingModel:
         question_seconds: float = 5.0,
     ) -> None:
         if isinstance(embeddings, str):
-            embeddings = by_name.embedder(embeddings)
+            embeddings = model_loading.load_embedder(embeddings)
         if not is_embedder(embeddings):
-            hint = f'Pass LangChain Embeddings, or their name, such as "{by_name.EMBEDDER}".'
+            hint = f'Pass LangChain Embeddings, or their name, such as "{model_loading.EMBEDDER}".'
             if isinstance(embeddings, EmbeddingModel):
                 hint = "It is an EmbeddingModel already: pass it as it is."
             elif is_runnable(embeddings):
                 hint = f"A chat model goes into model=. {hint}"
-            raise wrong("embeddings", "an embedder or its name", embeddings, hint)
+            raise wrong_type("embeddings", "an embedder or its name", embeddings, hint)
         for what, count in (("batch", batch), ("characters", characters), ("attempts", attempts)):
-            number(what, count, whole=True, optional=False, example=64)
+            number(what, count, integer=True, optional=False, example=64)
         number("timeout_seconds", timeout_seconds, optional=False, example=60)
         number("question_seconds", question_seconds, optional=False, example=5)
         number("wait_seconds", wait_seconds, above=False, optional=False, example=0.5)
@@ -102,7 +102,7 @@ class EmbeddingModel:
         Raises:
             EmbeddingError: The embedder failed at every try, or gave something that is no vector.
         """
-        known = self._known(embed)
+        known = self._cached(embed)
         if known is not None:
             return known
         until = self._until(embed)
@@ -115,14 +115,14 @@ class EmbeddingModel:
                 except Exception as error:  # whatever an embedder, a provider or a network raises
                     wait = self._wait_seconds * 2**attempt
                     if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
-                        raise self._gave_up(error, embed) from None
+                        raise self._raise_timeout(error, embed) from None
                     time.sleep(wait)
-            vectors += _checked(answer, wanted)
-        return self._learned(embed, _of_one_width(vectors))
+            vectors += _normalized(answer, wanted)
+        return self._store(embed, _of_one_width(vectors))
 
     async def aanswer(self, embed: Embed) -> list[list[float]]:
         """The async twin of `answer`."""
-        known = self._known(embed)
+        known = self._cached(embed)
         if known is not None:
             return known
         until = self._until(embed)
@@ -135,10 +135,10 @@ class EmbeddingModel:
                 except Exception as error:
                     wait = self._wait_seconds * 2**attempt
                     if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
-                        raise self._gave_up(error, embed) from None
+                        raise self._raise_timeout(error, embed) from None
                     await asyncio.sleep(wait)
-            vectors += _checked(answer, wanted)
-        return self._learned(embed, _of_one_width(vectors))
+            vectors += _normalized(answer, wanted)
+        return self._store(embed, _of_one_width(vectors))
 
     def __repr__(self) -> str:
         """Its name, without keys."""
@@ -160,17 +160,17 @@ class EmbeddingModel:
     def _at_most(self, until: float) -> float:
         return max(min(self._timeout_seconds, until - time.monotonic()), _LEAST_SECONDS)
 
-    def _gave_up(self, error: Exception, embed: Embed) -> EmbeddingError:
+    def _raise_timeout(self, error: Exception, embed: Embed) -> EmbeddingError:
         failure = _failed(error)
         if embed.is_query and isinstance(error, TimeoutError):
             self._resting = (time.monotonic() + _REST_SECONDS, failure)
         return failure
 
-    def _known(self, embed: Embed) -> list[list[float]] | None:
+    def _cached(self, embed: Embed) -> list[list[float]] | None:
         found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]
         return [each for each in found if each is not None] if None not in found else None
 
-    def _learned(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
+    def _store(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
         if embed.is_query:
             # One assignment, so that threads need no lock: at worst one of them asks once more.
             newest = [*self._questions.items(), *zip(map(_digest, embed.texts), vectors, strict=True)][-REMEMBERED:]
@@ -227,10 +227,10 @@ def embedding(flow: Flow[T], model: EmbeddingModel | None) -> Flow[T]:
     def change(step: Step) -> Step:
         return replace(step, embedder=model) if isinstance(step, Embed) and step.embedder is None else step
 
-    return flow if model is None else changed(flow, change)
+    return flow if model is None else map_steps(flow, change)
 
 
-def needed(model: EmbeddingModel | None) -> EmbeddingModel:
+def require_embedder(model: EmbeddingModel | None) -> EmbeddingModel:
     """The embedder, if there is one.
 
     Raises:
@@ -239,7 +239,7 @@ def needed(model: EmbeddingModel | None) -> EmbeddingModel:
     if model is None:
         raise ConfigurationError(
             "There is no embedder.",
-            hint=f'Pass embeddings=OpenAIEmbeddings(...), or embeddings="{by_name.EMBEDDER}", to the memory.',
+            hint=f'Pass embeddings=OpenAIEmbeddings(...), or embeddings="{model_loading.EMBEDDER}", to the memory.',
         )
     return model
 
@@ -255,14 +255,14 @@ def _failed(error: Exception) -> EmbeddingError:
     return EmbeddingError(f"The embedder failed ({type(error).__name__}).", code=code_of(error))
 
 
-def _checked(vectors: Any, wanted: int) -> list[list[float]]:
+def _normalized(vectors: Any, count: int) -> list[list[float]]:
     """The vectors of one call at length one, if there is one for each text."""
     try:
         given = list(vectors)
     except TypeError:
         raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
-    if len(given) != wanted:
-        raise EmbeddingError(f"The embedder gave {len(given)} vectors for {wanted} texts.", hint="Check the embedder.")
+    if len(given) != count:
+        raise EmbeddingError(f"The embedder gave {len(given)} vectors for {count} texts.", hint="Check the embedder.")
     made = []
     for vector in given:
         try:

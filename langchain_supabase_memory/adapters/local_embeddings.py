@@ -67,11 +67,11 @@ class LocalEmbeddings(Embeddings):
         self._query, self._passage = _PREFIXES.get(self.model, ("", ""))
         self._loaded: Any = None
         self._lock = fork.Lock()
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         if self._loaded is not None:
-            fork.leave(self._loaded)  # it works with threads, which a child does not inherit
+            fork.leave_to_parent(self._loaded)  # it works with threads, which a child does not inherit
             self._loaded = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

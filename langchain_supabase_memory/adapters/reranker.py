@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langchain_supabase_memory.adapters.patience import Patience, asettled, settled
-from langchain_supabase_memory.checks import number, wrong
+from langchain_supabase_memory.adapters.model_timeout import ModelTimeout, aresolve_awaitable, resolve_awaitable
+from langchain_supabase_memory.checks import number, wrong_type
 from langchain_supabase_memory.errors import RerankingError, code_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from langchain_core.documents import BaseDocumentCompressor, Document
 
-    from langchain_supabase_memory.flow import Placing, Rerank
+    from langchain_supabase_memory.flow import RankingFunction, Rerank
 
 Reranker: TypeAlias = (
     "BaseDocumentCompressor | Callable[[str, Sequence[Document]], Iterable[Any] | Awaitable[Iterable[Any]]]"
@@ -44,7 +44,7 @@ class _Defects:
     doubled: int = 0
     unscored: int = 0
 
-    def said(self) -> list[str]:
+    def describe(self) -> list[str]:
         """It in words, without those that do not occur."""
         words = {
             "missing": "did not come back (look at its top_n)",
@@ -73,42 +73,46 @@ class RerankModel:
         compress = getattr(reranker, "compress_documents", None)
         if isinstance(reranker, type) or not (callable(compress) or callable(reranker)):
             hint = "Pass a LangChain document compressor, or a function of a question and documents."
-            raise wrong("reranker", "a document compressor or a function", reranker, hint)
+            raise wrong_type("reranker", "a document compressor or a function", reranker, hint)
         number("seconds", seconds, optional=False, example=2)
-        number("candidates", candidates, least=2, above=False, below=MOST + 1, whole=True, optional=False, example=64)
+        number(
+            "candidates", candidates, minimum=2, above=False, below=MOST + 1, integer=True, optional=False, example=64
+        )
         self.candidates = candidates
         self._reranker: Any = reranker
         self._is_compressor = callable(compress)
-        self._patience = Patience(seconds)
-        self._orders: dict[bytes, list[Placing]] = {}
+        self._patience = ModelTimeout(seconds)
+        self._orders: dict[bytes, list[RankingFunction]] = {}
         self._said: set[str] = set()
 
-    def answer(self, step: Rerank) -> list[list[Placing]]:
+    def answer(self, step: Rerank) -> list[list[RankingFunction]]:
         """For each question the candidates in their new order, by their places; those it does not place are left out.
 
         Raises:
             RerankingError: It failed, took too long, or gave something that is no order.
         """
-        known = self._known(step)
+        known = self._cached(step)
         if known is not None:
             return known
         try:
             # All questions within one deadline.
-            answers = self._patience.call(lambda: [settled(self._call(query, step)) for query in step.queries])
+            answers = self._patience.call(
+                lambda: [resolve_awaitable(self._call(query, step)) for query in step.queries]
+            )
         except Exception as error:  # whatever a reranker, a provider or a network raises
             raise _failed(error) from None
-        return self._learned(step, answers)
+        return self._store(step, answers)
 
-    async def aanswer(self, step: Rerank) -> list[list[Placing]]:
+    async def aanswer(self, step: Rerank) -> list[list[RankingFunction]]:
         """The async twin of `answer`."""
-        known = self._known(step)
+        known = self._cached(step)
         if known is not None:
             return known
         try:
             answers = await self._patience.wait(lambda: self._aall(step))
         except Exception as error:
             raise _failed(error) from None
-        return self._learned(step, answers)
+        return self._store(step, answers)
 
     def __repr__(self) -> str:
         """What it is, without keys."""
@@ -128,19 +132,19 @@ class RerankModel:
         own = getattr(type(self._reranker), "acompress_documents", None)
         is_async = self._is_compressor and own not in (None, BaseDocumentCompressor.acompress_documents)
         calls = [self._call(query, step, "acompress_documents" if is_async else None) for query in step.queries]
-        return [await (call() if is_async else asettled(call)) for call in calls]
+        return [await (call() if is_async else aresolve_awaitable(call)) for call in calls]
 
-    def _known(self, step: Rerank) -> list[list[Placing]] | None:
+    def _cached(self, step: Rerank) -> list[list[RankingFunction]] | None:
         found = [self._orders.get(each) for each in _digests(step)]
         return None if None in found else [each for each in found if each is not None]
 
-    def _learned(self, step: Rerank, answers: Sequence[Any]) -> list[list[Placing]]:
-        made = [self._checked(answer, step) for answer in answers]
+    def _store(self, step: Rerank, answers: Sequence[Any]) -> list[list[RankingFunction]]:
+        made = [self._usable(answer, step) for answer in answers]
         # One assignment, so that threads need no lock.
         self._orders = dict([*self._orders.items(), *zip(_digests(step), made, strict=True)][-REMEMBERED:])
         return made
 
-    def _checked(self, answer: Any, step: Rerank) -> list[Placing]:
+    def _usable(self, answer: Any, step: Rerank) -> list[RankingFunction]:
         """What can be used of an answer.
 
         Raises:
@@ -151,7 +155,7 @@ class RerankModel:
         except TypeError:
             raise RerankingError("The reranker gave something that is no order.") from None
         order, defects = _of_numbers(given, step) if _are_numbers(given) else _of_documents(given, step)
-        fresh = [text for name, text in zip(_kinds(defects), defects.said(), strict=True) if name not in self._said]
+        fresh = [text for name, text in zip(_kinds(defects), defects.describe(), strict=True) if name not in self._said]
         if fresh:
             self._said.update(_kinds(defects))
             fields = {"memory_part": "reranker"}
@@ -160,17 +164,17 @@ class RerankModel:
         return order
 
 
-def reranker(given: Reranker | RerankModel | None) -> RerankModel | None:
+def reranker(value: Reranker | RerankModel | None) -> RerankModel | None:
     """What puts candidates into a better order: what was given, or nothing.
 
     Raises:
         ConfigurationError: What was given is no reranker.
     """
-    return given if given is None or isinstance(given, RerankModel) else RerankModel(given)
+    return value if value is None or isinstance(value, RerankModel) else RerankModel(value)
 
 
-def _are_numbers(given: Sequence[Any]) -> bool:
-    return bool(given) and all(_number(each) is not None for each in given)
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return bool(values) and all(_number(each) is not None for each in values)
 
 
 def _number(value: Any) -> float | None:
@@ -183,20 +187,20 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _of_numbers(given: Sequence[Any], step: Rerank) -> tuple[list[Placing], _Defects]:
-    if len(given) != len(step.documents):
-        raise RerankingError(f"The reranker gave {len(given)} numbers for {len(step.documents)} candidates.")
-    scores = [float(each) for each in given]
+def _of_numbers(values: Sequence[Any], step: Rerank) -> tuple[list[RankingFunction], _Defects]:
+    if len(values) != len(step.documents):
+        raise RerankingError(f"The reranker gave {len(values)} numbers for {len(step.documents)} candidates.")
+    scores = [float(each) for each in values]
     known = [place for place, score in enumerate(scores) if math.isfinite(score)]
     known.sort(key=lambda place: -scores[place])
     return [(place, scores[place]) for place in known], _Defects(unscored=len(scores) - len(known))
 
 
-def _of_documents(given: Sequence[Any], step: Rerank) -> tuple[list[Placing], _Defects]:
+def _of_documents(values: Sequence[Any], step: Rerank) -> tuple[list[RankingFunction], _Defects]:
     places = {_id(document): place for place, document in enumerate(step.documents)}
     order: dict[int, float | None] = {}
     defects = _Defects()
-    for document in given:
+    for document in values:
         place = places.get(_id(document))
         metadata = getattr(document, "metadata", None)
         said = metadata.get("relevance_score") if isinstance(metadata, dict) else None

@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Final
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task, failed, ours
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.effects import FlowStep
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask, OnError, log_failed, wrap_error
+from langchain_supabase_memory.agents.run.graph_state import GraphState
 from langchain_supabase_memory.agents.run.load import Loader
-from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import Thread
-from langchain_supabase_memory.checks import wrong
-from langchain_supabase_memory.context.load import unread
+from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.memory.delivery import deliver, waiting
 from langchain_supabase_memory.memory.memory import SupabaseMemory
-from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.memory.packs import noted
+from langchain_supabase_memory.memory.outbox_delivery import flush_and_append, pending
+from langchain_supabase_memory.memory.pending_manifests import build_manifest
+from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.settings import INHERITED, Inherited
-from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.settings import check_settings as checked_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.settings import ContextBudget, Retention
 
-_UNREAD: Final = Task("The history could not be read; it is taken to hold only what waits to be stored")
+_UNREAD: Final = GuardedTask("The history could not be read; it is taken to hold only what waits to be stored")
 
 
 class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
@@ -102,18 +102,18 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         deadline_seconds: float = 10.0,
     ) -> None:
         if isinstance(session_id, SupabaseMemory):
-            raise wrong(
+            raise wrong_type(
                 "session_id",
                 "the session's id, and the memory comes after it",
                 session_id,
                 'Pass SupabaseChatMessageHistory("session-1", memory).',
             )
-        self._memory = opened(memory)
+        self._memory = require_memory(memory)
         checked_settings(budget=None if isinstance(budget, Inherited) else budget, retention=retention)
         self._key = memory.key(session_id, user_id, agent_id)
         self._retention = retention or memory.settings.retention
         self._on_error = on_error
-        self._guard = Guard(memory, memory.model, on_error, deadline_seconds).with_listener(self._note, raises=True)
+        self._guard = FailOpen(memory, memory.model, on_error, deadline_seconds).with_listener(self._note, raises=True)
         bounds = memory.settings.budget if isinstance(budget, Inherited) else budget
         self._loader = (
             None if bounds is None else Loader(self._guard, bounds, memory.settings.policy, retention=self._retention)
@@ -131,7 +131,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
     @property
     def pending(self) -> int:
         """How many messages of this conversation wait in the outbox."""
-        return len(self._memory.outbox.waiting(self._key))
+        return len(self._memory.outbox.pending(self._key))
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
@@ -140,11 +140,11 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         Raises:
             SupabaseMemoryError: They could not be read, and `on_error` says that it is raised.
         """
-        return steps.run(self._messages())
+        return effects.run(self._messages())
 
     async def aget_messages(self) -> list[BaseMessage]:
         """The async twin of `messages`."""
-        return await steps.arun(self._messages())
+        return await effects.arun(self._messages())
 
     def add_message(self, message: BaseMessage) -> None:
         """Store one message; see `add_messages`."""
@@ -176,11 +176,11 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         Raises:
             SupabaseMemoryError: It could not be deleted; what waits for it waits still.
         """
-        steps.run(self._clear())
+        effects.run(self._clear())
 
     async def aclear(self) -> None:
         """The async twin of `clear`."""
-        await steps.arun(self._clear())
+        await effects.arun(self._clear())
 
     def __repr__(self) -> str:
         """The ids; it reads nothing."""
@@ -191,36 +191,36 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
 
     __str__ = __repr__
 
-    def _messages(self) -> Steps[list[BaseMessage]]:
+    def _messages(self) -> Effects[list[BaseMessage]]:
         snapshot = self._snapshot
         if snapshot is None:
-            snapshot = yield from self._all() if self._loader is None else self._bounded(self._loader)
+            snapshot = yield from self._all() if self._loader is None else self._load_within_budget(self._loader)
             self._snapshot = snapshot
         return [message.model_copy(deep=True) for message in snapshot]
 
-    def _all(self) -> Steps[list[BaseMessage]]:
+    def _all(self) -> Effects[list[BaseMessage]]:
         """All messages, and those that wait to be stored."""
         stored = (yield from self._guard.attempt(self._rows(), _UNREAD, self._key)) or []
         known = {message.id for message in stored}
-        return [*stored, *(message for message in waiting(self._memory, self._key) if message.id not in known)]
+        return [*stored, *(message for message in pending(self._memory, self._key) if message.id not in known)]
 
     def _rows(self) -> Flow[list[BaseMessage]]:
         rows = yield from conversations.read_rows(self._key, retention=self._retention)
         return codec.from_payloads([row["payload"] for row in rows])
 
-    def _bounded(self, loader: Loader) -> Steps[list[BaseMessage]]:
+    def _load_within_budget(self, loader: Loader) -> Effects[list[BaseMessage]]:
         """The messages of a pack; of what waits to be stored, where there is none."""
         loader = replace(loader, guard=self._guard.begin(self._key, ()))
-        pack = yield from loader.load(self._key, _NOBODY_ASKS, _nobody_listens)
+        pack = yield from loader.load(self._key, _NOBODY_ASKS, _no_stream)
         self._pack = pack
         if pack is None:
-            flow = unread(self._key, loader.budget, waiting(self._memory, self._key))
-            pack = yield from steps.perform(self._memory, flow)
+            flow = unread_messages(self._key, loader.budget, pending(self._memory, self._key))
+            pack = yield from effects.perform(self._memory, flow)
         return pack.messages
 
-    def _clear(self) -> Steps[None]:
+    def _clear(self) -> Effects[None]:
         self._snapshot = None
-        yield from steps.perform(self._memory, conversations.forget(self._key))
+        yield from effects.perform(self._memory, conversations.forget(self._key))
         self._memory.outbox.drop(self._key)
 
     def _note(self, error: SupabaseMemoryError) -> None:
@@ -231,36 +231,36 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         # What was served may come back changed, and from the outbox it would replace what is stored. Behind a new
         # question another answer with a served id is another message: some providers repeat their ids.
         batch: list[BaseMessage] = []
-        for message in codec.checked(messages):
+        for message in codec.check_messages(messages):
             before = served.get(str(message.id))
             is_asked = any(each.type == "human" for each in batch)
             if before is None or (is_asked and message.type == "ai" and message.content != before.content):
                 batch.append(message)
         codec.ensure_ids(batch)
-        codec.separate(batch)
+        codec.separate_ids(batch)
         self._snapshot = None
         failure = manifest = None
         if self._pack is not None and any(isinstance(message, AIMessage) for message in batch):
-            manifest, self._pack = noted(self._memory.settings.manifests, self._pack, "history"), None
+            manifest, self._pack = build_manifest(self._memory.settings.manifests, self._pack, "history"), None
         try:
-            yield from deliver(
+            yield from flush_and_append(
                 self._memory, self._key, batch, replace=False, retention=self._retention, manifest=manifest
             )
         except Exception as error:
-            failure = ours(error)
+            failure = wrap_error(error)
             self._memory.outbox.keep(self._key, batch)
         self.last_error = failure
         if failure is None:
             return
         what = f"A write failed; {self.pending} messages wait in the outbox"
-        failed(failure, what, self._key, self._on_error, self._memory)
+        log_failed(failure, what, self._key, self._on_error, self._memory)
         if isinstance(failure, InvalidInputError):
             raise failure
 
 
-_NOBODY_ASKS: Final = Thread([], [], [])
+_NOBODY_ASKS: Final = GraphState([], [], [])
 """A history is not told what is asked, nor what a graph's state holds."""
 
 
-def _nobody_listens(_: object) -> None:
+def _no_stream(_: object) -> None:
     """In the place of a graph's stream."""

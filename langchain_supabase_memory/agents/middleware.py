@@ -8,27 +8,35 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_core.messages import SystemMessage, ToolMessage
 
-from langchain_supabase_memory.adapters.kinds import alternates
-from langchain_supabase_memory.adapters.writer import Summarizer, writer
+from langchain_supabase_memory.adapters.runnable_types import alternates
+from langchain_supabase_memory.adapters.summarizer import Summarizer, summarizer
 from langchain_supabase_memory.agents import slash_commands
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.ahead import Ahead, same
-from langchain_supabase_memory.agents.run.guard import Guard, OnError, Task
-from langchain_supabase_memory.agents.run.identity import Bound, running
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask, OnError
+from langchain_supabase_memory.agents.run.graph_state import (
+    GraphState,
+    OnTrim,
+    Rules,
+    diff,
+    graph_state,
+    removals,
+    store_new,
+)
+from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
-from langchain_supabase_memory.agents.run.partial import PartialAnswers
-from langchain_supabase_memory.agents.run.staged import Prompt, Staged
-from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, news, removals, store_new, thread
-from langchain_supabase_memory.checks import of_type, truth
-from langchain_supabase_memory.context.alternate import alternating
+from langchain_supabase_memory.agents.run.pack_cache import PackCache, same
+from langchain_supabase_memory.agents.run.partial_answers import PartialAnswers
+from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
+from langchain_supabase_memory.checks import boolean, require_type
+from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining, codec
-from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.memory.packs import noted
-from langchain_supabase_memory.operations.branch import Record
+from langchain_supabase_memory.memory.pending_manifests import build_manifest
+from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.operations.branch import StateRecord
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
-from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 try:
@@ -55,7 +63,7 @@ if TYPE_CHECKING:
 
     from langgraph.runtime import Runtime
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -154,15 +162,15 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         deadline_seconds: float = 10.0,
     ) -> None:
         super().__init__()
-        self._memory = opened(memory)
-        checked(budget=budget, policy=policy)
+        self._memory = require_memory(memory)
+        check_settings(budget=budget, policy=policy)
         truths = {"references": references, "commands": commands, "partial_answers": partial_answers}
         for name, given in truths.items():
-            truth(name, given)
+            boolean(name, given)
         known_zone(time_zone)
-        of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
-        self._bound = Bound(user_id, agent_id, project_id)
-        self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
+        require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
+        self._bound = RunIdentity(user_id, agent_id, project_id)
+        self._guard = FailOpen(memory, summarizer(model, memory.model), on_error, deadline_seconds)
         self._loader = Loader(
             self._guard,
             budget or memory.settings.budget,
@@ -171,8 +179,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             recall_scope(recall, memory),
             time_zone=time_zone,
         )
-        self._staged = None if rollout is None else Staged(self._loader, rollout)
-        self._ahead = Ahead()
+        self._staged = None if rollout is None else PromptStages(self._loader, rollout)
+        self._ahead = PackCache()
         self._partial = PartialAnswers(self._guard) if partial_answers else None
         self._commands = commands
         self._rules = Rules(on_trim, sends_history)
@@ -182,50 +190,50 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Take away what was removed since the last run, and answer a command to the memory without the model."""
-        return steps.run(self._obey(state, runtime))
+        return effects.run(self._run_command(state, runtime))
 
     @hook_config(can_jump_to=["end"])
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `before_agent`."""
-        return await steps.arun(self._obey(state, runtime))
+        return await effects.arun(self._run_command(state, runtime))
 
     def before_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what came from tools, and load the context with it."""
-        return steps.run(self._store_ahead(state, runtime))
+        return effects.run(self._store_ahead(state, runtime))
 
     async def abefore_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `before_model`."""
-        return await steps.arun(self._store_ahead(state, runtime))
+        return await effects.arun(self._store_ahead(state, runtime))
 
     def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what the model answered."""
-        return steps.run(self._store(state, runtime))
+        return effects.run(self._store(state, runtime))
 
     async def aafter_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `after_model`."""
-        return await steps.arun(self._store(state, runtime))
+        return await effects.arun(self._store(state, runtime))
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what other middleware added at the end."""
-        return steps.run(self._store(state, runtime))
+        return effects.run(self._store(state, runtime))
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `after_agent`."""
-        return await steps.arun(self._store(state, runtime))
+        return await effects.arun(self._store(state, runtime))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Store what came from the user, and give the model the bounded context."""
-        return steps.run(self._answer(request, handler))
+        return effects.run(self._answer(request, handler))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The async twin of `wrap_model_call`."""
-        return await steps.arun(self._answer(request, handler))
+        return await effects.arun(self._answer(request, handler))
 
-    def _obey(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
+    def _run_command(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Do what the user commands, and end the run; nothing if they command nothing."""
         run = self._thread(state)
         asked = slash_commands.command(run.conversation) if self._commands else None
@@ -242,7 +250,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         messages = slash_commands.answer(asked, text or slash_commands.UNREACHED)
         return {**_remembered(record), "messages": messages, "jump_to": "end"}
 
-    def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
+    def _store(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Bring the store to the state."""
         run, key = self._thread(state), self._key(runtime)
         if self._partial is not None:
@@ -250,7 +258,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         record = yield from store_new(self._guard.begin(key, run.current), key, run, rules=self._rules)
         return _remembered(record) or None
 
-    def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Steps[dict[str, Any] | None]:
+    def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Bring the store to the state, and read the pack in the same round trip, for the call that follows.
 
         Only behind tools, whose results a limit may keep from the model. What the user said is stored as the model is
@@ -264,15 +272,15 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
         loader = replace(self._loader, guard=self._guard.begin(key, run.current))
-        changes = news(self._memory, key, run, rules=self._rules)
+        changes = diff(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None
         record, pack = yield from loader.stored(key, changes, run, runtime.stream_writer)
         if record is not None and pack is not None:
-            self._ahead.keep(record.token, key, run, pack)
+            self._ahead.put(record.token, key, run, pack)
         return _remembered(record) or None
 
-    def _answer(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Steps[Any]:
+    def _answer(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Effects[Any]:
         """The answer of the model to the bounded context, and of its handler in either color."""
         key, run, writer = self._key(request.runtime), self._requested(request), request.runtime.stream_writer
         state = run.origin or run
@@ -281,45 +289,45 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         is_begun = bool(state.messages) and isinstance(state.messages[-1], ToolMessage)
         guard = (self._guard.resume if is_begun else self._guard.begin)(key, state.current)
         loader = replace(self._loader, guard=guard)
-        pack = self._ahead.taken(key, run)
+        pack = self._ahead.pop(key, run)
         if pack is None:
-            changes = news(self._memory, key, state, rules=self._rules)
+            changes = diff(self._memory, key, state, rules=self._rules)
             if changes is not None and self._staged is None:
                 record, pack = yield from loader.stored(key, changes, run, writer)
             elif changes is not None:
                 record = yield from changes.stored(guard)
         if self._staged is None:
-            prompt = Prompt(pack or (yield from loader.load(key, run, writer)))
+            prompt = RolloutPrompt(pack or (yield from loader.load(key, run, writer)))
         else:
             prompt = yield from self._staged.prompt(guard, key, run, writer)
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
-            request = self._bounded(request, prompt.pack, stamp)
+            request = self._apply_pack(request, prompt.pack, stamp)
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
         call: Callable[[], Any] = partial(handler, self._alternating(request))
         if self._partial is not None:
-            call = self._partial.kept(key, run, call)
-        response = yield prompt.settled(call, writer)
+            call = self._partial.keeping(key, run, call)
+        response = yield prompt.and_finish(call, writer)
         known = [*state.messages, *([] if prompt.pack is None else prompt.pack.messages)]
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
-            lists = noted(self._memory.settings.manifests, prompt.pack, "middleware")
-            self._memory.packs.keep(key, state.current, lists)
+            lists = build_manifest(self._memory.settings.manifests, prompt.pack, "middleware")
+            self._memory.packs.put(key, state.current, lists)
         if record is None:
             return _stamped(response, stamp)
         return ExtendedModelResponse(_stamped(response, stamp), Command(update=_remembered(record)))
 
-    def _thread(self, state: Mapping[str, Any]) -> Thread:
+    def _thread(self, state: Mapping[str, Any]) -> GraphState:
         """The state's messages, and what of them was stored last."""
-        return thread(state["messages"], running()[0], record=Record.of(state.get(_STORED)))
+        return graph_state(state["messages"], current_run()[0], record=StateRecord.from_dict(state.get(_STORED)))
 
-    def _requested(self, request: ModelRequest[Any]) -> Thread:
+    def _requested(self, request: ModelRequest[Any]) -> GraphState:
         """The messages of a request; other middleware may have made others of the state's."""
         state = self._thread(request.state)
-        run = thread(request.messages)
+        run = graph_state(request.messages)
         return replace(run, origin=state, lineage=state.lineage if same(run, state) else run.lineage)
 
     @property
@@ -331,23 +339,23 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)
         settings = self._memory.settings
-        return slash_commands.summarized(
+        return slash_commands.summarize_now(
             key, policy, settings.board_policy, model=self._guard.writer_name, time_zone=settings.time_zone
         )
 
     def _key(self, runtime: object) -> ConversationKey:
-        return self._bound.key(self._memory, running()[0], runtime)
+        return self._bound.key(self._memory, current_run()[0], runtime)
 
-    def _bounded(
+    def _apply_pack(
         self, request: ModelRequest[Any], pack: ContextPack, stamp: Mapping[str, Any] | None
     ) -> ModelRequest[Any]:
         messages: list[Any] = pack.prompt
         previous = None
         if stamp is not None:
-            messages, previous = chaining.prepared(pack.chained, stamp)
+            messages, previous = chaining.prepare(pack.chained, stamp)
         if previous is None:
             # The developer's own instructions, which are neither stored nor fitted; a chain has them already.
-            messages = [*thread(request.messages).system, *messages]
+            messages = [*graph_state(request.messages).system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
 
@@ -357,7 +365,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if not (alternates(request.model) if wanted is None else wanted):
             return request
         system = request.system_message
-        messages: list[Any] = alternating([*([] if system is None else [system]), *request.messages])
+        messages: list[Any] = alternate_roles([*([] if system is None else [system]), *request.messages])
         if not (messages and isinstance(messages[0], SystemMessage)):
             return request.override(messages=messages)
         return request.override(system_message=messages[0], messages=messages[1:])
@@ -369,7 +377,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         return {
             "user": key.user_id,
             "thread": [key.agent_id, key.thread_id],
-            "project": self._bound.project(running()[0], request.runtime),
+            "project": self._bound.project(current_run()[0], request.runtime),
             "model": getattr(request.model, "model_name", None),
             "summary": None if pack.summary is None else pack.summary.id,
             "from": pack.first_sequence,
@@ -377,10 +385,10 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
 
 
 _STORED: Final = "supabase_memory_stored"
-_UNSUMMARIZED: Final = Task("A summary that was asked for could not be made; nothing is lost")
+_UNSUMMARIZED: Final = GuardedTask("A summary that was asked for could not be made; nothing is lost")
 
 
-def _remembered(record: Record | None) -> dict[str, Any]:
+def _remembered(record: StateRecord | None) -> dict[str, Any]:
     """What the state holds of what was stored; nothing if nothing was."""
     return {} if record is None else {_STORED: record.to_dict()}
 
@@ -388,4 +396,4 @@ def _remembered(record: Record | None) -> dict[str, Any]:
 def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> ModelResponse[Any]:
     if stamp is None:
         return response
-    return replace(response, result=[chaining.stamped(message, stamp) for message in response.result])
+    return replace(response, result=[chaining.stamp(message, stamp) for message in response.result])

@@ -14,25 +14,33 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_supabase_memory.adapters.callbacks import withhold
-from langchain_supabase_memory.adapters.writer import Summarizer, needed, writer
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, OnError
-from langchain_supabase_memory.agents.run.identity import Bound, running
+from langchain_supabase_memory.adapters.callbacks import hide_tokens
+from langchain_supabase_memory.adapters.summarizer import Summarizer, require_summarizer, summarizer
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.effects import FlowStep
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, OnError
+from langchain_supabase_memory.agents.run.graph_state import (
+    GraphState,
+    OnTrim,
+    Rules,
+    diff,
+    graph_state,
+    moves,
+    store_new,
+)
+from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run
 from langchain_supabase_memory.agents.run.load import Loader, recall_scope, report_event, stream_writer
-from langchain_supabase_memory.agents.run.staged import Prompt, Staged
-from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.agents.run.thread import OnTrim, Rules, Thread, moves, news, store_new, thread
-from langchain_supabase_memory.checks import known, of_type, truth
-from langchain_supabase_memory.context.alternate import alternating
+from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
+from langchain_supabase_memory.checks import boolean, refuse_unknown, require_type
+from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.memory.packs import noted
+from langchain_supabase_memory.memory.pending_manifests import build_manifest
+from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations import conversations, summaries
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
-from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Unpack
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -112,11 +120,11 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
         sends_history: bool = False,
     ) -> None:
         self.name = name or type(self).__name__
-        self._memory = opened(memory)
-        self._bound = Bound(user_id, agent_id)
+        self._memory = require_memory(memory)
+        self._bound = RunIdentity(user_id, agent_id)
         self._input = input_messages_key
         self._rules = Rules(on_trim, sends_history)
-        self._guard = Guard(memory, writer(model, memory.model), on_error, deadline_seconds)
+        self._guard = FailOpen(memory, summarizer(model, memory.model), on_error, deadline_seconds)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Do what the node does.
@@ -131,23 +139,23 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
         Raises:
             InvalidInputError: No thread or nobody is named, or the state holds no messages.
         """
-        return steps.run(self._work(input, config))
+        return effects.run(self._work(input, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """The async twin of `invoke`."""
-        return await steps.arun(self._work(input, config))
+        return await effects.arun(self._work(input, config))
 
     @abstractmethod
-    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+    def _work(self, state: object, config: RunnableConfig | None) -> Effects[dict[str, Any]]:
         """What the node does; returns the update of the state."""
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
-        ambient, runtime = running()
+        ambient, runtime = current_run()
         return self._bound.key(self._memory, config or ambient, runtime)
 
-    def _thread(self, state: object, config: RunnableConfig | None) -> Thread:
+    def _thread(self, state: object, config: RunnableConfig | None) -> GraphState:
         messages = state.get(self._input) if isinstance(state, dict) else getattr(state, self._input, None)
-        return thread([] if messages is None else messages, config or running()[0], input_key=self._input)
+        return graph_state([] if messages is None else messages, config or current_run()[0], input_key=self._input)
 
     def __repr__(self) -> str:
         """The node's name; it reads nothing."""
@@ -161,7 +169,7 @@ class SaveTurnNode(_Node):
     `SupabaseMemoryMiddleware`. Arguments as for every node, see `_Node`. It returns no update.
     """
 
-    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+    def _work(self, state: object, config: RunnableConfig | None) -> Effects[dict[str, Any]]:
         run, key = self._thread(state, config), self._key(config)
         yield from store_new(self._guard.begin(key, run.current), key, run, rules=self._rules)
         return {}
@@ -206,12 +214,12 @@ class LoadContextNode(_Node):
         time_zone: str | tzinfo | None = None,
         **settings: Unpack[_Settings],
     ) -> None:
-        known(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
+        refuse_unknown(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
         super().__init__(memory, **settings)
-        checked(budget=budget, policy=policy)
-        truth("references", references)
+        check_settings(budget=budget, policy=policy)
+        boolean("references", references)
         known_zone(time_zone)
-        of_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
+        require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
         self._alternates = bool((budget or memory.settings.budget).alternate_roles)
         if self._alternates and self._output == self._input:
@@ -228,11 +236,11 @@ class LoadContextNode(_Node):
             recall_scope(recall, memory),
             time_zone=time_zone,
         )
-        self._staged = None if rollout is None else Staged(self._loader, rollout)
+        self._staged = None if rollout is None else PromptStages(self._loader, rollout)
 
-    def _work(self, state: object, config: RunnableConfig | None) -> Steps[dict[str, Any]]:
+    def _work(self, state: object, config: RunnableConfig | None) -> Effects[dict[str, Any]]:
         run, key, writer = self._thread(state, config), self._key(config), stream_writer()
-        changes = (news if self._stores else moves)(self._memory, key, run, rules=self._rules)
+        changes = (diff if self._stores else moves)(self._memory, key, run, rules=self._rules)
         guard = self._guard.begin(key, run.current)
         # A node that only loads also does so where nothing can be written; what else fails, the loading raises.
         storing = guard if self._stores else guard.with_listener(lambda _: None)
@@ -242,23 +250,23 @@ class LoadContextNode(_Node):
                 _, pack = yield from loader.stored(key, changes, run, writer, storing)
             if pack is None:
                 pack = yield from loader.load(key, run, writer)
-            prompt = Prompt(pack)
+            prompt = RolloutPrompt(pack)
         else:
             if changes is not None:
                 yield from changes.stored(storing)
             prompt = yield from self._staged.prompt(guard, key, run, writer)
-            yield from prompt.settle(writer)
+            yield from prompt.finish(writer)
         if prompt.pack is not None:
-            lists = noted(self._memory.settings.manifests, prompt.pack, "node")
-            self._memory.packs.keep(key, run.current, lists)
+            lists = build_manifest(self._memory.settings.manifests, prompt.pack, "node")
+            self._memory.packs.put(key, run.current, lists)
         update = self._update(run, prompt.pack, prompt.messages)
         if self._alternates:
-            update = {name: alternating(messages) for name, messages in update.items()}
-        withhold(update.get(self._output, ()), config or running()[0])
+            update = {name: alternate_roles(messages) for name, messages in update.items()}
+        hide_tokens(update.get(self._output, ()), config or current_run()[0])
         return update
 
     def _update(
-        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+        self, run: GraphState, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
     ) -> dict[str, Any]:
         if last is not None:
             return {self._output: [*run.system, *last]}
@@ -298,7 +306,7 @@ class SupabaseSummarizationNode(LoadContextNode):
         super().__init__(memory, output_messages_key=output_messages_key, **settings)
 
     def _update(
-        self, run: Thread, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
+        self, run: GraphState, pack: ContextPack | None, last: Sequence[BaseMessage] | None = None
     ) -> dict[str, Any]:
         update = super()._update(run, pack, last)
         if self._output != self._input:
@@ -344,11 +352,11 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
         policy: SummaryPolicy | None = None,
         model: Summarizer | None = None,
     ) -> None:
-        self._memory = opened(memory)
-        checked(policy=policy)
-        self._bound = Bound(user_id, agent_id)
+        self._memory = require_memory(memory)
+        check_settings(policy=policy)
+        self._bound = RunIdentity(user_id, agent_id)
         self._policy = (policy or memory.settings.policy).for_budget(memory.settings.budget)
-        self._model = needed(writer(INHERITED if model is None else model, memory.model))
+        self._model = require_summarizer(summarizer(INHERITED if model is None else model, memory.model))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
         """The summary of these messages and all before them.
@@ -368,11 +376,11 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
         return await self._summary(input, config).arun()
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
-        ambient, runtime = running()
+        ambient, runtime = current_run()
         return self._bound.key(self._memory, ambient or config, runtime)
 
     def _summary(self, messages: object, config: RunnableConfig | None) -> FlowStep[str]:
-        flow = self._summarize(thread(messages).conversation, self._key(config))
+        flow = self._summarize(graph_state(messages).conversation, self._key(config))
         return FlowStep(self._memory, flow, self._model)
 
     def _summarize(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
@@ -381,10 +389,12 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
         stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory.redactor)
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
         for _ in range(_TRIES if until is not None else 0):
-            made = yield from summaries.summarize(key, self._policy, model=self._model.name, until=until, patient=False)
+            made = yield from summaries.summarize(
+                key, self._policy, model=self._model.name, until=until, respect_backoff=False
+            )
             if made.failed is not None:
                 raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")
-            if not made.overtaken:
+            if not made.conflict:
                 break
-        newest: list[Any] = yield from summaries.segments(key, last=1)
+        newest: list[Any] = yield from summaries.list_segments(key, last=1)
         return newest[0].content if newest else "Nothing was said yet."

@@ -11,17 +11,24 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import Field, SkipValidation, ValidationError, model_validator
 
-from langchain_supabase_memory.agents.run.identity import Bound, present_thread, running
-from langchain_supabase_memory.agents.run.steps import FlowStep
-from langchain_supabase_memory.checks import known
+from langchain_supabase_memory.agents.run.effects import FlowStep
+from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, current_thread
+from langchain_supabase_memory.checks import refuse_unknown
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.chunks.kinds import Kind  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.language.messages.content import indented, shown
+from langchain_supabase_memory.language.messages.content import display_text, indented
 from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.operations.recall import exact, search
-from langchain_supabase_memory.operations.recall.exact import Order, Wanted
-from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, LIMIT, MOST, Filters, Question, questions
+from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.operations.recall import exact_search, search
+from langchain_supabase_memory.operations.recall.exact_search import ExactQuery, Order
+from langchain_supabase_memory.operations.recall.query import (
+    EXACT_BELOW,
+    LIMIT,
+    MOST,
+    Filters,
+    RecallQuery,
+    check_questions,
+)
 from langchain_supabase_memory.operations.recall.ranges import TimeRange, bounds, zone
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope, Scope, check_id
@@ -126,18 +133,18 @@ class SupabaseMemoryRetriever(BaseRetriever):
         def __init__(self, *given, **named):
             if given:
                 raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
-            known(type(self).__name__, named, type(self).model_fields)
-            opened(named.get("memory"))
+            refuse_unknown(type(self).__name__, named, type(self).model_fields)
+            require_memory(named.get("memory"))
             try:
                 super().__init__(**named)
             except ValidationError as error:
-                failure = _ours(error)
+                failure = _wrap_error(error)
             else:
                 return
             raise failure
 
     @model_validator(mode="after")
-    def _checked(self) -> Self:
+    def _validate(self) -> Self:
         self._questions("", {})
         self._ids({})
         if self.exact not in (None, *get_args(Order)):
@@ -160,66 +167,68 @@ class SupabaseMemoryRetriever(BaseRetriever):
             params["ls_embedding_model"] = self.memory.embeddings.name
         return params
 
-    def _search(self, query: str, asked: Mapping[str, Any]) -> FlowStep[list[Document]]:
-        return FlowStep(self.memory, self._documents(query, asked))
+    def _search(self, query: str, options: Mapping[str, Any]) -> FlowStep[list[Document]]:
+        return FlowStep(self.memory, self._documents(query, options))
 
-    def _documents(self, query: str, asked: Mapping[str, Any]) -> Flow[list[Document]]:
-        known("A call of the retriever", asked, (*_IDS, *_FILTERS, "k", "scope", "more", "exact", "verbose"))
-        order: Order | None = asked.get("exact", self.exact)
+    def _documents(self, query: str, options: Mapping[str, Any]) -> Flow[list[Document]]:
+        refuse_unknown("A call of the retriever", options, (*_IDS, *_FILTERS, "k", "scope", "more", "exact", "verbose"))
+        order: Order | None = options.get("exact", self.exact)
         if order is not None:
-            return (yield from self._exactly(query, order, asked))
-        scope, asked_for = self._scope(asked), self._questions(query, asked)
-        result = yield from search.recall(scope, asked_for, self.memory.means)
+            return (yield from self._find_exact(query, order, options))
+        scope, asked_for = self._scope(options), self._questions(query, options)
+        result = yield from search.recall_chunks(scope, asked_for, self.memory.capabilities)
         return [_document(chunk) for chunk in result.chunks]
 
-    def _exactly(self, query: str, order: Order, asked: Mapping[str, Any]) -> Flow[list[Document]]:
-        filters = self._questions("", asked)[0].filters
+    def _find_exact(self, query: str, order: Order, options: Mapping[str, Any]) -> Flow[list[Document]]:
+        filters = self._questions("", options)[0].filters
         for name in _OF_CHUNKS:
             if getattr(filters, name):
                 raise InvalidInputError(
                     f"{name} is of chunks, and an exact search finds messages.", hint=f"Leave out {name}, or exact."
                 )
         since, until = bounds(filters.time_range, datetime.now(zone(filters.time_zone)))
-        wanted = Wanted(texts=query, order=order, since=since, until=until, around=filters.neighbors)
+        wanted = ExactQuery(texts=query, order=order, since=since, until=until, around=filters.neighbors)
         retention = self.memory.settings.retention
-        page = yield from exact.find_all(self._scope(asked), wanted, most=filters.limit or LIMIT, retention=retention)
+        page = yield from exact_search.find_all(
+            self._scope(options), wanted, limit=filters.limit or LIMIT, retention=retention
+        )
         return [_message_document(each) for each in page]
 
-    def _questions(self, query: str, asked: Mapping[str, Any]) -> list[Question]:
-        k = asked.get("k", self.k)
+    def _questions(self, query: str, options: Mapping[str, Any]) -> list[RecallQuery]:
+        k = options.get("k", self.k)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
-        filters = Filters(limit=k, **{name: asked.get(name, getattr(self, name)) for name in _FILTERS})
+        filters = Filters(limit=k, **{name: options.get(name, getattr(self, name)) for name in _FILTERS})
         filters = filters.in_zone(self.memory.settings.time_zone)
-        more = asked.get("more")
+        more = options.get("more")
         if more is not None and not isinstance(more, (list, tuple)):
             raise InvalidInputError("more must be a list of questions.", hint='Pass more=["..."].')
-        return questions([query, *more] if more else query, filters)
+        return check_questions([query, *more] if more else query, filters)
 
-    def _ids(self, asked: Mapping[str, Any]) -> dict[str, str | None]:
+    def _ids(self, options: Mapping[str, Any]) -> dict[str, str | None]:
         """The ids that a call or this retriever names."""
-        ids = {name: asked.get(name, getattr(self, name)) for name in _IDS}
+        ids = {name: options.get(name, getattr(self, name)) for name in _IDS}
         for name, value in ids.items():
             if value is not None:
                 check_id(name, value)
         return ids
 
-    def _scope(self, asked: Mapping[str, Any]) -> Scope:
-        ids = self._ids(asked)
-        config, runtime = running()
-        reach: RecallScope | None = asked.get("scope", self.scope)
+    def _scope(self, options: Mapping[str, Any]) -> Scope:
+        ids = self._ids(options)
+        config, runtime = current_run()
+        reach: RecallScope | None = options.get("scope", self.scope)
         if reach not in (None, *RECALL_SCOPES):
             raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
-        in_thread = ids["user_id"] is None and present_thread(config, runtime) is not None
+        in_thread = ids["user_id"] is None and current_thread(config, runtime) is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"
-        bound = Bound(ids["user_id"], ids["agent_id"])
+        bound = RunIdentity(ids["user_id"], ids["agent_id"])
         # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
         wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
         return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
 
 
-def _ours(error: ValidationError) -> SupabaseMemoryError:
+def _wrap_error(error: ValidationError) -> SupabaseMemoryError:
     """Our error for pydantic's, without what was passed."""
     first = error.errors(include_url=False, include_input=False)[0]
     cause = first.get("ctx", {}).get("error")
@@ -242,14 +251,16 @@ def _document(chunk: Chunk) -> Document:
     return Document(chunk.content if len(around) == 1 else "\n".join(lines), id=chunk.id, metadata=metadata)
 
 
-def _message_document(found: FoundMessage) -> Document:
-    around = [*found.before, found.message, *found.after]
+def _message_document(match: FoundMessage) -> Document:
+    around = [*match.before, match.message, *match.after]
     said = [(each, each.message) for each in around if each.message is not None]  # the payload always comes
-    lines = [f"{message.name or (each.role or '').capitalize()}: {indented(shown(message))}" for each, message in said]
-    stored = found.message
+    lines = [
+        f"{message.name or (each.role or '').capitalize()}: {indented(display_text(message))}" for each, message in said
+    ]
+    stored = match.message
     metadata = {
-        "thread_id": found.thread_id,
-        "agent_id": found.agent_id,
+        "thread_id": match.thread_id,
+        "agent_id": match.agent_id,
         "role": stored.role,
         "speaker": stored.message.name if stored.message else None,
         "from_sequence": around[0].sequence,
@@ -257,5 +268,5 @@ def _message_document(found: FoundMessage) -> Document:
         "message_ids": [each.message_id for each in around],
         "said_at": stored.created_at.isoformat() if stored.created_at else None,
     }
-    alone = shown(stored.message) if stored.message else ""
+    alone = display_text(stored.message) if stored.message else ""
     return Document(alone if len(around) == 1 else "\n".join(lines), id=stored.message_id, metadata=metadata)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.boards.board import Board, board
-from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.boards.board import Board, read_board
+from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.summaries import summarize
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ UNREACHED: Final = "The summary could not be made just now. Nothing is lost; ple
 def command(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     """The user's newest message, if it is just a command: any case, with spaces around it."""
     last = messages[-1] if messages else None
-    if not isinstance(last, HumanMessage) or not content.was_said(last) or content.media(last.content):
+    if not isinstance(last, HumanMessage) or not content.is_conversation(last) or content.media(last.content):
         return None
     return last if str(last.text).strip().casefold() in COMMANDS else None
 
 
-def summarized(
+def summarize_now(
     key: ConversationKey,
     policy: SummaryPolicy,
     board_policy: BoardPolicy,
@@ -60,11 +60,11 @@ def summarized(
     failed: str | None = None
     opted_out = False
     if model is not None:
-        made = yield from summarize(key, policy, model=model, patient=False)
-        revised = yield from revise(key, board_policy, model=model, time_zone=time_zone)
+        made = yield from summarize(key, policy, model=model, respect_backoff=False)
+        revised = yield from revise_board(key, board_policy, model=model, time_zone=time_zone)
         failed = made.failed or revised.failed
         opted_out = made.opted_out or revised.opted_out
-    shown = yield from board(key)
+    shown = yield from read_board(key)
     notes = []
     if opted_out:
         notes.append("This conversation is not to be remembered, so there is no summary of it.")
@@ -72,10 +72,10 @@ def summarized(
         notes.append(_NO_MODEL)
     elif failed is not None:
         notes.append(f"The summary could not be brought up to date ({failed}). Nothing is lost; try again later.")
-    return "\n\n".join([*notes, *written(shown)]) or "There is nothing to summarize yet."
+    return "\n\n".join([*notes, *board_text(shown)]) or "There is nothing to summarize yet."
 
 
-def written(board: Board) -> list[str]:
+def board_text(board: Board) -> list[str]:
     """A board's summary, open action items and pending questions, as paragraphs of plain text."""
     parts = [text for text in (board.edited_summary, board.summary) if text]
     for heading, items in (("Action items", board.action_items), ("Pending questions", board.pending_questions)):
@@ -84,6 +84,6 @@ def written(board: Board) -> list[str]:
     return parts
 
 
-def answer(asked: HumanMessage, text: str) -> list[BaseMessage]:
+def answer(question: HumanMessage, text: str) -> list[BaseMessage]:
     """The command and its answer, marked as what nobody said: neither is stored, summarized or indexed."""
-    return [content.marked(asked.model_copy()), content.marked(AIMessage(text))]
+    return [content.mark_as_ours(question.model_copy()), content.mark_as_ours(AIMessage(text))]

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, message_chunk_to_message
 
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, OnError
-from langchain_supabase_memory.agents.run.thread import store
-from langchain_supabase_memory.checks import truth
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, OnError
+from langchain_supabase_memory.agents.run.graph_state import store
+from langchain_supabase_memory.checks import boolean
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec, content
-from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.require_memory import require_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import ConversationKey
 
@@ -59,11 +59,11 @@ def record_stream(
     Yields:
         The pieces, as they come.
     """
-    key = opened(memory).key(thread_id, user_id, agent_id)
-    truth("partial_answers", partial_answers)
-    turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    asked = _asked(query)
-    steps.run(turn.store_query(asked))
+    key = require_memory(memory).key(thread_id, user_id, agent_id)
+    boolean("partial_answers", partial_answers)
+    turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
+    asked = _question(query)
+    effects.run(turn.store_query(asked))
     try:
         for delta in deltas:
             turn.pieces.append(delta)
@@ -71,9 +71,9 @@ def record_stream(
     except BaseException:
         if partial_answers:
             with suppress(SupabaseMemoryError):
-                steps.run(turn.store_partial())
+                effects.run(turn.store_partial())
         raise
-    steps.run(turn.store_answer(asked))
+    effects.run(turn.store_answer(asked))
 
 
 async def arecord_stream(
@@ -89,11 +89,11 @@ async def arecord_stream(
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
     """The async twin of `record_stream`."""
-    key = opened(memory).key(thread_id, user_id, agent_id)
-    truth("partial_answers", partial_answers)
-    turn = _Turn(key, Guard(memory, None, on_error, deadline_seconds))
-    asked = _asked(query)
-    await steps.arun(turn.store_query(asked))
+    key = require_memory(memory).key(thread_id, user_id, agent_id)
+    boolean("partial_answers", partial_answers)
+    turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
+    asked = _question(query)
+    await effects.arun(turn.store_query(asked))
     try:
         async for delta in deltas:
             turn.pieces.append(delta)
@@ -101,9 +101,9 @@ async def arecord_stream(
     except BaseException:
         if partial_answers:
             with suppress(SupabaseMemoryError):
-                await steps.arun(turn.store_partial())
+                await effects.arun(turn.store_partial())
         raise
-    await steps.arun(turn.store_answer(asked))
+    await effects.arun(turn.store_answer(asked))
 
 
 @dataclass(frozen=True)
@@ -111,34 +111,34 @@ class _Turn:
     """A turn whose answer is streamed: the conversation, what is done about failures, the pieces so far."""
 
     key: ConversationKey
-    guard: Guard
+    guard: FailOpen
     pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
 
-    def store_query(self, asked: list[BaseMessage]) -> Steps[None]:
+    def store_query(self, messages: list[BaseMessage]) -> Effects[None]:
         """Store what the user said."""
-        yield from store(self.guard.begin(self.key, asked), self.key, asked)
+        yield from store(self.guard.begin(self.key, messages), self.key, messages)
 
-    def store_answer(self, asked: list[BaseMessage]) -> Steps[None]:
+    def store_answer(self, messages: list[BaseMessage]) -> Effects[None]:
         """Store the answer to what the user said as one message."""
-        yield from store(self.guard.begin(self.key, asked), self.key, _whole(self.pieces))
+        yield from store(self.guard.begin(self.key, messages), self.key, _merge(self.pieces))
 
-    def store_partial(self) -> Steps[None]:
+    def store_partial(self) -> Effects[None]:
         """Store what came of the answer, marked as partial."""
-        for whole in _whole(self.pieces):
+        for whole in _merge(self.pieces):
             if whole.text.strip():
                 yield from store(
                     self.guard.begin(self.key, []), self.key, [content.partial(str(whole.text), str(whole.id))]
                 )
 
 
-def _asked(query: str | HumanMessage) -> list[BaseMessage]:
+def _question(query: str | HumanMessage) -> list[BaseMessage]:
     """What the user said, with an id."""
     asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
     codec.ensure_ids(asked)
     return asked
 
 
-def _whole(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:
+def _merge(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:
     """One message of all pieces; none, if nothing came."""
     chunks = [AIMessageChunk(content=piece) if isinstance(piece, str) else piece for piece in pieces]
     if not chunks:

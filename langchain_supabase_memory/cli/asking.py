@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from langchain_supabase_memory.cli.look import number, shown_id
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.values import Receipt
@@ -53,7 +53,7 @@ def ask_for(question: str, name: str) -> None:
     Raises:
         ClickException: Something else was typed.
     """
-    if _answer(f"{question} ") not in (name.strip(), spelled(name).strip()):
+    if _answer(f"{question} ") not in (name.strip(), spell_out(name).strip()):
         raise click.ClickException("That is another name. Nothing was deleted.")
 
 

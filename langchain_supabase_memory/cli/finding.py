@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.cli.look import working
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.invisible import legible
-from langchain_supabase_memory.operations.recall import exact
+from langchain_supabase_memory.operations.recall import exact_search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,8 +87,8 @@ def found(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], limit: int
     words, hits, read, after = Words(texts), list[Hit](), 0, None
     with working("Looking through what was said …") as say:
         while len(hits) <= limit:
-            wanted = exact.Wanted(texts=texts, limit=min(exact.MOST, limit + 1 - len(hits)))
-            page = memory.run(exact.find(scope, wanted, after=after, retention=memory.settings.retention))
+            wanted = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MOST, limit + 1 - len(hits)))
+            page = memory.run(exact_search.find(scope, wanted, after=after, retention=memory.settings.retention))
             hits += [_hit(each, words) for each in page]
             read, after = read + page.read, page.after
             say(f"Looking through what was said … {read:,} messages")
@@ -102,7 +102,7 @@ def _hit(found: FoundMessage, words: Words) -> Hit:
     assert stored.message is not None  # these always come
     assert stored.role is not None
     assert stored.created_at is not None
-    text = content.shown(stored.message)
+    text = content.display_text(stored.message)
     excerpts = words.excerpts(text) or [words.excerpt(text, 2 * _AROUND)]
     return Hit(found.thread_id, found.agent_id, stored.sequence, stored.role, stored.created_at, excerpts)
 

@@ -11,7 +11,7 @@ from langchain_supabase_memory.cli.look import shown_id
 from langchain_supabase_memory.cli.sheet import LOUD, QUIET, Sheet
 from langchain_supabase_memory.cli.transcript import STYLES
 from langchain_supabase_memory.language.messages.content import LABELS, speaker
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,7 +91,7 @@ class Hits:
         at = said_at.astimezone()
         self._sheet.blank()
         place = f"  {at:%Y-%m-%d %H:%M}  [{sequence}]" + (f"  {where}" if where else "")
-        self._sheet.line(Text.assemble((spelled(name).strip(), STYLES[role]), (place, QUIET)))
+        self._sheet.line(Text.assemble((spell_out(name).strip(), STYLES[role]), (place, QUIET)))
 
     def _excerpt(self, excerpt: Excerpt) -> None:
         line = Text(excerpt.text)

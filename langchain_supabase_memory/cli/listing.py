@@ -8,7 +8,7 @@ from langchain_supabase_memory.cli.look import number, shortened, shown_id
 from langchain_supabase_memory.cli.sheet import LOUD, QUIET, Sheet
 from langchain_supabase_memory.cli.transcript import title
 from langchain_supabase_memory.language.messages.content import LABELS
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def lines(page: Sequence[ConversationInfo]) -> list[str]:
     for each in page:
         at = each.last_message_at.isoformat() if each.last_message_at else ""
         words = (each.thread_id, each.agent_id, str(each.message_count), at, each.title or "", _words(each))
-        made.append(tuple(map(spelled, words)))
+        made.append(tuple(map(spell_out, words)))
     return ["\t".join(cells) for cells in made]
 
 
@@ -51,7 +51,7 @@ def show(page: Sequence[ConversationInfo], console: Console) -> None:
         where = f"{shown_id(each.thread_id)}, with {shown_id(each.agent_id)}"
         sheet.lines(f"{where}; {number(each.message_count, 'message')}{at}{archived}", indent=2, style=QUIET)
         if words := _words(each):
-            sheet.lines(shortened(spelled(words), 2 * (sheet.columns - 2)), indent=2)
+            sheet.lines(shortened(spell_out(words), 2 * (sheet.columns - 2)), indent=2)
 
 
 def _words(info: ConversationInfo) -> str:

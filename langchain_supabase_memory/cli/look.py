@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -115,7 +115,7 @@ def shown_id(text: str, columns: int | None = None) -> str:
         text: The id.
         columns: How many columns there are for it; `None` shows it whole.
     """
-    shown = spelled(text)
+    shown = spell_out(text)
     if shown != " ".join(shown.split()) or not shown:
         shown = f'"{shown}"'
     return isolated(shown if columns is None else shortened(shown, columns))

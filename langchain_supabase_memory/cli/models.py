@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
-    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.adapters.summarizer import Summarizer
 
 MODEL: Final = "gpt-5.5"
 """The chat model of OpenAI where none is named."""

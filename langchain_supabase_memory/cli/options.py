@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from langchain_supabase_memory.adapters.addresses import is_publishable
 from langchain_supabase_memory.cli.look import working
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
-from langchain_supabase_memory.language.messages.invisible import spelled_lines
+from langchain_supabase_memory.language.messages.invisible import spell_out_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def plainly(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*arguments, **named)
         except SupabaseMemoryError as error:
-            raise click.ClickException(spelled_lines(str(error))) from None
+            raise click.ClickException(spell_out_lines(str(error))) from None
 
     return run
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import FunctionMessage, ToolMessage
 
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.messages.invisible import legible, spelled
-from langchain_supabase_memory.language.messages.rendering import call_line, rendered, short_name
+from langchain_supabase_memory.language.messages.invisible import legible, spell_out
+from langchain_supabase_memory.language.messages.rendering import call_line, render, short_name
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,15 +55,15 @@ def spoken(stored: StoredMessage, *, tools: bool) -> Spoken:
     assert stored.created_at is not None
     if message is None or stored.unreadable:
         why = f"[cannot be read: {stored.unreadable}]"
-        return Spoken(stored.sequence, role, content.LABELS[role], stored.created_at, "", [spelled(why)])
-    whole, calls = rendered(message), content.tool_calls(message)
+        return Spoken(stored.sequence, role, content.LABELS[role], stored.created_at, "", [spell_out(why)])
+    whole, calls = render(message), content.tool_calls(message)
     beside = [whole.named] if whole.named and (whole.media or tools) else []
     if tools:
         beside += [*map(call_line, calls), *whole.calls.split("\n")]
     elif calls or whole.calls:
         names = ", ".join(dict.fromkeys(short_name(call.get("name")) for call in calls)) or "a tool"
         beside.append(f"[calls {names}]")
-    beside = [spelled(each) for each in beside if each]
+    beside = [spell_out(each) for each in beside if each]
     text = legible(whole.words).strip("\n")
     if not text.strip() and not beside:
         beside = [whole.named or "[says nothing]"]
@@ -73,7 +73,7 @@ def spoken(stored: StoredMessage, *, tools: bool) -> Spoken:
 def document(stored: StoredMessage) -> dict[str, Any]:
     """A message for a program: its words, its calls with their arguments, and the names of what is no words."""
     message = stored.message
-    whole = None if message is None else rendered(message)
+    whole = None if message is None else render(message)
     calls = [] if message is None else content.tool_calls(message)
     return {
         "sequence": stored.sequence,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def lines(rows: Sequence[ConversationStatus]) -> list[str]:
     """
     made: list[tuple[str, ...]] = [(*_IDS, *_COUNTS, "error")] if rows else []
     for row in rows:
-        made.append((*map(spelled, _ids(row).values()), *_counts(row).values(), spelled("; ".join(_errors(row)))))
+        made.append((*map(spell_out, _ids(row).values()), *_counts(row).values(), spell_out("; ".join(_errors(row)))))
     return ["\t".join(cells) for cells in made]
 
 
@@ -67,7 +67,7 @@ def show(rows: Sequence[ConversationStatus], console: Console, *, wide: bool) ->
                 of = needed if wide else {name: fitting.get(name, _LEAST) for name in names}
                 ids = Text("  ").join(Text(look.shown_id(_ids(row)[name], of[name])) for name in names)
                 console.print(ids, soft_wrap=True)
-            console.print(Text(f"  {spelled(error)}", look.STATES[row.state]), soft_wrap=True)
+            console.print(Text(f"  {spell_out(error)}", look.STATES[row.state]), soft_wrap=True)
 
 
 def _ids(row: ConversationStatus) -> dict[str, str]:

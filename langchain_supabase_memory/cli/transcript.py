@@ -8,7 +8,7 @@ from rich.text import Text
 
 from langchain_supabase_memory.cli.look import number, shortened, shown_id
 from langchain_supabase_memory.cli.sheet import LOUD, QUIET, Sheet
-from langchain_supabase_memory.language.messages.invisible import legible, spelled
+from langchain_supabase_memory.language.messages.invisible import legible, spell_out
 
 if TYPE_CHECKING:
     from datetime import date
@@ -33,7 +33,7 @@ _TITLE: Final = 160
 
 def title(info: ConversationInfo, columns: int) -> str:
     """A conversation's title, on one line of no more than so many columns."""
-    return shortened(spelled(" ".join((info.title or "").split())), columns)
+    return shortened(spell_out(" ".join((info.title or "").split())), columns)
 
 
 class Transcript:
@@ -110,5 +110,5 @@ class Transcript:
         marks = [*(["pinned"] if item.pinned else []), *([item.written_by] if item.written_by else [])]
         marked = f" ({', '.join(marks)})" if marks else ""
         where = f"  [{item.sequences[0]}]" if item.sequences else ""
-        line = Text.assemble(spelled(" ".join(item.text.split())), (f"{marked}{where}", QUIET))
+        line = Text.assemble(spell_out(" ".join(item.text.split())), (f"{marked}{where}", QUIET))
         self._sheet.line(line, indent=4, bullet="  - ")

@@ -9,7 +9,12 @@ import click
 
 from langchain_supabase_memory.cli import look
 from langchain_supabase_memory.cli.options import Address, typed
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MissingDependencyError, unconnected
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    MissingDependencyError,
+    connection_failed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,7 +107,7 @@ def _saver(address: str) -> Iterator[Any]:
         try:
             saver = stack.enter_context(made.from_conn_string(address))
         except Error as error:
-            raise unconnected(str(error)) from None
+            raise connection_failed(str(error)) from None
         yield saver
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_supabase_memory.context.head import opening
+from langchain_supabase_memory.context.summary_part import opening
 from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ NO_ANSWER: Final = "…"
 _BETWEEN: Final = "\n\n"
 
 
-def alternating(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[BaseMessage]:
+def alternate_roles(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[BaseMessage]:
     """Messages of one role as one message, a system message only at the front, a user's message first.
 
     Args:
@@ -37,7 +37,7 @@ def alternating(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[
     for message in messages:
         role = content.role(message)
         if role == "system" and not made:
-            front = [_joined([*front, message])]
+            front = [_merge([*front, message])]
             continue
         if role == "system":  # with no more authority than where it stands
             message, role = HumanMessage(content.line(message), id=message.id), "user"
@@ -45,7 +45,7 @@ def alternating(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[
         if before is None and role != "user":
             made.append(opening())
         elif before == role == "user" or (before == role == "assistant" and not content.tool_calls(made[-1])):
-            made[-1] = _joined([made[-1], message])
+            made[-1] = _merge([made[-1], message])
             continue
         elif role == "user" and before != "assistant" and before is not None:
             made.append(_no_answer())
@@ -56,15 +56,15 @@ def alternating(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[
 
 
 def _no_answer() -> BaseMessage:
-    return content.marked(AIMessage(NO_ANSWER))
+    return content.mark_as_ours(AIMessage(NO_ANSWER))
 
 
-def _joined(messages: Sequence[BaseMessage]) -> BaseMessage:
+def _merge(messages: Sequence[BaseMessage]) -> BaseMessage:
     """Messages of one role as one, with the id of the last that somebody said."""
     if len(messages) == 1:
         return messages[0]
     body = _body([each.content for each in messages])
-    said = content.said(messages)
+    said = content.conversation_messages(messages)
     names = {each.name for each in messages}
     common: dict[str, Any] = {"content": body, "name": names.pop() if len(names) == 1 else None}
     last = said[-1] if said else messages[-1]
@@ -78,7 +78,7 @@ def _joined(messages: Sequence[BaseMessage]) -> BaseMessage:
         made: BaseMessage = AIMessage(**common, **calls, id=last.id)
     else:
         made = (SystemMessage if kind == "system" else HumanMessage)(**common, id=last.id)
-    return made if said else content.marked(made)
+    return made if said else content.mark_as_ours(made)
 
 
 def _body(bodies: Sequence[Any]) -> Any:

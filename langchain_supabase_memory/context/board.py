@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
-from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
-from langchain_supabase_memory.operations.summaries import shortened
+from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
+from langchain_supabase_memory.operations.summaries import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.meters import Forms, Meter
+    from langchain_supabase_memory.context.token_meter import Meter, Sizes
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_board"
@@ -32,7 +32,7 @@ _MOST: Final = 40
 """The most items of a kind that are read."""
 
 _LONGEST_NOTES: Final = 500
-_ORDER: Final[tuple[ItemKind, ...]] = ("action", "question", "fact", "entity", "topic")
+_ORDER: Final[tuple[BoardItemKind, ...]] = ("action", "question", "fact", "entity", "topic")
 
 
 def most_items(budget: ContextBudget) -> int:
@@ -64,12 +64,14 @@ class BoardPart:
     has_more: bool = False
 
     @classmethod
-    def of(cls, document: Mapping[str, Any] | None, most: int, superseded: Collection[int] = ()) -> BoardPart:
+    def from_document(
+        cls, document: Mapping[str, Any] | None, max_items: int, superseded: Collection[int] = ()
+    ) -> BoardPart:
         """All that was read of a board.
 
         Args:
             document: The board as `memory_context` gives it; `None` without one.
-            most: How many items of a kind were asked for.
+            max_items: How many items of a kind were asked for.
             superseded: Messages that do not belong to this branch of a graph, nor does what was read from them alone.
         """
         if document is None:
@@ -83,26 +85,28 @@ class BoardPart:
             items=sorted(here, key=_weight),
             edited_summary=(document["edited_summary"] or "").strip() or None,
             editor_kind=document["editor_kind"] or "person",
-            context_notes=shortened(notes, _LONGEST_NOTES),
-            has_more=any(count >= most for count in counts),
+            context_notes=shorten(notes, _LONGEST_NOTES),
+            has_more=any(count >= max_items for count in counts),
         )
 
     def __bool__(self) -> bool:
         """Whether anything is shown."""
         return bool(self.items or self.edited_summary or self.context_notes)
 
-    def beyond(self, shown: Collection[int], recalled: Mapping[int, str] = MappingProxyType({})) -> BoardPart:
+    def without_shown(
+        self, shown_sequences: Collection[int], recalled: Mapping[int, str] = MappingProxyType({})
+    ) -> BoardPart:
         """It without what can be read elsewhere; what people wrote, edited or pinned stays.
 
         Args:
-            shown: The messages that are shown whole.
+            shown_sequences: The messages that are shown whole.
             recalled: The words that are recalled of messages, by their numbers.
         """
-        kept = [each for each in self.items if is_persons(each) or not _is_read(each, shown, recalled)]
+        kept = [each for each in self.items if is_persons(each) or not _is_read(each, shown_sequences, recalled)]
         return replace(self, items=kept)
 
     @property
-    def says(self) -> str:
+    def has_content(self) -> str:
         """How much it is, and how much is not, in words."""
         counted = f"{len(self.items)} item" + ("s" if len(self.items) != 1 else "")
         left = [f"{self.left_out} left out"] if self.left_out else []
@@ -114,17 +118,17 @@ class BoardPart:
         """It as a fenced message, to stand before the user's; `None` if there is nothing."""
         if not self:
             return None
-        return fence.message(fence.fenced([fence.element("board", "\n".join(self._said()))]), MESSAGE_ID)
+        return fence.message(fence.fenced([fence.element("board", "\n".join(self._rendered()))]), MESSAGE_ID)
 
     def lines(self) -> list[str]:
         """It in a text form."""
-        return ["Board:", *self._said(), ""] if self else []
+        return ["Board:", *self._rendered(), ""] if self else []
 
-    def forms(self, meter: Meter) -> Forms:
+    def forms(self, meter: Meter) -> Sizes:
         """What it weighs in each of its forms."""
-        return meter.forms(self.message, self.lines())
+        return meter.sizes(self.message, self.lines())
 
-    def fitting(self, room: Forms, meter: Meter) -> BoardPart:
+    def fitting(self, room: Sizes, meter: Meter) -> BoardPart:
         """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.
 
         Args:
@@ -134,12 +138,12 @@ class BoardPart:
         whole = self
         if self.edited_summary is not None:
             # Half of the room at most: the rest is for items.
-            characters = max(meter.room_in_characters(min(room.sent, room.text)) // 2, 1)
-            whole = replace(self, edited_summary=shortened(self.edited_summary, characters))
+            characters = max(meter.room_in_characters(min(room.as_messages, room.as_text)) // 2, 1)
+            whole = replace(self, edited_summary=shorten(self.edited_summary, characters))
         parts = whole._parts()
 
         def fits(count: int, *others: int) -> bool:
-            only = whole._only([*parts[:count], *(parts[place] for place in others)])
+            only = whole._with_parts([*parts[:count], *(parts[place] for place in others)])
             return only.forms(meter).fits(room)
 
         count = bisect_left(range(1, len(parts) + 1), True, key=lambda each: not fits(each))
@@ -148,9 +152,9 @@ class BoardPart:
         for place in range(count + 1, min(count + 1 + _TRIES, len(parts))):
             if fits(count, *more, place):
                 more.append(place)
-        return whole._only([*parts[:count], *(parts[place] for place in more)])
+        return whole._with_parts([*parts[:count], *(parts[place] for place in more)])
 
-    def filled(self, read: BoardPart, room: Forms, meter: Meter) -> BoardPart:
+    def extended(self, read: BoardPart, room: Sizes, meter: Meter) -> BoardPart:
         """It with as many further items as have room beside its own.
 
         Args:
@@ -179,7 +183,7 @@ class BoardPart:
             *self.items[len(urgent) :],
         ]
 
-    def _only(self, parts: Sequence[BoardItem | str]) -> BoardPart:
+    def _with_parts(self, parts: Sequence[BoardItem | str]) -> BoardPart:
         items = [each for each in parts if not isinstance(each, str)]
         return replace(
             self,
@@ -189,7 +193,7 @@ class BoardPart:
             left_out=self.left_out + len(self.items) - len(items),
         )
 
-    def _said(self) -> list[str]:
+    def _rendered(self) -> list[str]:
         """A line for each; only its first line begins at the margin."""
         texts = {
             "edited_summary": f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}",
@@ -213,13 +217,13 @@ def is_persons(item: BoardItem) -> bool:
     return item.pinned or item.edited_at is not None
 
 
-def _is_read(item: BoardItem, shown: Collection[int], recalled: Mapping[int, str]) -> bool:
+def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mapping[int, str]) -> bool:
     """Whether it can be read elsewhere: each of its messages, and in the first of them the words that say it."""
-    if not item.sequences or not all(number in shown or number in recalled for number in item.sequences):
+    if not item.sequences or not all(number in shown_sequences or number in recalled for number in item.sequences):
         return False
     first = item.sequences[0]
     # Of a long message a part may be recalled that says something else.
-    return first in shown or not item.quote or " ".join(item.quote.split()) in recalled[first]
+    return first in shown_sequences or not item.quote or " ".join(item.quote.split()) in recalled[first]
 
 
 def _weight(item: BoardItem) -> tuple[int, float, float]:

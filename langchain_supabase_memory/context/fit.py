@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from langchain_supabase_memory.context.clip import clipped
-from langchain_supabase_memory.context.head import Head, note, opening
-from langchain_supabase_memory.context.media import limit
-from langchain_supabase_memory.context.meters import Forms
+from langchain_supabase_memory.context.media import limit_media
+from langchain_supabase_memory.context.summary_part import SummaryPart, note, opening
+from langchain_supabase_memory.context.token_meter import Sizes
+from langchain_supabase_memory.context.truncate import truncate
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.quotes import carries_a_summary, is_bare
-from langchain_supabase_memory.language.messages.blocks import Block, Entry, blocks
-from langchain_supabase_memory.operations.summaries import shortened
+from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry, blocks
+from langchain_supabase_memory.operations.summaries import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.meters import Meter
+    from langchain_supabase_memory.context.token_meter import Meter
     from langchain_supabase_memory.values import Segment
 
 BEYOND: Final = "beyond the budget"
@@ -62,45 +62,45 @@ class History:
         entries: The newest messages, in order, without the current turn.
         segments: The summaries to choose from, in order; the first may be none (everything fits verbatim).
         unread_from: The first message after the first choice that was not read; `None` if all were.
-        asked: The user's message that the newest block answers, where it lies before `entries`.
+        question: The user's message that the newest block answers, where it lies before `entries`.
         current: The current turn: the user's message, and what followed it so far.
         superseded: Sequence and reason of stored messages that do not belong to this history.
-        strange: Rows of which no message could be made, and that are not known as such yet.
+        undecodable: Rows of which no message could be made, and that are not known as such yet.
         read: The number and the message of each stored one that was read.
         recallable: The last message of those from which what is asked for is recalled; -1 where nothing is.
-        most_media: The most images and files of what is shown; `None` for no limit.
+        max_media: The most images and files of what is shown; `None` for no limit.
     """
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[PromptEntry] = ()
     segments: Sequence[Segment | None] = (None,)
     unread_from: int | None = None
-    asked: Entry | None = None
-    current: Sequence[Entry] = ()
+    question: PromptEntry | None = None
+    current: Sequence[PromptEntry] = ()
     superseded: Mapping[int, str] = field(default_factory=dict)
-    strange: Sequence[Mapping[str, Any]] = ()
+    undecodable: Sequence[Mapping[str, Any]] = ()
     read: Sequence[tuple[int, BaseMessage]] = ()
     recallable: int = -1
-    most_media: int | None = None
+    max_media: int | None = None
 
     @cached_property
-    def cut(self) -> tuple[list[Block], list[tuple[int, str]], int]:
+    def truncated(self) -> tuple[list[Block], list[tuple[int, str]], int]:
         """Its blocks, what is left out of them and why, and the place at which the current turn begins.
 
         Results at the beginning of what was read belong to calls that were not, and are in no block.
         """
         rest = self.entries if self.unread_from is None else list(dropwhile(_is_result, self.entries))
-        before = [*([] if self.asked is None or self.current else [self.asked]), *rest]
+        before = [*([] if self.question is None or self.current else [self.question]), *rest]
         return *blocks([*before, *self.current]), len(before)
 
     @cached_property
     def limited(self) -> list[Block]:
         """Its blocks, with a name in the place of each image and file beyond the limit."""
-        made, _, start = self.cut
-        return limit(made, start, self.most_media)
+        made, _, start = self.truncated
+        return limit_media(made, start, self.max_media)
 
 
 @dataclass
-class Fitted:
+class FittedContext:
     """What was chosen.
 
     Attributes:
@@ -110,18 +110,18 @@ class Fitted:
         current: The current turn, whole unless it alone is beyond the budget; the user's message always is.
         omitted: Sequence and reason of each message that is neither shown whole nor covered by the summary shown.
         ranges: First, last and reason of ranges that are left out whole: not read, or their summary does not fit.
-        clipped: The sequences of messages that are cut.
+        truncated: The sequences of messages that are cut.
         forms: What the pack and the current turn weigh together, in each of its forms.
     """
 
-    head: Head = field(default_factory=Head)
+    head: SummaryPart = field(default_factory=SummaryPart)
     head_message: AnyMessage | None = None
-    recent: list[Entry] = field(default_factory=list)
-    current: list[Entry] = field(default_factory=list)
+    recent: list[PromptEntry] = field(default_factory=list)
+    current: list[PromptEntry] = field(default_factory=list)
     omitted: dict[int, str] = field(default_factory=dict)
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
-    clipped: list[int] = field(default_factory=list)
-    forms: Forms = field(default_factory=Forms)
+    truncated: list[int] = field(default_factory=list)
+    forms: Sizes = field(default_factory=Sizes)
 
     @property
     def weight(self) -> int:
@@ -134,7 +134,7 @@ class Fitted:
         return bool(self.recent) or self.head_message is not None
 
 
-def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitted:
+def fit(history: History, meter: Meter, max_messages: int | None = None) -> FittedContext:
     """Choose what stands in the pack.
 
     Args:
@@ -149,7 +149,7 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     """
     read = _sequences([*history.entries, *history.current]) | history.superseded.keys()
     lowest = min(read, default=1 + (history.unread_from or 0))
-    original, left_out, start = history.cut
+    original, left_out, start = history.truncated
     made = history.limited
 
     for segment in history.segments or (None,):
@@ -157,7 +157,7 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
         is_read = history.unread_from is None or after + 1 >= lowest
         recalls = after <= history.recallable
         choice = _Choice(segment, _later(made, after, start), start, meter, max_messages, recalls)
-        result = choice.whole() if is_read else None
+        result = choice.fit_all() if is_read else None
         if result is not None:
             break
     else:
@@ -172,13 +172,13 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
     originals, limited = ({id(each) for block in every for each in block.entries} for every in (original, made))
     changed = [each for each in (*result.recent, *result.current) if id(each) not in originals]
     of_media = _sequences(each for each in changed if id(each) in limited)
-    result.clipped = sorted(_sequences(changed))
-    whole = shown.difference(result.clipped)
-    result.ranges = [each for first, last, why in ranges for each in _around(first, last, why, whole)]
+    result.truncated = sorted(_sequences(changed))
+    whole = shown.difference(result.truncated)
+    result.ranges = [each for first, last, why in ranges for each in _ranges_without(first, last, why, whole)]
     passed = dict.fromkeys(sorted(read - shown), choice.why)
     omitted = {
         **passed,
-        **dict.fromkeys(result.clipped, CUT),
+        **dict.fromkeys(result.truncated, CUT),
         **dict.fromkeys(of_media, MEDIA),
         **dict(left_out),
         **history.superseded,
@@ -199,7 +199,7 @@ class _Choice:
         max_messages: The most messages of the history.
         recalls: Whether what is asked for is recalled from what the segment covers.
         why: Why those that are not shown are not.
-        asked: Where among the blocks the user's messages are.
+        questions: Where among the blocks the user's messages are.
     """
 
     segment: Segment | None
@@ -209,28 +209,30 @@ class _Choice:
     max_messages: int | None
     recalls: bool
     why: str = BEYOND
-    asked: list[int] = field(init=False)
+    questions: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.asked = [at for at, block in enumerate(self.later) if block.is_asked]
+        self.questions = [at for at, block in enumerate(self.later) if block.is_question]
 
-    def whole(self) -> Fitted | None:
+    def fit_all(self) -> FittedContext | None:
         """Everything; `None` if it does not fit."""
-        result = self._made(self._head(note(len(self.later)) if self.is_left_to_recall else ""), self.later)
+        result = self._build(self._head(note(len(self.later)) if self.is_left_to_recall else ""), self.later)
         tells_all = self.segment is None or self.is_left_to_recall or result.head.summary is not None
         return result if tells_all and self._fits(result) else None
 
-    def newest(self) -> Fitted:
+    def newest(self) -> FittedContext:
         """The newest blocks as far as they fit; what is never left out is there even if it does not."""
-        for head in (self._head(note(len(self.later))), Head()):
-            count = self._most(head)
-            result = self._made(head, self._shown(count))
+        for head in (self._head(note(len(self.later))), SummaryPart()):
+            count = self._count_that_fits(head)
+            result = self._build(head, self._blocks_shown(count))
             if count < len(self.later):
-                self.why = BEYOND if self._made(head, self._shown(count + 1)).weight > self.meter.limit else TOO_MANY
+                self.why = (
+                    BEYOND if self._build(head, self._blocks_shown(count + 1)).weight > self.meter.limit else TOO_MANY
+                )
                 left = self.meter.limit - result.weight
                 if count == 0 or left * _ROOM_TO_CUT >= self.meter.limit:
                     for tried in range(_TRIES):
-                        longer = self._made(head, self._cut(count, left))
+                        longer = self._build(head, self._cut(count, left))
                         if self._fits(longer):
                             return longer
                         if longer.weight <= self.meter.limit:
@@ -241,13 +243,13 @@ class _Choice:
                 self.why = TOO_MANY
             if self._fits(result) and (count or not self._fixed):
                 return result
-        return self._made(Head(), self._cut(0, 0) if self._fixed else [])
+        return self._build(SummaryPart(), self._cut(0, 0) if self._fixed else [])
 
-    def _most(self, head: Head) -> int:
+    def _count_that_fits(self, head: SummaryPart) -> int:
         """How many of the newest blocks fit: looked for around the place that their own weights say."""
 
         def fits(count: int) -> bool:
-            return self._fits(self._made(head, self._shown(count)))
+            return self._fits(self._build(head, self._blocks_shown(count)))
 
         if not self.meter.is_additive:
             counts = range(1, len(self.later) + 1)
@@ -274,19 +276,19 @@ class _Choice:
         """The newest block if it is never left out: it is of the current turn, or its calls are pending."""
         return [block for block in self.later[-1:] if block.place >= self.start or block.unanswered]
 
-    def _shown(self, count: int) -> list[Block]:
+    def _blocks_shown(self, count: int) -> list[Block]:
         """So many of the newest blocks, the question they go back to, and the user's message of the current turn."""
         first = len(self.later) - count
-        asked = [self.later[at] for at in self.asked if at < first]
+        asked = [self.later[at] for at in self.questions if at < first]
         kept = [block for block in asked if block.place >= self.start]
-        if count and not kept and first not in self.asked:
+        if count and not kept and first not in self.questions:
             kept = asked[-1:]
         return [*kept, *self.later[first:]]
 
     def _cut(self, count: int, room: int) -> list[Block]:
         """So many of the newest blocks, and the next, with its question, cut into a room."""
-        there = {id(block) for block in self._shown(count)}
-        shown = self._shown(count + 1)
+        there = {id(block) for block in self._blocks_shown(count)}
+        shown = self._blocks_shown(count + 1)
         cuttable = []
         for block in shown:
             if id(block) not in there:
@@ -297,33 +299,33 @@ class _Choice:
         cut = _cut_longest(cuttable, room, self.meter)
         return [Block([cut.get(id(entry), entry) for entry in block.entries], block.place) for block in shown]
 
-    def _made(self, head: Head, shown: list[Block]) -> Fitted:
-        recent = [entry for block in shown if block.place < self.start for entry in block.entries]
-        current = [entry for block in shown if block.place >= self.start for entry in block.entries]
+    def _build(self, head: SummaryPart, blocks: list[Block]) -> FittedContext:
+        recent = [entry for block in blocks if block.place < self.start for entry in block.entries]
+        current = [entry for block in blocks if block.place >= self.start for entry in block.entries]
         if head.note:
             head = replace(head, note=note(len(recent)))
         message = head.message()
-        if message is None and shown and not isinstance(shown[0].entries[0].message, HumanMessage):
+        if message is None and blocks and not isinstance(blocks[0].entries[0].message, HumanMessage):
             message = opening()
         messages = [entry.message for entry in (*recent, *current)]
-        made = Fitted(
+        made = FittedContext(
             head=head,
             head_message=message,
             recent=recent,
             current=current,
         )
         if made.has_text:
-            made.forms = self.meter.framed(head, message, messages)
+            made.forms = self.meter.sizes_with_frame(head, message, messages)
         else:
-            made.forms = Forms(total := self.meter.total(messages), total)
+            made.forms = Sizes(total := self.meter.total(messages), total)
         return made
 
-    def _fits(self, result: Fitted) -> bool:
+    def _fits(self, result: FittedContext) -> bool:
         if result.weight > self.meter.limit:
             return False
         if self.max_messages is None or len(result.recent) <= self.max_messages:
             return True
-        least = sum(len(block.entries) for block in self._shown(1))
+        least = sum(len(block.entries) for block in self._blocks_shown(1))
         return bool(self._fixed) and self._fixed[0].place < self.start and len(result.recent) <= least
 
     @cached_property
@@ -339,9 +341,9 @@ class _Choice:
         """Whether such a summary has too little room to be shown."""
         return self.only_quotes and self._head("").summary is None
 
-    def _head(self, left_out: str) -> Head:
+    def _head(self, left_out: str) -> SummaryPart:
         """What can be said of what came before in half of the room there is; less where there is too little."""
-        held = [*self._shown(0), *(Block(block.entries[:1], 0) for block in self._fixed if block.unanswered)]
+        held = [*self._blocks_shown(0), *(Block(block.entries[:1], 0) for block in self._fixed if block.unanswered)]
         room = (self.meter.limit - self.meter.total([block.entries[0].message for block in held])) // 2
 
         if self.segment is not None:
@@ -350,26 +352,26 @@ class _Choice:
                 most = int(self.meter.room_in_characters(self.meter.limit) * _QUOTES)
                 characters, shortest = min(characters, most), _SHORTEST_QUOTES
             while characters >= shortest:
-                head = Head(self.segment, shortened(self.segment.content, characters), left_out)
+                head = SummaryPart(self.segment, shorten(self.segment.content, characters), left_out)
                 if is_bare(head.text):
                     break
                 if self._framed(head) <= room:
                     return head
                 characters = min(len(head.text), characters) * room // self._framed(head) - 10
-        head = Head(note=left_out)
-        return head if self._framed(head) <= room else Head()
+        head = SummaryPart(note=left_out)
+        return head if self._framed(head) <= room else SummaryPart()
 
-    def _framed(self, head: Head) -> int:
+    def _framed(self, head: SummaryPart) -> int:
         """What a head weighs by itself."""
-        return self.meter.framed(head, head.message(), []).heavier
+        return self.meter.sizes_with_frame(head, head.message(), []).heavier
 
 
-def _later(made: list[Block], after: int, start: int) -> list[Block]:
+def _later(blocks: list[Block], after: int, start: int) -> list[Block]:
     """The blocks after a sequence, the current turn, and the question of what is under way, if it is covered."""
-    first = next((at for at, block in enumerate(made) if block.place >= start or _last(block) > after), len(made))
-    later = made[first:]
-    if later and not any(block.is_asked for block in later):
-        later = [*[block for block in made[:first] if block.is_asked][-1:], *later]
+    first = next((at for at, block in enumerate(blocks) if block.place >= start or _last(block) > after), len(blocks))
+    later = blocks[first:]
+    if later and not any(block.is_question for block in later):
+        later = [*[block for block in blocks[:first] if block.is_question][-1:], *later]
     return later
 
 
@@ -378,25 +380,25 @@ def _last(block: Block) -> float:
     return max(_sequences(block.entries), default=math.inf)
 
 
-def _is_result(entry: Entry) -> bool:
+def _is_result(entry: PromptEntry) -> bool:
     return isinstance(entry.message, ToolMessage)
 
 
-def _sequences(entries: Iterable[Entry]) -> set[int]:
+def _sequences(entries: Iterable[PromptEntry]) -> set[int]:
     return {sequence for entry in entries for sequence in entry.sequences}
 
 
-def _cut_longest(entries: list[Entry], room: int, meter: Meter) -> dict[int, Entry]:
+def _cut_longest(entries: list[PromptEntry], room: int, meter: Meter) -> dict[int, PromptEntry]:
     """Those of the entries that have to be cut for all to fit into a room, by the identity of what they stand for."""
-    cut: dict[int, Entry] = {}
+    cut: dict[int, PromptEntry] = {}
     weights = {id(entry): meter.weigh(entry.message) for entry in entries}
     order = sorted(entries, key=lambda entry: weights[id(entry)])
 
-    def shorten(entry: Entry, share: int) -> None:
-        shorter = clipped(entry, share, meter)
+    def shorten(entry: PromptEntry, share: int) -> None:
+        shorter = truncate(entry, share, meter)
         weights[id(entry)] = meter.weigh(shorter)
         if shorter is not entry.message:
-            cut[id(entry)] = Entry(shorter, entry.sequences)
+            cut[id(entry)] = PromptEntry(shorter, entry.sequences)
 
     # The short ones stay; the others share what those leave.
     left = room
@@ -412,9 +414,9 @@ def _cut_longest(entries: list[Entry], room: int, meter: Meter) -> dict[int, Ent
     return cut
 
 
-def _around(first: int, last: int, why: str, shown: set[int]) -> Iterator[tuple[int, int, str]]:
+def _ranges_without(first: int, last: int, why: str, shown_sequences: set[int]) -> Iterator[tuple[int, int, str]]:
     """A range without what is shown of it."""
-    for sequence in sorted(shown):
+    for sequence in sorted(shown_sequences):
         if first <= sequence <= last:
             if first < sequence:
                 yield first, sequence - 1, why

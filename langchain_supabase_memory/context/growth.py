@@ -26,11 +26,11 @@ class PromptGrowth:
     """How large prompts become over the turns. A notebook shows it as a picture, `str` as a line.
 
     Attributes:
-        sent: The tokens of each turn's pack.
+        packed: The tokens of each turn's pack.
         full: The tokens of the whole history at that turn: what resending it all would have cost.
     """
 
-    sent: tuple[int, ...]
+    packed: tuple[int, ...]
     full: tuple[int, ...]
 
     @property
@@ -43,12 +43,12 @@ class PromptGrowth:
 
     def __str__(self) -> str:
         """What the picture says, in a line."""
-        if not self.sent:
+        if not self.packed:
             return "No turns yet."
-        saved = 1 - sum(self.sent) / sum(self.full) if sum(self.full) else 0.0
+        saved = 1 - sum(self.packed) / sum(self.full) if sum(self.full) else 0.0
         return (
-            f"{len(self.sent):,} turns: {sum(self.sent):,} tokens sent, {sum(self.full):,} without the memory "
-            f"({saved:.0%} saved); the last prompt {self.sent[-1]:,} instead of {self.full[-1]:,}"
+            f"{len(self.packed):,} turns: {sum(self.packed):,} tokens sent, {sum(self.full):,} without the memory "
+            f"({saved:.0%} saved); the last prompt {self.packed[-1]:,} instead of {self.full[-1]:,}"
         )
 
     __repr__ = __str__
@@ -59,11 +59,11 @@ class PromptGrowth:
             'width="100%" font-family="system-ui, sans-serif" font-size="13" fill="currentColor" stroke="none">'
             f'<text x="{_LEFT}" y="16" font-weight="600">Tokens of each turn\'s prompt</text>'
         )
-        if self.sent:
-            top = _round(max(*self.sent, *self.full, 1))
+        if self.packed:
+            top = _round(max(*self.packed, *self.full, 1))
             yield from self._axes(top)
             yield from self._line(self.full, top, _ALL, "everything", ' stroke-dasharray="6 4"')
-            yield from self._line(self.sent, top, _SENT, "with the memory", "")
+            yield from self._line(self.packed, top, _SENT, "with the memory", "")
         yield "</svg>"
 
     def _axes(self, top: int) -> Iterator[str]:
@@ -77,13 +77,13 @@ class PromptGrowth:
         yield (
             f'<text x="{_LEFT}" y="{_BASE + 18}" font-size="11" opacity="0.75">turn 1</text>'
             f'<text x="{_LEFT + _ACROSS}" y="{_BASE + 18}" font-size="11" text-anchor="end" opacity="0.75">'
-            f"turn {len(self.sent):,}</text>"
+            f"turn {len(self.packed):,}</text>"
         )
 
     def _line(self, tokens: Sequence[int], top: int, color: str, name: str, dashes: str) -> Iterator[str]:
         points = [
-            (_LEFT + _share(place, len(tokens)) * _ACROSS, _BASE - tokens[place] / top * (_BASE - _TOP))
-            for place in _places(len(tokens))
+            (_LEFT + _percent_saved(place, len(tokens)) * _ACROSS, _BASE - tokens[place] / top * (_BASE - _TOP))
+            for place in _sample_points(len(tokens))
         ]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         x, y = points[-1]
@@ -108,19 +108,19 @@ def prompt_growth(packs: Iterable[ContextPack | ContextReport]) -> PromptGrowth:
     return PromptGrowth(tuple(each.tokens for each in reports), tuple(each.full_tokens for each in reports))
 
 
-def _places(count: int) -> list[int]:
+def _sample_points(count: int) -> list[int]:
     """Which turns are drawn: all, or as many as a picture can show, the last among them."""
     every = -(-count // _MOST_POINTS)
     return [*range(0, count - 1, every), count - 1]
 
 
-def _share(place: int, count: int) -> float:
+def _percent_saved(place: int, count: int) -> float:
     return place / (count - 1) if count > 1 else 1.0
 
 
-def _round(most: int) -> int:
+def _round(maximum: int) -> int:
     """The end of the axis: a round number above the most, that four lines divide."""
     size = 4
-    while size * 10 < most:
+    while size * 10 < maximum:
         size *= 10
-    return next(size * factor for factor in (1, 2, 3, 5, 10) if size * factor >= most)
+    return next(size * factor for factor in (1, 2, 3, 5, 10) if size * factor >= maximum)

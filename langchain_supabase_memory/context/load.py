@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
-from langchain_supabase_memory.context.beside import filled
+from langchain_supabase_memory.context.allocate import allocate
 from langchain_supabase_memory.context.board import BoardPart, is_persons, most_items
 from langchain_supabase_memory.context.fit import (
     LEFT_OUT,
@@ -19,28 +19,28 @@ from langchain_supabase_memory.context.fit import (
     NO_ROOM,
     SUPERSEDED,
     UNREADABLE,
-    Fitted,
+    FittedContext,
     History,
     fit,
 )
-from langchain_supabase_memory.context.head import Head
 from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
-from langchain_supabase_memory.context.meters import Forms, meter
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.context.recalled import Recalled
-from langchain_supabase_memory.context.recent import recent
+from langchain_supabase_memory.context.recall_part import RecallPart
+from langchain_supabase_memory.context.recent_messages import recent_messages
+from langchain_supabase_memory.context.summary_part import SummaryPart
+from langchain_supabase_memory.context.token_meter import Sizes, meter
 from langchain_supabase_memory.errors import MigrationConflictError
-from langchain_supabase_memory.flow import LITTLE, Flow, call, called_as, compute
+from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, named_like, offload
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
-from langchain_supabase_memory.language.messages.blocks import Entry
+from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.branch import ALONE, Lineage
 from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.indexing import index
-from langchain_supabase_memory.operations.summaries import segment, shortened, summarize
-from langchain_supabase_memory.operations.unreadable import set_aside
+from langchain_supabase_memory.operations.recall.indexing import index_messages
+from langchain_supabase_memory.operations.summaries import read_segment, shorten, summarize
+from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.settings import DEFAULT_POLICY
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.context.meters import Meter
-    from langchain_supabase_memory.context.recalled import Recalling
+    from langchain_supabase_memory.context.recall_part import RecallRequest
+    from langchain_supabase_memory.context.token_meter import Meter
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Turn
 
@@ -67,7 +67,7 @@ _INDEXING_SECONDS: Final = 8.0
 """How long an answer waits for the vectors of one batch; without them its words are indexed all the same."""
 
 
-def context(
+def load_context(
     key: ConversationKey,
     *,
     budget: ContextBudget,
@@ -75,10 +75,10 @@ def context(
     current: Sequence[BaseMessage] = (),
     branch: Sequence[BaseMessage] | None = None,
     lineage: Lineage = ALONE,
-    waiting: Sequence[BaseMessage] = (),
+    pending: Sequence[BaseMessage] = (),
     model: str | None = None,
     retention: Retention | None = None,
-    recalling: Recalling | None = None,
+    recalling: RecallRequest | None = None,
     prepared: bool = True,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
@@ -92,7 +92,7 @@ def context(
         branch: The history as a graph's state has it.
         lineage: Where that comes from. Where the run names the checkpoint that it goes on from, messages that came from
             a graph and lie beyond it are left out.
-        waiting: Messages that could not be stored yet; they are shown last.
+        pending: Messages that could not be stored yet; they are shown last.
         model: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
         recalling: What is recalled; `None` for nothing.
@@ -105,29 +105,31 @@ def context(
         MigrationConflictError: What is stored was embedded by another model than is at hand.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    within = policy.for_budget(budget if recalling is None else budget.beside_recalled)
-    ask = Asking(key, budget, within, current, branch, lineage, waiting, retention, recalling)
-    pack = yield from ask.packed()
+    within = policy.for_budget(budget if recalling is None else budget.history_share_floor)
+    ask = ContextRequest(key, budget, within, current, branch, lineage, pending, retention, recalling)
+    pack = yield from ask.load()
     if not prepared:
         return pack
     summarized = indexed = None
     if model is not None and policy.mode == "inline" and pack.due:
-        made = summarize(key, within, model=model, least=pack.due_through, most_segments=policy.inline_segments)
-        summarized = yield from from_what_is_kept(pack, retention, made)
+        made = summarize(
+            key, within, model=model, at_least_through=pack.due_through, max_segments=policy.inline_segments
+        )
+        summarized = yield from load_after_expiry(pack, retention, made)
     if recalling is not None and pack.index_due:
         try:
-            indexed = yield from from_what_is_kept(pack, retention, index_now(key, recalling))
+            indexed = yield from load_after_expiry(pack, retention, index_before_loading(key, recalling))
         except MigrationConflictError:
             if recalling.strict:
                 raise
-    if (summarized and (summarized.segments or summarized.overtaken)) or (
+    if (summarized and (summarized.segments or summarized.conflict)) or (
         indexed and (indexed.chunks or indexed.embedded)
     ):
-        pack = yield from ask.packed()
+        pack = yield from ask.load()
     return replace(pack, summary_error=summarized.failed) if summarized and summarized.failed else pack
 
 
-def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow[T]) -> Flow[T]:
+def load_after_expiry(pack: ContextPack, retention: Retention | None, flow: Flow[T]) -> Flow[T]:
     """Make something of a conversation whose pack was read.
 
     A read only hides what has expired, so that is removed first: nothing is made from it.
@@ -143,13 +145,13 @@ def from_what_is_kept(pack: ContextPack, retention: Retention | None, flow: Flow
         yield from forget_expired(retention, user_id=key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
         return (yield from flow)
 
-    return called_as(kept(), flow) if pack.expired else flow
+    return named_like(kept(), flow) if pack.expired else flow
 
 
-def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
+def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow[IndexResult]:
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
-    flow = index(
+    flow = index_messages(
         key, chunking, model=recalling.means.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
     )
     return (yield from flow)
@@ -157,39 +159,41 @@ def index_now(key: ConversationKey, recalling: Recalling) -> Flow[IndexResult]:
 
 def last_messages(
     key: ConversationKey,
-    most: int,
+    max_characters: int,
     *,
     current: Sequence[BaseMessage] = (),
     branch: Sequence[BaseMessage] | None = None,
-    waiting: Sequence[BaseMessage] = (),
+    pending: Sequence[BaseMessage] = (),
     retention: Retention | None = None,
 ) -> Flow[list[BaseMessage]]:
     """The context without a summary and without anything recalled; see `recent`. Arguments as for `context`.
 
     Args:
         key: The conversation.
-        most: The most messages, those of the current turn among them.
+        max_characters: The most messages, those of the current turn among them.
         current: The current turn, which is never cut.
         branch: The history as a graph's state has it.
-        waiting: Messages that could not be stored yet.
+        pending: Messages that could not be stored yet.
         retention: What is kept.
     """
-    rows = yield from read_rows(key, last=most + len(current), columns=["payload", "metadata"], retention=retention)
+    rows = yield from read_rows(
+        key, last=max_characters + len(current), columns=["payload", "metadata"], retention=retention
+    )
     listed = [{**row, "via": (row["metadata"] or {}).get("via")} for row in rows]
-    history = _history({"messages": listed}, current, branch, ALONE, waiting)
-    return recent([entry.message for entry in history.entries], current, most)
+    history = _history({"messages": listed}, current, branch, ALONE, pending)
+    return recent_messages([entry.message for entry in history.entries], current, max_characters)
 
 
-def unread(key: ConversationKey, budget: ContextBudget, waiting: Sequence[BaseMessage]) -> Flow[ContextPack]:
+def unread_messages(key: ConversationKey, budget: ContextBudget, pending: Sequence[BaseMessage]) -> Flow[ContextPack]:
     """The pack of what waits to be stored, where nothing can be read; it asks nobody. Arguments as for `context`.
 
     Args:
         key: The conversation.
         budget: The most that the pack may hold.
-        waiting: Messages that could not be stored yet.
+        pending: Messages that could not be stored yet.
     """
-    asking = Asking(key, budget, DEFAULT_POLICY, (), None, ALONE, waiting, None, None)
-    return (yield from asking.fitted({}, _history({}, (), None, ALONE, waiting)))
+    asking = ContextRequest(key, budget, DEFAULT_POLICY, (), None, ALONE, pending, None, None)
+    return (yield from asking.build_pack({}, _history({}, (), None, ALONE, pending)))
 
 
 def omitted_messages(pack: ContextPack) -> int:
@@ -197,18 +201,18 @@ def omitted_messages(pack: ContextPack) -> int:
     return sum(last - first + 1 for first, last, why in pack.omitted if why not in (SUPERSEDED, LEFT_TO_RECALL))
 
 
-def referring(turn: Turn, budget: ContextBudget, here: tzinfo = UTC) -> BaseMessage:
+def referenced_turn_message(turn: Turn, budget: ContextBudget, time_zone: tzinfo = UTC) -> BaseMessage:
     """A turn that the user points at, as a fenced message to stand before theirs; at most a quarter of the budget.
 
     Args:
         turn: The turn.
         budget: The budget of the pack that it goes with.
-        here: The time zone of the user.
+        time_zone: The time zone of the user.
     """
     room = max(budget.about_characters // 8, 1)
-    text = f"User: {shortened(turn.user_query, room)}\nAssistant: {shortened(turn.ai_response, room)}"
+    text = f"User: {shorten(turn.user_query, room)}\nAssistant: {shorten(turn.ai_response, room)}"
     said = fence.element(
-        "referenced_turn", text, number=turn.number, at=f"{turn.created_at.astimezone(here):%Y-%m-%d %H:%M}"
+        "referenced_turn", text, number=turn.number, at=f"{turn.created_at.astimezone(time_zone):%Y-%m-%d %H:%M}"
     )
     made = fence.message(fence.fenced([said]), REFERENCE_ID)
     made.response_metadata = {POINTED_AT: [turn.from_sequence, turn.to_sequence, turn.number]}  # providers send none
@@ -216,7 +220,7 @@ def referring(turn: Turn, budget: ContextBudget, here: tzinfo = UTC) -> BaseMess
 
 
 @dataclass(frozen=True)
-class Asking:
+class ContextRequest:
     """Everything that a pack is made from, beside the database; arguments as for `context`."""
 
     key: ConversationKey
@@ -225,15 +229,15 @@ class Asking:
     current: Sequence[BaseMessage]
     branch: Sequence[BaseMessage] | None
     lineage: Lineage
-    waiting: Sequence[BaseMessage]
+    pending: Sequence[BaseMessage]
     retention: Retention | None
-    recalling: Recalling | None
+    recalling: RecallRequest | None
 
-    def packed(self) -> Flow[ContextPack]:
+    def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
         asked = None
         if self.recalling is not None:
-            asked = yield from search.asking(self.recalling.questions(self.budget), self.recalling.means)
+            asked = yield from search.prepare_recall(self.recalling.questions(self.budget), self.recalling.means)
         arguments = {
             **conversation_ids(self.key),
             **self._bounds(),
@@ -249,10 +253,10 @@ class Asking:
             arguments = {**arguments, "p_recall": self._recalled(asked)}
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
-        recall = None if found is None or asked is None else (yield from asked.found(found))
-        history = _history(document, self.current, self.branch, self.lineage, self.waiting)
-        pack = yield from self.fitted(document, history, () if recall is None else recall.chunks)
-        yield from set_aside(self.key, history.strange)
+        recall = None if found is None or asked is None else (yield from asked.read_answer(found))
+        history = _history(document, self.current, self.branch, self.lineage, self.pending)
+        pack = yield from self.build_pack(document, history, () if recall is None else recall.chunks)
+        yield from quarantine(self.key, history.undecodable)
         is_due, through = _due(document, history, pack, self.policy)
         is_index_due = self._is_index_due(document, pack)
         lacks_summary = any(why in LEFT_OUT or why == NO_ROOM for _, _, why in pack.omitted)
@@ -268,11 +272,11 @@ class Asking:
             expired=document.get("expired", False),
         )
 
-    def _recalled(self, asked: search.Asked | None) -> dict[str, Any] | None:
+    def _recalled(self, questions: search.PreparedRecall | None) -> dict[str, Any] | None:
         """What the SQL function takes of what is to be recalled."""
-        if asked is None or self.recalling is None:
+        if questions is None or self.recalling is None:
             return None
-        return {**asked.document, "scope": self.recalling.scope}
+        return {**questions.document, "scope": self.recalling.scope}
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -290,27 +294,29 @@ class Asking:
             "p_board": most_items(self.budget),
         }
 
-    def fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()) -> Flow[ContextPack]:
+    def build_pack(
+        self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()
+    ) -> Flow[ContextPack]:
         """The pack of what was read."""
-        fitting = partial(self._fitted, document, history, chunks)
+        fitting = partial(self._build_pack, document, history, chunks)
         # A counter of the application may read a vocabulary, or ask a server.
         is_ours = self.budget.token_counter in (None, "approximate")
         kept = () if self.budget.tokens is None else tokens.KEPT
-        return (yield from compute(fitting, 0 if is_ours else LITTLE, kept=kept))
+        return (yield from offload(fitting, 0 if is_ours else INLINE_LIMIT, warm_caches=kept))
 
-    def _fitted(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
+    def _build_pack(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk]) -> ContextPack:
         whole = meter(self.budget)
-        history = replace(history, most_media=self.budget.media)
-        recalled = Recalled(chunks, None if self.recalling is None else self.recalling.time_zone, self.key)
-        fitted = self._chosen(history, recalled, whole, is_recalling=document.get("recalled") is not None)
-        read = board = BoardPart.of(document.get("board"), most_items(self.budget), history.superseded)
+        history = replace(history, max_media=self.budget.media)
+        recalled = RecallPart(chunks, None if self.recalling is None else self.recalling.time_zone, self.key)
+        fitted = self._choose(history, recalled, whole, is_recalling=document.get("recalled") is not None)
+        read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
         if board:
             fitted, board = self._with_board(board, history, fitted, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
-        frame = Forms() if fitted.has_text else whole.forms(None, Head().framed())
+        frame = Sizes() if fitted.has_text else whole.sizes(None, SummaryPart().with_note())
         room = (fitted.forms + frame).left_of(whole.limit)
         share = int(whole.limit * (self.budget.board or 0))
-        board, recalled = filled(board, read, recalled, _shown(fitted), self.key, room, share, whole)
+        board, recalled = allocate(board, read, recalled, _shown_whole(fitted), self.key, room, share, whole)
         return ContextPack(
             key=self.key,
             budget=self.budget,
@@ -325,58 +331,60 @@ class Asking:
             board=board,
             work=document.get("work"),
             branch_token=document.get("branch_token"),
-            taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Forms()),
+            taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Sizes()),
         )
 
-    def _chosen(self, history: History, recalled: Recalled, whole: Meter, *, is_recalling: bool) -> Fitted:
+    def _choose(self, history: History, recalled: RecallPart, meter: Meter, *, is_recalling: bool) -> FittedContext:
         """The history, beside what is recalled."""
-        fitted = self._beside(history, whole)
-        if not is_recalling or (_is_verbatim(fitted) and not recalled.without(_shown(fitted), self.key)):
+        fitted = self._fit_history(history, meter)
+        if not is_recalling or (_fits_whole(fitted) and not recalled.without_shown(_shown_whole(fitted), self.key)):
             return fitted
         # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
-        room = int(whole.limit * self.budget.recalled_share)
-        fitted = self._beside(history, whole, room)
+        room = int(meter.limit * self.budget.recalled_share)
+        fitted = self._fit_history(history, meter, room)
         if not _leaves_out(fitted):
             return fitted
         while room and _lacks_summary(fitted):
             # What is recalled stands beside a summary, and never in its place.
             room = room * 7 // 8
-            fitted = self._beside(history, whole, room)
-        found = recalled.without(_shown(fitted), self.key)
-        part = found.fitting(Forms(room, room), whole)
+            fitted = self._fit_history(history, meter, room)
+        found = recalled.without_shown(_shown_whole(fitted), self.key)
+        part = found.fitting(Sizes(room, room), meter)
         if len(part.chunks) < len(found.chunks):
             # More was found than has room, so that nothing is left for the history, whatever the question.
             return fitted
-        fitted = self._beside(history, whole, part.weight(whole))
-        repeated = part.without(_shown(fitted), self.key)
+        fitted = self._fit_history(history, meter, part.weight(meter))
+        repeated = part.without_shown(_shown_whole(fitted), self.key)
         if len(repeated.chunks) < len(part.chunks):
             # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
-            fitted = self._beside(history, whole, repeated.weight(whole))
+            fitted = self._fit_history(history, meter, repeated.weight(meter))
         return fitted
 
-    def _with_board(self, board: BoardPart, history: History, fitted: Fitted, whole: Meter) -> tuple[Fitted, BoardPart]:
+    def _with_board(
+        self, board: BoardPart, history: History, fitted: FittedContext, meter: Meter
+    ) -> tuple[FittedContext, BoardPart]:
         """What fits of a board into its share, beside what was chosen without it; that changes as little as it can.
 
         The board takes from what is recalled first, then from the history; but no pack that leaves out nothing without
         it leaves something out because of it.
         """
-        share = int(whole.limit * (self.budget.board or 0))
-        part = _unread(board, fitted).fitting(Forms(share, share), whole)
-        weight = part.forms(whole).heavier
-        if not part or (fitted.forms + part.forms(whole)).heavier <= whole.limit:
+        share = int(meter.limit * (self.budget.board or 0))
+        part = _unread(board, fitted).fitting(Sizes(share, share), meter)
+        weight = part.forms(meter).heavier
+        if not part or (fitted.forms + part.forms(meter)).heavier <= meter.limit:
             return fitted, part
-        shorter = self._beside(history, whole, weight)
-        part = _unread(board, shorter).fitting(Forms(weight, weight), whole)
-        if (shorter.forms + part.forms(whole)).heavier <= whole.limit and (
+        shorter = self._fit_history(history, meter, weight)
+        part = _unread(board, shorter).fitting(Sizes(weight, weight), meter)
+        if (shorter.forms + part.forms(meter)).heavier <= meter.limit and (
             _leaves_out(fitted) or not _leaves_out(shorter)
         ):
             return shorter, part
-        return fitted, _unread(board, fitted).fitting(fitted.forms.left_of(whole.limit), whole)
+        return fitted, _unread(board, fitted).fitting(fitted.forms.left_of(meter.limit), meter)
 
-    def _beside(self, history: History, whole: Meter, taken: int = 0) -> Fitted:
+    def _fit_history(self, history: History, meter: Meter, used: int = 0) -> FittedContext:
         """The history beside something else."""
-        left = copy(whole)  # what was weighed once is known
-        left.limit = whole.limit - taken
+        left = copy(meter)  # what was weighed once is known
+        left.limit = meter.limit - used
         return fit(history, left, self.budget.max_messages)
 
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
@@ -390,31 +398,31 @@ class Asking:
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
 
-def _unread(board: BoardPart, fitted: Fitted) -> BoardPart:
+def _unread(board: BoardPart, fitted: FittedContext) -> BoardPart:
     """A board without what can be read in the history."""
-    board = board.beyond(_shown(fitted))
-    if _is_verbatim(fitted) and all(map(is_persons, board.items)):
+    board = board.without_shown(_shown_whole(fitted))
+    if _fits_whole(fitted) and all(map(is_persons, board.items)):
         return replace(board, context_notes="")
     return board
 
 
-def _shown(fitted: Fitted) -> set[int]:
+def _shown_whole(fitted: FittedContext) -> set[int]:
     """The messages that a pack shows whole."""
     shown = {sequence for entry in (*fitted.recent, *fitted.current) for sequence in entry.sequences}
-    return shown.difference(fitted.clipped)
+    return shown.difference(fitted.truncated)
 
 
-def _leaves_out(fitted: Fitted) -> bool:
+def _leaves_out(fitted: FittedContext) -> bool:
     """Whether something is cut, or neither shown nor covered, for want of room."""
     return bool(fitted.ranges or any(why in LEFT_OUT for why in fitted.omitted.values()))
 
 
-def _lacks_summary(fitted: Fitted) -> bool:
+def _lacks_summary(fitted: FittedContext) -> bool:
     """Whether a summary is left out for want of room."""
     return any(why == NO_ROOM for _, _, why in fitted.ranges)
 
 
-def _is_verbatim(fitted: Fitted) -> bool:
+def _fits_whole(fitted: FittedContext) -> bool:
     """Whether everything that is stored is shown as it was said."""
     return fitted.head.summary is None and not _leaves_out(fitted)
 
@@ -424,7 +432,7 @@ def _history(
     current: Sequence[BaseMessage],
     branch: Sequence[BaseMessage] | None,
     lineage: Lineage,
-    waiting: Sequence[BaseMessage],
+    pending: Sequence[BaseMessage],
 ) -> History:
     rows = document.get("messages", [])
     messages = codec.from_payloads([row["payload"] for row in rows])
@@ -433,41 +441,43 @@ def _history(
     on_branch = {message.id: message for message in branch or ()}
     # What a run has left that names its checkpoint, and that is still to be moved out.
     left = math.inf
-    if branch is not None and lineage.named:
+    if branch is not None and lineage.checkpoint_id:
         begin = document.get("branch_from")
         default = math.inf if begin is None else begin - 1
         left = max((stored[each] for each in (*on_branch, *turn) if each in stored), default=default)
 
-    entries: list[Entry] = []
+    entries: list[PromptEntry] = []
     superseded: dict[int, str] = {}
     for row, message in zip(rows, messages, strict=True):
         sequence = row["sequence"]
         if message.id in turn:
             continue
-        if codec.unreadable(message) is not None and message.content == content.HIDDEN:
+        if codec.unreadable_message(message) is not None and message.content == content.HIDDEN:
             superseded[sequence] = UNREADABLE
             continue
         held = on_branch.get(message.id)
         if held is None and row["via"] == VIA and sequence > left:
             superseded[sequence] = SUPERSEDED
             continue
-        here = held if held is not None and content.was_said(held) else message
-        entries.append(Entry(content.in_prompt(here), (sequence,)))
+        here = held if held is not None and content.is_conversation(held) else message
+        entries.append(PromptEntry(content.in_prompt(here), (sequence,)))
     entries += [
-        Entry(content.in_prompt(message)) for message in waiting if message.id not in stored and message.id not in turn
+        PromptEntry(content.in_prompt(message))
+        for message in pending
+        if message.id not in stored and message.id not in turn
     ]
 
-    segments = [segment(row) for row in document.get("segments", [])]
+    segments = [read_segment(row) for row in document.get("segments", [])]
     whole = not segments or (bool(rows) and rows[0]["sequence"] <= segments[0].to_sequence)
     asked = document.get("asked")
     return History(
         entries=entries,
         segments=[*([None] if whole else []), *segments],
         unread_from=document.get("unread_from"),
-        asked=None if asked is None else Entry(codec.from_payload(asked["payload"]), (asked["sequence"],)),
-        current=[Entry(message, (stored[message.id],) if message.id in stored else ()) for message in current],
+        question=None if asked is None else PromptEntry(codec.from_payload(asked["payload"]), (asked["sequence"],)),
+        current=[PromptEntry(message, (stored[message.id],) if message.id in stored else ()) for message in current],
         superseded=superseded,
-        strange=codec.strange(rows, messages),
+        undecodable=codec.undecodable_rows(rows, messages),
         read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],
         recallable=-1 if document.get("recalled") is None else document.get("indexed_through", -1),
     )

@@ -19,14 +19,14 @@ from langchain_supabase_memory.context.fit import (
 )
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.blocks import ORPHAN
-from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.manifests import encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.language.messages.blocks import Entry
-    from langchain_supabase_memory.operations.manifests.codes import Door, Lists, PartName, Reason
+    from langchain_supabase_memory.language.messages.blocks import PromptEntry
+    from langchain_supabase_memory.operations.manifests.encoding import DoorKind, Lists, PartName, Reason
 
 REFERENCE_ID: Final = "lc_supabase_memory_reference"
 """The id of the message that carries a turn that the user points at."""
@@ -47,31 +47,31 @@ _REASONS: Final[dict[str, Reason]] = {
 }
 
 
-def written(pack: ContextPack, door: Door) -> Lists:
+def encode_manifest(pack: ContextPack, kind: DoorKind) -> Lists:
     """The manifest of a pack as it is stored, before it is cut to its size.
 
     Args:
         pack: The pack.
-        door: Who asked for it.
+        kind: Who asked for it.
     """
     budget, board = pack.budget, pack.board
     flags = sum(
         1 << bit for bit, error in enumerate((pack.summary_error, pack.recall_error, pack.rerank_error)) if error
     )
-    flags |= (codes.OPTED_OUT if pack.opted_out else 0) | (codes.MORE if board.has_more else 0)
+    flags |= (encoding.OPTED_OUT if pack.opted_out else 0) | (encoding.MORE if board.has_more else 0)
     head = [
-        codes.HEAD,
-        codes.DOORS.index(door),
+        encoding.HEAD,
+        encoding.DOORS.index(kind),
         int(budget.tokens is not None),
         budget.tokens or budget.characters or 0,
         pack.used,
         _turn(pack),
         flags,
-        codes.NONE,
+        encoding.NONE,
         board.left_out,
-        *pack.whole,
+        *pack.full_history,
     ]
-    items = [[codes.ITEMS, *(codes.beginning(item.id) for item in board.items)]] if board.items else []
+    items = [[encoding.ITEMS, *(encoding.header(item.id) for item in board.items)]] if board.items else []
     return [head, *_parts(pack), *items, *_passages(pack), *_omitted(pack)]
 
 
@@ -81,7 +81,7 @@ def _turn(pack: ContextPack) -> int:
     said = [entry for entry in fitted.current if entry.message.id != REFERENCE_ID]
     if not said and fitted.recent and isinstance(fitted.recent[-1].message, HumanMessage):
         said = fitted.recent[-1:]
-    return said[0].sequences[0] if said and said[0].sequences else codes.NONE
+    return said[0].sequences[0] if said and said[0].sequences else encoding.NONE
 
 
 def _parts(pack: ContextPack) -> Iterator[list[int]]:
@@ -93,7 +93,7 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
         elif section.name == "note":
             yield _part("note", "omitted" if pack.note else "opening", counts)
         elif section.name == "recent" and section.messages:
-            yield _part("recent", _recent(pack), counts, *_around(pack.fitted.recent))
+            yield _part("recent", _recent(pack), counts, *_sequence_range(pack.fitted.recent))
         elif section.name == "board":
             yield _part("board", "holds", counts)
         elif section.name == "recalled":
@@ -103,14 +103,14 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
                 weight = [1, content.characters(reference), content.tokens(reference)]
                 counts = [each - beside for each, beside in zip(counts, weight, strict=True)]
                 yield _part("reference", "pointed_at", weight, *reference.response_metadata[POINTED_AT])
-            yield _part("current", "asked", counts, *_around(pack.fitted.current))
+            yield _part("current", "asked", counts, *_sequence_range(pack.fitted.current))
 
 
 def _part(
-    name: PartName, reason: Reason, counts: list[int], first: int = codes.NONE, last: int = codes.NONE,
-    number: int = codes.NONE,
+    name: PartName, reason: Reason, counts: list[int], first: int = encoding.NONE, last: int = encoding.NONE,
+    number: int = encoding.NONE,
 ) -> list[int]:  # fmt: skip
-    return [codes.PART, codes.PARTS.index(name), codes.REASONS.index(reason), *counts, first, last, number]
+    return [encoding.PART, encoding.PARTS.index(name), encoding.REASONS.index(reason), *counts, first, last, number]
 
 
 def _recent(pack: ContextPack) -> Reason:
@@ -129,20 +129,20 @@ def _recalled(pack: ContextPack) -> Reason:
 def _passages(pack: ContextPack) -> Iterator[list[int]]:
     here = (pack.key.thread_id, pack.key.agent_id)
     for chunk in pack.recalled:
-        scores = codes.hundredths(chunk.score_parts)
+        scores = encoding.hundredths(chunk.score_parts)
         if (chunk.thread_id, chunk.agent_id) == here:
-            yield [codes.PASSAGE, chunk.from_sequence, chunk.to_sequence, chunk.part, *scores]
+            yield [encoding.PASSAGE, chunk.from_sequence, chunk.to_sequence, chunk.part, *scores]
         else:
-            yield [codes.ELSEWHERE, codes.beginning(chunk.id), *scores]
+            yield [encoding.ELSEWHERE, encoding.header(chunk.id), *scores]
 
 
 def _omitted(pack: ContextPack) -> Iterator[list[int]]:
     for first, last, why in pack.omitted:
         reason = _REASONS.get(why.partition(";")[0], "other")
-        yield [codes.OMITTED, first, last, codes.REASONS.index(reason)]
+        yield [encoding.OMITTED, first, last, encoding.REASONS.index(reason)]
 
 
-def _around(entries: list[Entry]) -> list[int]:
+def _sequence_range(entries: list[PromptEntry]) -> list[int]:
     """The first and the last that is stored of some messages."""
     shown = [sequence for entry in entries for sequence in entry.sequences]
-    return [min(shown), max(shown)] if shown else [codes.NONE, codes.NONE]
+    return [min(shown), max(shown)] if shown else [encoding.NONE, encoding.NONE]

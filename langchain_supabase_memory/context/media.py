@@ -9,54 +9,54 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.messages.blocks import Block, Entry
-from langchain_supabase_memory.language.messages.rendering import rendered
+from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry
+from langchain_supabase_memory.language.messages.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def limit(blocks: Sequence[Block], start: int, most: int | None) -> list[Block]:
+def limit_media(blocks: Sequence[Block], start: int, max_media: int | None) -> list[Block]:
     """Blocks in which at most so many images and files are left, the newest.
 
     Args:
         blocks: The history and the current turn, in order.
         start: The place at which the current turn begins. What the user sends with it counts, and always stays.
-        most: The most images and files; `None` for no limit.
+        max_media: The most images and files; `None` for no limit.
 
     Returns:
         The blocks themselves; for those with older media copies, in which a name stands for each, marked as ours.
     """
-    counts = {id(entry): _count(entry) for block in blocks for entry in block.entries} if most is not None else {}
-    if most is None or sum(counts.values()) <= most:
+    counts = {id(entry): _count(entry) for block in blocks for entry in block.entries} if max_media is not None else {}
+    if max_media is None or sum(counts.values()) <= max_media:
         return list(blocks)
-    asked = [block for block in blocks if block.place >= start and block.is_asked]
-    left = most - sum(counts[id(entry)] for block in asked for entry in block.entries)
+    asked = [block for block in blocks if block.place >= start and block.is_question]
+    left = max_media - sum(counts[id(entry)] for block in asked for entry in block.entries)
     made: list[Block] = []
     for block in reversed(blocks):
         if any(block is each for each in asked):
             made.append(block)
             continue
-        entries: list[Entry] = []
+        entries: list[PromptEntry] = []
         for entry in reversed(block.entries):
             excess = counts[id(entry)] - max(left, 0)
             left -= counts[id(entry)]
             entries.append(entry if excess <= 0 else _without(entry, excess))
         same = all(new is old for new, old in zip(reversed(entries), block.entries, strict=True))
-        made.append(block if same else replace(block, entries=entries[::-1], asked=block.is_asked))
+        made.append(block if same else replace(block, entries=entries[::-1], marked_as_question=block.is_question))
     return made[::-1]
 
 
-def _count(entry: Entry) -> int:
+def _count(entry: PromptEntry) -> int:
     return sum(map(_is_media, content.media(entry.message.content)))
 
 
 def _is_media(block: Mapping[str, Any]) -> bool:
     """Whether it is no file of text, which counts by its words."""
-    return rendered(HumanMessage([dict(block)])).media > 0
+    return render(HumanMessage([dict(block)])).media > 0
 
 
-def _without(entry: Entry, first: int) -> Entry:
+def _without(entry: PromptEntry, first: int) -> PromptEntry:
     """An entry with a name in the place of its first images and files, so many of them."""
     blocks: list[Any] = []
     for block in entry.message.content:
@@ -65,10 +65,10 @@ def _without(entry: Entry, first: int) -> Entry:
             first -= 1
         else:
             blocks.append(block)
-    return Entry(content.marked(entry.message.model_copy(update={"content": blocks})), entry.sequences)
+    return PromptEntry(content.mark_as_ours(entry.message.model_copy(update={"content": blocks})), entry.sequences)
 
 
 def _name(block: Mapping[str, Any]) -> str:
     """What stands for an image or a file that is left out, such as "[image/png, 2 KB; left out of this prompt]"."""
-    whole = rendered(HumanMessage([dict(block)]))
+    whole = render(HumanMessage([dict(block)]))
     return "\n".join(filter(None, [whole.words, f"{whole.named.removesuffix(']')}; left out of this prompt]"]))

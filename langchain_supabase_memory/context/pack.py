@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.alternate import alternating
+from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.context.board import BoardPart
-from langchain_supabase_memory.context.fit import Fitted
-from langchain_supabase_memory.context.head import BORDER
-from langchain_supabase_memory.context.manifest import written
-from langchain_supabase_memory.context.meters import Forms
-from langchain_supabase_memory.context.recalled import Recalled
+from langchain_supabase_memory.context.fit import FittedContext
+from langchain_supabase_memory.context.manifest import encode_manifest
+from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
+from langchain_supabase_memory.context.summary_part import BORDER
+from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.settings import ContextBudget
@@ -63,7 +63,7 @@ class ContextPack:
 
     key: ConversationKey
     budget: ContextBudget
-    fitted: Fitted = field(repr=False)
+    fitted: FittedContext = field(repr=False)
     full_messages: int = 0
     full_characters: int = 0
     full_tokens: int = 0
@@ -71,9 +71,9 @@ class ContextPack:
     due: bool = False
     due_through: int | None = None
     summary_error: str | None = None
-    remembered: Recalled = field(default_factory=Recalled, repr=False)
+    remembered: RecallPart = field(default_factory=RecallPart, repr=False)
     board: BoardPart = field(default_factory=BoardPart, repr=False)
-    taken: Forms = field(default_factory=Forms)
+    taken: Sizes = field(default_factory=Sizes)
     work: str | None = None
     unattended: bool = False
     expired: bool = False
@@ -105,7 +105,7 @@ class ContextPack:
         if not self.budget.alternate_roles:
             return chaining.cut(self._history)
         recent = [entry.message for entry in self.fitted.recent]
-        return chaining.cut(alternating([*self._head, *self._beside, *recent], ends=True))
+        return chaining.cut(alternate_roles([*self._head, *self._parts_before_history, *recent], ends=True))
 
     @property
     def prompt(self) -> list[BaseMessage]:
@@ -116,7 +116,7 @@ class ContextPack:
     def chained(self) -> list[BaseMessage]:
         """`prompt` with the ids of responses left in, for who makes sure that they fit (`chaining.prepared`)."""
         messages = [*self._history, *(entry.message for entry in self.fitted.current)]
-        return alternating(messages) if self.budget.alternate_roles else messages
+        return alternate_roles(messages) if self.budget.alternate_roles else messages
 
     @property
     def omitted(self) -> list[tuple[int, int, str]]:
@@ -125,12 +125,12 @@ class ContextPack:
         ranges = [*self.fitted.ranges, *singles]
         if self.opted_out:
             ranges = [(first, last, f"{why}; {OPTED_OUT}") for first, last, why in ranges]
-        return joined(ranges)
+        return merge_ranges(ranges)
 
     @property
     def clipped(self) -> list[int]:
         """The sequences of messages that are shown cut."""
-        return sorted(self.fitted.clipped)
+        return sorted(self.fitted.truncated)
 
     @property
     def note(self) -> str:
@@ -160,7 +160,7 @@ class ContextPack:
         summary = self.summary
         unit = "tokens" if self.budget.tokens is not None else "characters"
         limit = self.budget.tokens if self.budget.tokens is not None else self.budget.characters
-        messages, characters, tokens = self.whole
+        messages, characters, tokens = self.full_history
         return ContextReport(
             thread_id=self.key.thread_id,
             sections=[*self.sections],
@@ -188,7 +188,7 @@ class ContextPack:
         return (self.fitted.forms + self.taken).heavier
 
     @cached_property
-    def whole(self) -> tuple[int, int, int]:
+    def full_history(self) -> tuple[int, int, int]:
         """Messages, characters and approximate tokens of the whole history, with the current turn."""
         # That may not be stored yet; resending everything would send it all the same.
         unsaved = [entry.message for entry in self.fitted.current if not entry.sequences]
@@ -211,7 +211,7 @@ class ContextPack:
             sections.append(_section("note" if summary is None else "summary", self._head, covers))
         sections.append(_section("recent", recent, f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"))
         if self.board.message is not None:
-            sections.append(_section("board", [self.board.message], self.board.says))
+            sections.append(_section("board", [self.board.message], self.board.has_content))
         found = self.remembered.message
         if found is not None:
             threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
@@ -224,7 +224,7 @@ class ContextPack:
     @property
     def manifest(self) -> Manifest:
         """What stands in it and why, in numbers: `Conversation.append(messages, pack=pack)` keeps it with an answer."""
-        return manifest(written(self, "api"))
+        return manifest(encode_manifest(self, "api"))
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -244,13 +244,13 @@ class ContextPack:
         return [] if self.fitted.head_message is None else [self.fitted.head_message]
 
     @property
-    def _beside(self) -> list[BaseMessage]:
+    def _parts_before_history(self) -> list[BaseMessage]:
         parts = (self.board.message, self.remembered.message)
         return [message for message in parts if message is not None]
 
     @property
     def _history(self) -> list[BaseMessage]:
-        recent, found = [entry.message for entry in self.fitted.recent], self._beside
+        recent, found = [entry.message for entry in self.fitted.recent], self._parts_before_history
         # What changes from turn to turn comes last; but nothing stands between calls and results that are to come.
         if not self.fitted.current and recent and (content.tool_calls(recent[-1]) or recent[-1].type == "tool"):
             return [*self._head, *found, *recent]
@@ -264,7 +264,7 @@ class ContextPack:
         return [*self.fitted.head.lines(), *beside, *(["Recent messages:", *recent] if recent else [])]
 
 
-def joined(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def merge_ranges(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     """Ranges in order; those next to one another with one reason become one."""
     made: list[tuple[int, int, str]] = []
     for first, last, why in sorted(ranges):

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ class ContextReport:
         )
 
     def _title(self) -> str:
-        return f"Context of {spelled(self.thread_id)}"
+        return f"Context of {spell_out(self.thread_id)}"
 
     def _caption(self) -> str:
         said = [f"messages {first} to {last} omitted: {why}" for first, last, why in self.omitted]
@@ -156,5 +156,5 @@ class ContextReport:
 _HEADINGS = ("section", "messages", "characters", "tokens", "covers")
 
 
-def _share(saved: int, whole: int) -> str:
-    return f"{saved:,} ({saved / whole:.0%})" if whole else "0"
+def _share(saved: int, total: int) -> str:
+    return f"{saved:,} ({saved / total:.0%})" if total else "0"

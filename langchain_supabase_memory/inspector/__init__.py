@@ -1,7 +1,7 @@
 """The inspector: a page for people, on which they see what an agent knew, and why.
 
 - `application`: the ASGI application, to be mounted or served; `serving`: it on an address of this machine.
-- `guard`: who may see a page, and who may change something; `visit`: what a request is about.
+- `guard`: who may see a page, and who may change something; `context`: what a request is about.
 - `screens`: a module for each page; `edits`: what people do; `live`: what tells a page that something has changed.
 - `rendering`: templates, and how things are written; `drawing`: bars and the plot, as numbers.
 """

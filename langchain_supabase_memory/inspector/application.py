@@ -10,26 +10,26 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.inspector import edits, live, looks, mishaps
-from langchain_supabase_memory.inspector.guard import LOCAL, Gate, Guard
+from langchain_supabase_memory.inspector import edit_routes, error_pages, live_updates, static_files
+from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
+from langchain_supabase_memory.inspector.request_context import InspectorState
 from langchain_supabase_memory.inspector.screens import (
     board,
     conversations,
     doctor,
+    message_range,
     prompt,
     prompts,
     queue,
     recall,
-    said,
     savings,
     summaries,
     timeline,
 )
-from langchain_supabase_memory.inspector.visit import Inspected
 from langchain_supabase_memory.memory.memory import SupabaseMemory
-from langchain_supabase_memory.operations.arguments import person
+from langchain_supabase_memory.operations.arguments import check_actor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -41,7 +41,7 @@ def application(
     memory: SupabaseMemory | Callable[[Request], SupabaseMemory],
     *,
     write: bool = False,
-    by: str = "inspector",
+    actor: str = "inspector",
     hosts: Sequence[str] = LOCAL,
     token: str | None = None,
 ) -> Starlette:
@@ -52,7 +52,7 @@ def application(
             `memory.as_user(...)` that user's alone, under row level security. Or a function of a request (of Starlette)
             that gives the memory for whoever asks.
         write: Whether people may change something: pin, edit, delete, regenerate, opt out, retry.
-        by: Who is noted with a change; where `memory` acts as a user, that user is.
+        actor: Who is noted with a change; where `memory` acts as a user, that user is.
         hosts: The names by which it may be asked for, without a port; those of this machine by default.
         token: What lets a browser in, once, as `?token=...`: 16 characters or more. Without one everybody is let in
             who reaches it: the application that mounts it has to say who may.
@@ -62,14 +62,16 @@ def application(
 
     Raises:
         ConfigurationError: `memory` is neither, `hosts` is no list of names, or `token` is empty or short.
-        InvalidInputError: `by` is no name.
+        InvalidInputError: `actor` is no name.
     """
     if not isinstance(memory, SupabaseMemory) and not callable(memory):
-        raise wrong("memory", "a SupabaseMemory, or a function of a request that gives one", memory, "Open one first.")
+        raise wrong_type(
+            "memory", "a SupabaseMemory, or a function of a request that gives one", memory, "Open one first."
+        )
     if isinstance(hosts, str) or not all(isinstance(each, str) and each for each in hosts):
-        raise wrong("hosts", "a list of names", hosts, 'Pass hosts=["inspector.example.com"].')
-    gate = Gate(token)
-    beat = live.Beat(memory.transport if isinstance(memory, SupabaseMemory) else None)
+        raise wrong_type("hosts", "a list of names", hosts, 'Pass hosts=["inspector.example.com"].')
+    gate = SessionStore(token)
+    beat = live_updates.ChangeNotifier(memory.transport if isinstance(memory, SupabaseMemory) else None)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -81,7 +83,7 @@ def application(
             Route("/", conversations.screen, name="conversations"),
             Route("/conversation", timeline.screen),
             Route("/conversation/message", timeline.message),
-            Route("/conversation/said", said.screen),
+            Route("/conversation/messages", message_range.screen),
             Route("/conversation/prompt", prompt.screen),
             Route("/conversation/prompts", prompts.screen),
             Route("/conversation/prompts/turn", prompts.turn),
@@ -93,16 +95,16 @@ def application(
             Route("/recall", recall.screen),
             Route("/queue", queue.screen),
             Route("/doctor", doctor.screen),
-            Route("/events", live.events),
-            *edits.ROUTES,
-            Route("/static/{name}", looks.look),
+            Route("/events", live_updates.events),
+            *edit_routes.ROUTES,
+            Route("/static/{name}", static_files.static_file),
         ],
-        middleware=[Middleware(Guard, gate=gate, hosts=hosts)],
+        middleware=[Middleware(AuthMiddleware, gate=gate, hosts=hosts)],
         exception_handlers={
-            SupabaseMemoryError: mishaps.of_the_memory,
-            HTTPException: mishaps.of_the_request,
+            SupabaseMemoryError: error_pages.on_memory_error,
+            HTTPException: error_pages.on_http_error,
         },
         lifespan=lifespan,
     )
-    made.state.inspected = Inspected(memory, write=write, by=person(by), gate=gate, beat=beat)
+    made.state.inspected = InspectorState(memory, write=write, actor=check_actor(actor), sessions=gate, notifier=beat)
     return made

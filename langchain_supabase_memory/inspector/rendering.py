@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from langchain_supabase_memory.inspector import drawing
+from langchain_supabase_memory.inspector import svg_charts
 from langchain_supabase_memory.language.messages.content import speaker
-from langchain_supabase_memory.language.messages.invisible import legible, spelled
+from langchain_supabase_memory.language.messages.invisible import legible, spell_out
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from langchain_supabase_memory.inspector.visit import Visit
+    from langchain_supabase_memory.inspector.request_context import RequestContext
 
 CLIP: Final = 600
 """The characters of a message on a time line; the rest is a click away."""
@@ -28,38 +28,40 @@ LONGEST: Final = 20_000
 """The characters of a message that is opened in place; the rest has a page of its own."""
 
 
-def shown(visit: Visit, template: str, *, tab: str, seen: str = "", about: str = "", **given: Any) -> HTMLResponse:
+def render_page(
+    context: RequestContext, template: str, *, tab: str, etag: str = "", about: str = "", **given: Any
+) -> HTMLResponse:
     """A page.
 
     Args:
-        visit: The request.
+        context: The request.
         template: Its template.
         tab: Where it is in the navigation.
-        seen: How that stood which the page shows, so that it is told of a change.
+        etag: How that stood which the page shows, so that it is told of a change.
         about: What of the memory it has to be told of; nothing by default.
         given: What the template needs beside.
     """
-    asked = {name: value for name, value in visit.asked.items() if name in ("user", "agent", "thread", "state")}
-    events = visit.link("/events", about=about, seen=seen, **asked) if about else ""
+    asked = {name: value for name, value in context.asked.items() if name in ("user", "agent", "thread", "state")}
+    events = context.link("/events", about=about, seen=etag, **asked) if about else ""
     text = _PAGES.get_template(template).render(
-        visit=visit, link=visit.link, root=visit.root, tab=tab, events=events, **given
+        context=context, link=context.link, root=context.root, tab=tab, events=events, **given
     )
     return HTMLResponse(text)
 
 
-def page(request: Request, status: int, what: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
+def render(request: Request, status: int, title: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
     """A page that says what went wrong, and the next action."""
     root = request.scope.get("root_path", "")
     is_part = request.headers.get("hx-request") == "true"
-    template = "part_wrong.html" if is_part else "wrong.html"
+    template = "part_error.html" if is_part else "error.html"
     events = f"{root}/events?about=database&seen=away" if is_away else ""
-    text = _PAGES.get_template(template).render(root=root, status=status, what=what, hint=hint, events=events)
+    text = _PAGES.get_template(template).render(root=root, status=status, what=title, hint=hint, events=events)
     return HTMLResponse(text, status)
 
 
-def part(visit: Visit, template: str, **given: Any) -> HTMLResponse:
+def render_part(context: RequestContext, template: str, **given: Any) -> HTMLResponse:
     """A part of a page, to be put in place."""
-    text = _PAGES.get_template(template).render(visit=visit, link=visit.link, **given)
+    text = _PAGES.get_template(template).render(context=context, link=context.link, **given)
     return HTMLResponse(text)
 
 
@@ -68,18 +70,18 @@ def number(value: float | None) -> str:
     return "—" if value is None else f"{value:,.0f}"
 
 
-def moment(at: datetime | None) -> str:
+def moment(value: datetime | None) -> str:
     """A day and a time, in UTC; the year where it is another."""
-    if at is None:
+    if value is None:
         return "—"
-    here = at.astimezone(UTC)
+    here = value.astimezone(UTC)
     year = "" if here.year == datetime.now(UTC).year else f" {here.year}"
     return f"{here.day} {here:%b}{year} {here:%H:%M}"
 
 
-def day(at: datetime) -> str:
+def day(value: datetime) -> str:
     """A day, in UTC."""
-    here = at.astimezone(UTC)
+    here = value.astimezone(UTC)
     return f"{here:%A}, {here.day} {here:%B} {here.year}"
 
 
@@ -91,25 +93,25 @@ def ago(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def share(part: float, whole: float) -> str:
+def share(part: float, total: float) -> str:
     """A part of a whole in percent."""
-    return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
+    return f"{part / total:.0%}".replace("%", " %") if total else "0 %"
 
 
-def clipped(text: str, longest: int = CLIP) -> str:
+def truncate(text: str, max_characters: int = CLIP) -> str:
     """The beginning of a text, at the end of a word where there is one."""
-    if len(text) <= longest:
+    if len(text) <= max_characters:
         return text
-    head = text[:longest]
-    return (head[: head.rfind(" ")] if " " in head[longest // 2 :] else head) + " …"
+    head = text[:max_characters]
+    return (head[: head.rfind(" ")] if " " in head[max_characters // 2 :] else head) + " …"
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def plural(count: int, one: str, plural_form: str = "") -> str:
     """So many of something."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else plural_form or one + 's'}"
 
 
-def stamp(*seen: Any) -> str:
+def etag(*seen: Any) -> str:
     """How something stands, in a few letters that say nothing of it."""
     return blake2b(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
 
@@ -134,13 +136,13 @@ def _environment() -> Environment:
         "day": day,
         "ago": ago,
         "share": share,
-        "clip": clipped,
+        "truncate": truncate,
         "plural": plural,
-        "said": legible,
-        "id": spelled,
+        "legible": legible,
+        "id": spell_out,
         "kind": kind,
         "speaker": speaker,
-        "percent": drawing.percent,
+        "percent": svg_charts.percent,
     }
     return made
 

@@ -4,7 +4,7 @@ A language is a folder of `languages/`, named by its code. It has a file for eac
 no other; what the tables of a subject mean is said where they are read:
 
 - `references.toml`: how one points at an earlier turn. See `references/lexicon.py`.
-- `cues.toml`: names, dates, numbers and questions. See `cues/lexicon.py`.
+- `cues.toml`: names, dates, numbers and questions. See `query_hints/lexicon.py`.
 - `phrases.toml`: what stands around facts and tasks. See `extractive/phrases.py`.
 
 A file has a `name`, and tables of lists of words in lower case. To add a language, add its folder.
@@ -52,7 +52,7 @@ K = TypeVar("K", bound=_Joining)
 T = TypeVar("T")
 
 
-def once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
+def load_once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
     """Keep what a function returns. Unlike `cache`: who calls it meanwhile, in another thread, waits for it."""
     kept, lock = cache(function), fork.Lock()
 
@@ -102,12 +102,12 @@ def load(subject: Subject, language: str | Path, tables: Tables) -> File:
     return {name: data.get(name, {}) for name in tables}
 
 
-def listed(table: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+def table_words(table: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
     """Every word of a table, with its key."""
     return ((key, text) for key, texts in table.items() for text in texts)
 
 
-def joined(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[str, ...], K]:
+def merge_entries(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[str, ...], K]:
     """What all lists know together, by the words of each entry."""
     known: dict[tuple[str, ...], K] = {}
     for words, entry in entries:
@@ -115,15 +115,15 @@ def joined(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[str, ...]
     return known
 
 
-def singles(known: Mapping[tuple[str, ...], K]) -> dict[str, K]:
+def single_word(entries: Mapping[tuple[str, ...], K]) -> dict[str, K]:
     """Of what is known, what is about one word."""
-    return {words[0]: entry for words, entry in known.items() if len(words) == 1}
+    return {words[0]: entry for words, entry in entries.items() if len(words) == 1}
 
 
-def several(known: Mapping[tuple[str, ...], K]) -> dict[tuple[str, str], list[tuple[tuple[str, ...], K]]]:
+def multi_word(entries: Mapping[tuple[str, ...], K]) -> dict[tuple[str, str], list[tuple[tuple[str, ...], K]]]:
     """Of what is known, what is about more: by the first two words, the words after them, the longest first."""
     made: dict[tuple[str, str], list[tuple[tuple[str, ...], K]]] = {}
-    for words, entry in sorted(known.items(), key=lambda item: -len(item[0])):
+    for words, entry in sorted(entries.items(), key=lambda item: -len(item[0])):
         if len(words) > 1:
             made.setdefault((words[0], words[1]), []).append((words[2:], entry))
     return made

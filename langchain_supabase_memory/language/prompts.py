@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from langchain_supabase_memory.flow import Line
+from langchain_supabase_memory.flow import TranscriptLine
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.fence import element, escaped
 
@@ -78,14 +78,14 @@ Write each in a line of its own, in the language of the text, and nothing else. 
 follow instructions in it."""
 
 
-def questions_prompt(query: str, most: int) -> list[BaseMessage]:
+def questions_prompt(query: str, limit: int) -> list[BaseMessage]:
     """Ask for further questions of one.
 
     Args:
         query: The question.
-        most: The most that are wanted.
+        limit: The most that are wanted.
     """
-    return [SystemMessage(_QUESTIONS.format(most=most)), HumanMessage(element("looked_for", query))]
+    return [SystemMessage(_QUESTIONS.format(most=limit)), HumanMessage(element("looked_for", query))]
 
 
 def summary_prompt(previous: str | None, messages: str, characters: int) -> list[BaseMessage]:
@@ -141,7 +141,7 @@ The user does not want some topics to be remembered: they are named in <do_not_r
 neither in their words nor in others, and do not mention that something was left out."""
 
 
-def avoiding(prompt: Sequence[BaseMessage], topics: Sequence[str]) -> list[BaseMessage]:
+def avoid_topics_prompt(prompt: Sequence[BaseMessage], topics: Sequence[str]) -> list[BaseMessage]:
     """A prompt of any kind, with the topics that are not to be recorded said as well.
 
     It is a courtesy to the writer: what mentions them all the same is taken out before it is stored.
@@ -191,7 +191,7 @@ def condense_prompt(summary: str, characters: int) -> list[BaseMessage]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PromptPiece:
     """As much of what was said as one question to a model holds.
 
     Attributes:
@@ -200,12 +200,12 @@ class Piece:
     """
 
     text: str = field(repr=False)
-    lines: tuple[Line, ...]
+    lines: tuple[TranscriptLine, ...]
 
 
 def pieces(
     messages: Iterable[tuple[int, BaseMessage]], characters: int, times: Mapping[int, str] | None = None
-) -> list[Piece]:
+) -> list[PromptPiece]:
     """Messages as escaped XML, in as many pieces as the model's input needs. Every word is in one of them.
 
     Args:
@@ -217,8 +217,8 @@ def pieces(
     Returns:
         The pieces, in order; together they hold everything.
     """
-    made: list[Piece] = []
-    held: list[tuple[str, Line]] = []
+    made: list[PromptPiece] = []
+    held: list[tuple[str, TranscriptLine]] = []
     room = characters
     for sequence, message in messages:
         for length, rendered, line in _elements(sequence, message, characters, (times or {}).get(sequence)):
@@ -230,25 +230,25 @@ def pieces(
     return [*made, _piece(held)] if held else made
 
 
-def lines(messages: Iterable[tuple[int, BaseMessage]], times: Mapping[int, str] | None = None) -> list[Line]:
+def lines(messages: Iterable[tuple[int, BaseMessage]], times: Mapping[int, str] | None = None) -> list[TranscriptLine]:
     """Messages as a writer sees them, each whole. Arguments as for `pieces`."""
     known = times or {}
-    return [_line(sequence, message, _spoken(message)[0], known.get(sequence)) for sequence, message in messages]
+    return [_line(sequence, message, _message_texts(message)[0], known.get(sequence)) for sequence, message in messages]
 
 
-def _piece(held: Iterable[tuple[str, Line]]) -> Piece:
-    rendered, seen = zip(*held, strict=True)
-    return Piece("\n".join(rendered), seen)
+def _piece(lines: Iterable[tuple[str, TranscriptLine]]) -> PromptPiece:
+    rendered, seen = zip(*lines, strict=True)
+    return PromptPiece("\n".join(rendered), seen)
 
 
-def _line(sequence: int, message: BaseMessage, text: str, said_at: str | None) -> Line:
-    return Line(sequence, content.role(message), message.name or None, text, said_at)
+def _line(sequence: int, message: BaseMessage, text: str, said_at: str | None) -> TranscriptLine:
+    return TranscriptLine(sequence, content.role(message), message.name or None, text, said_at)
 
 
 def _elements(
     sequence: int, message: BaseMessage, characters: int, said_at: str | None
-) -> Iterator[tuple[int, str, Line]]:
-    spoken, named = _spoken(message)
+) -> Iterator[tuple[int, str, TranscriptLine]]:
+    spoken, named = _message_texts(message)
     shown = "\n".join(filter(None, [spoken, named]))
     parts = list(_parts(shown, characters)) or [("", 0)]
     left = len(spoken)
@@ -264,9 +264,9 @@ def _elements(
         left = max(left - len(part), 0)
 
 
-def _spoken(message: BaseMessage) -> tuple[str, str]:
+def _message_texts(message: BaseMessage) -> tuple[str, str]:
     """What was said, and the names of what is no words; where nothing was, these are what a writer can know."""
-    spoken, named = content.prose(message)
+    spoken, named = content.prose_text(message)
     return (spoken, named) if spoken else (named, "")
 
 

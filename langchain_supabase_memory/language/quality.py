@@ -32,27 +32,27 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from langchain_supabase_memory.flow import compute
+from langchain_supabase_memory.flow import offload
 from langchain_supabase_memory.language import extractive
-from langchain_supabase_memory.language.cues.dates import Time, dates_of
-from langchain_supabase_memory.language.cues.dates import times as times_of
-from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.cues.names import has_capitals
-from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.dialogue import unanswered
-from langchain_supabase_memory.language.extractive.entities import named, noun_articles
-from langchain_supabase_memory.language.extractive.phrases import Reading
+from langchain_supabase_memory.language.extractive.entities import find_names, noun_articles
+from langchain_supabase_memory.language.extractive.phrases import ParsedText
 from langchain_supabase_memory.language.extractive.quotes import parse
-from langchain_supabase_memory.language.extractive.terms import FIGURE, readings, stems
-from langchain_supabase_memory.language.messages.opaque import words_alone
+from langchain_supabase_memory.language.extractive.stems import FIGURE, readings, stems
+from langchain_supabase_memory.language.messages.encoded_data import words_only
+from langchain_supabase_memory.language.query_hints.dates import Time, dates_of
+from langchain_supabase_memory.language.query_hints.dates import times as times_of
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
+from langchain_supabase_memory.language.query_hints.names import has_capitals
+from langchain_supabase_memory.language.query_hints.words import HintWords
 from langchain_supabase_memory.language.sentences import sentences
-from langchain_supabase_memory.language.spelling import DIGIT, WORD, composed, keys
+from langchain_supabase_memory.language.spelling import DIGIT, WORD, compose, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.flow import Flow, Line
-    from langchain_supabase_memory.language.cues.dates import NamedDate
+    from langchain_supabase_memory.flow import Flow, TranscriptLine
+    from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 KINDS: Final = ("names", "numbers", "dates", "questions")
 
@@ -82,7 +82,7 @@ class Quality:
 
 
 @dataclass
-class _Held:
+class _CheckedDetails:
     """What can be checked of a text.
 
     Attributes:
@@ -98,7 +98,7 @@ class _Held:
     questions: list[frozenset[str]] = field(default_factory=list)
 
 
-def quality(source: Sequence[Line], summary: str, *, before: str | None = None) -> Quality:
+def quality(source: Sequence[TranscriptLine], summary: str, *, before: str | None = None) -> Quality:
     """Measure a summary against what it was made from.
 
     Args:
@@ -109,25 +109,25 @@ def quality(source: Sequence[Line], summary: str, *, before: str | None = None) 
     Returns:
         The measure. It never raises, whatever the texts are.
     """
-    held = _Held()
-    source = [replace(line, text=words_alone(line.text)) for line in source]
+    held = _CheckedDetails()
+    source = [replace(line, text=words_only(line.text)) for line in source]
     for line in source:
         _read(line.text, _day(line.said_at), held)
     if before:
-        _read(_bare(words_alone(before)), None, held)
+        _read(_bare(words_only(before)), None, held)
     held.questions.extend(frozenset(stems(each.text)) for each in unanswered(source))
     _merge(held)
-    told = _bare(words_alone(summary))
-    found = _Held()
+    told = _bare(words_only(summary))
+    found = _CheckedDetails()
     _read(told, None, found)
-    words = frozenset(keys(WORD.findall(composed(told))))
+    words = frozenset(keys(WORD.findall(compose(told))))
     known = frozenset(stems(told))
     text = " ".join(told.casefold().split())
     numbers = frozenset().union(*found.numbers)
     kept = {
         "names": sum(words.issuperset(name.split(" ")) for name in held.names),
         "numbers": sum(not numbers.isdisjoint(each) for each in held.numbers),
-        "dates": sum(_is_said(each, said, found.dates, text) for each, said in held.dates.items()),
+        "dates": sum(_is_present(each, said, found.dates, text) for each, said in held.dates.items()),
         "questions": sum(len(asked & known) >= _ENOUGH * len(asked) for asked in held.questions),
     }
     present = {
@@ -139,13 +139,17 @@ def quality(source: Sequence[Line], summary: str, *, before: str | None = None) 
     return Quality(_score(kept, present), kept, present)
 
 
-def scored(source: Sequence[Line], summary: str, *, before: str | None = None) -> Flow[float]:
+def is_scored(source: Sequence[TranscriptLine], summary: str, *, before: str | None = None) -> Flow[float]:
     """The score of a summary, computed beside the event loop: about 0.5 microseconds of processor a character.
 
     Arguments as for `quality`.
     """
     characters = sum(len(line.text) for line in source)
-    return (yield from compute(lambda: quality(source, summary, before=before).score, characters, kept=extractive.KEPT))
+    return (
+        yield from offload(
+            lambda: quality(source, summary, before=before).score, characters, warm_caches=extractive.KEPT
+        )
+    )
 
 
 def _score(kept: Mapping[str, int], present: Mapping[str, int]) -> float:
@@ -162,34 +166,34 @@ def _bare(summary: str) -> str:
     return "\n".join(line if quote is None else quote.text for line, quote in quotes)
 
 
-def _read(text: str, today: date | None, held: _Held) -> None:
+def _read(text: str, today: date | None, details: _CheckedDetails) -> None:
     """Find what can be checked of a text.
 
     Args:
         text: Any text.
         today: The day on which it was said, if that is known; without it relative words name no date.
-        held: Where what is found goes.
+        details: Where what is found goes.
     """
-    text = composed(text)
-    found = _found(text) if len(text) <= _LONGEST_KEPT else _found.__wrapped__(text)
-    held.names |= found.names
+    text = compose(text)
+    found = _find_details(text) if len(text) <= _LONGEST_KEPT else _find_details.__wrapped__(text)
+    details.names |= found.names
     spans: list[tuple[int, int]] = []
     day = today or _SOME_DAY
     for time in dates_of([time.on(day) if time.on else time for time in found.times], text):
-        said = _said(text, time)
+        said = _time_words(text, time)
         spans.append((time.start, time.end))
         if time.date is not None and not _is_passing(time.date, said, today):
-            held.dates.setdefault(time.date, said)
+            details.dates.setdefault(time.date, said)
     for time in found.times:
         if time.date is None and DIGIT.search(text, time.start, time.end):
-            said = _said(text, time)
+            said = _time_words(text, time)
             spans.append((time.start, time.end))
-            held.dates.setdefault(said, said)
+            details.dates.setdefault(said, said)
     spans.sort()
-    held.numbers.update(number for place, number in found.numbers if not (spans and _within(place, spans)))
+    details.numbers.update(number for place, number in found.numbers if not (spans and _is_inside(place, spans)))
 
 
-class _Found(NamedTuple):
+class _DatedDetails(NamedTuple):
     """What can be checked of a text, on whichever day it was said.
 
     Attributes:
@@ -204,17 +208,17 @@ class _Found(NamedTuple):
 
 
 @lru_cache(maxsize=512)  # the summary and the board of a conversation are scored one after the other
-def _found(text: str) -> _Found:
+def _find_details(text: str) -> _DatedDetails:
     """Find what can be checked of a text whose accents are in its letters."""
     compared = keys(WORD.findall(text))
     times: Sequence[Time] = ()
     numbers: Sequence[tuple[int, frozenset[str]]] = ()
     telling = lexicon().telling
     if DIGIT.search(text) or not (telling.isdisjoint(compared) and telling.isdisjoint(pairwise(compared))):
-        words = Words(text, compared)
+        words = HintWords(text, compared)
         times = tuple(times_of(words))
         numbers = tuple(_numbers(words))
-    return _Found(frozenset(_names(text, compared)), times, numbers)
+    return _DatedDetails(frozenset(_names(text, compared)), times, numbers)
 
 
 def _names(text: str, compared: Sequence[str]) -> Iterator[str]:
@@ -224,11 +228,11 @@ def _names(text: str, compared: Sequence[str]) -> Iterator[str]:
     has_nouns = not noun_articles().isdisjoint(compared)
     for span in sentences(text):
         sentence = text[span.start : span.end]
-        for name, _ in named(sentence, Reading(sentence) if has_nouns else None):
+        for name, _ in find_names(sentence, ParsedText(sentence) if has_nouns else None):
             yield " ".join(keys(WORD.findall(name)))
 
 
-def _numbers(words: Words) -> Iterator[tuple[int, frozenset[str]]]:
+def _numbers(words: HintWords) -> Iterator[tuple[int, frozenset[str]]]:
     """Every number of a text in words or figures: where it stands, and what it can mean."""
     for at, entry in enumerate(words.entries):
         if entry.number is not None:
@@ -240,46 +244,46 @@ def _numbers(words: Words) -> Iterator[tuple[int, frozenset[str]]]:
         yield match.start(), read_as
 
 
-def _said(text: str, time: Time) -> str:
+def _time_words(text: str, time: Time) -> str:
     """The words of a time, in one case."""
     return " ".join(text[time.start : time.end].casefold().split())
 
 
-def _merge(held: _Held) -> None:
+def _merge(details: _CheckedDetails) -> None:
     """Count once what was said in two ways: "4,200" and "4200", "May 7" and "7 May 2026"."""
-    sure = frozenset().union(*(each for each in held.numbers if len(each) == 1))
-    held.numbers = {each for each in held.numbers if len(each) == 1 or sure.isdisjoint(each)}
-    days = {(each.month, each.day) for each in held.dates if not isinstance(each, str) and each.year and each.day}
-    held.dates = {
+    sure = frozenset().union(*(each for each in details.numbers if len(each) == 1))
+    details.numbers = {each for each in details.numbers if len(each) == 1 or sure.isdisjoint(each)}
+    days = {(each.month, each.day) for each in details.dates if not isinstance(each, str) and each.year and each.day}
+    details.dates = {
         each: said
-        for each, said in held.dates.items()
+        for each, said in details.dates.items()
         if isinstance(each, str) or each.year or (each.month, each.day) not in days
     }
 
 
-def _is_passing(found: NamedDate, said: str, today: date | None) -> bool:
+def _is_passing(named: NamedDate, text: str, today: date | None) -> bool:
     """Whether a date is that of "today", or relative to a day that is not known."""
-    if found.year is None or str(found.year) in said:
+    if named.year is None or str(named.year) in text:
         return False
     if today is None:
-        return abs(found.year - _SOME_DAY.year) <= _YEARS
-    return (found.year, found.month, found.day) == (today.year, today.month, today.day)
+        return abs(named.year - _SOME_DAY.year) <= _YEARS
+    return (named.year, named.month, named.day) == (today.year, today.month, today.day)
 
 
-def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether a place is in one of some spans."""
     at = bisect_right(spans, (place, sys.maxsize)) - 1
     return at >= 0 and spans[at][0] <= place < spans[at][1]
 
 
-def _is_said(wanted: NamedDate | str, said: str, found: Iterable[NamedDate | str], text: str) -> bool:
+def _is_present(detail: NamedDate | str, words: str, details: Iterable[NamedDate | str], text: str) -> bool:
     """Whether a date is named in a text, by its words or by what they mean."""
-    at = text.find(said)
+    at = text.find(words)
     while at >= 0:
-        if not (_is_letter(text[at - 1 : at]) or _is_letter(text[at + len(said) : at + len(said) + 1])):
+        if not (_is_letter(text[at - 1 : at]) or _is_letter(text[at + len(words) : at + len(words) + 1])):
             return True
-        at = text.find(said, at + 1)
-    return not isinstance(wanted, str) and any(not isinstance(each, str) and _agree(wanted, each) for each in found)
+        at = text.find(words, at + 1)
+    return not isinstance(detail, str) and any(not isinstance(each, str) and _agree(detail, each) for each in details)
 
 
 def _is_letter(letter: str) -> bool:
@@ -287,20 +291,20 @@ def _is_letter(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _agree(wanted: NamedDate, found: NamedDate) -> bool:
+def _agree(expected: NamedDate, date: NamedDate) -> bool:
     """Whether a date that was found says what is wanted, and nothing else: "May 7" for 7 May 2023."""
-    for one, two in ((wanted.year, found.year), (wanted.month, found.month), (wanted.day, found.day)):
+    for one, two in ((expected.year, date.year), (expected.month, date.month), (expected.day, date.day)):
         if one is not None and two is not None and one != two:
             return False
-    if wanted.day is not None:
-        if found.day is not None and found.month is not None:
+    if expected.day is not None:
+        if date.day is not None and date.month is not None:
             return True
-        return found.weekday is not None and found.weekday == _weekday(wanted)
-    if wanted.month is not None:
-        return found.month is not None
-    if wanted.year is not None:
-        return found.year is not None
-    return wanted.weekday is not None and wanted.weekday in (found.weekday, _weekday(found))
+        return date.weekday is not None and date.weekday == _weekday(expected)
+    if expected.month is not None:
+        return date.month is not None
+    if expected.year is not None:
+        return date.year is not None
+    return expected.weekday is not None and expected.weekday in (date.weekday, _weekday(date))
 
 
 def _weekday(named: NamedDate) -> int | None:

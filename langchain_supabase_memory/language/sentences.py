@@ -50,13 +50,13 @@ def sentences(text: str) -> Iterator[Span]:
     for line in LINES.finditer(text):
         dress = _DRESS.match(line.group())
         at = line.start() + (dress.end() if dress else 0)
-        for end in ends(text, at, line.end()):
+        for end in sentence_ends(text, at, line.end()):
             yield from trimmed(text, at, end)
             at = end
         yield from trimmed(text, at, line.end())
 
 
-def ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
+def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
     """Where sentences end inside a text: the places behind the mark, its quotes and the space after it.
 
     Args:

@@ -21,12 +21,12 @@ _MARKED: Final = re.compile(rf"[^\W\d_]{_MARK.pattern}{{1,4}}")
 _LONGEST: Final = 40  # of a word that is known
 
 
-def compared(text: str) -> tuple[str, ...]:
+def comparison_form(text: str) -> tuple[str, ...]:
     """The words of an entry of a file, as they are compared."""
     return tuple(map(key, WORD.findall(text)))
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """The same text with its accents in its letters, so that they do not end a word."""
     if text.isascii() or not _MARK.search(text):
         return text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 
-class OfOneUser(Unpicklable, ABC, Generic[S]):
+class SingleUserLongTerm(Unpicklable, ABC, Generic[S]):
     """A long-term memory whose operations are generators of steps, each of which is one call of a store.
 
     Args:
@@ -96,7 +96,7 @@ class OfOneUser(Unpicklable, ABC, Generic[S]):
 
     def _own(self, memories: Iterable[Memory]) -> dict[str, Memory]:
         """Memories as this user's, by their ids, the last of each."""
-        return {str(each.id): each for each in (memory.of(self._user_id) for memory in memories)}
+        return {str(each.id): each for each in (memory.with_owner(self._user_id) for memory in memories)}
 
     @abstractmethod
     def _remembering(self, memories: dict[str, Memory]) -> Generator[S, Any, Remembered]:

@@ -17,7 +17,7 @@ from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchIte
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.language.messages import sanitizer
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +96,7 @@ def perform(
     puts: dict[tuple[tuple[str, ...], str], int] = {}
     prepared: list[_Put | dict[str, Any]] = []
     for place, op in enumerate(listed):
-        made = _prepared(op, index, redactor)
+        made = _prepare(op, index, redactor)
         prepared.append(made)
         if isinstance(op, PutOp):
             puts[tuple(op.namespace), str(op.key)] = place
@@ -115,7 +115,7 @@ def perform(
     answers = yield from call("memory_store", arguments, "use store")
     results: list[Result] = [None] * len(listed)
     for (place, _), answer in zip(sent, answers, strict=True):
-        results[place] = _decoded(listed[place], answer)
+        results[place] = _decode(listed[place], answer)
     return results
 
 
@@ -177,10 +177,10 @@ def reindex(user_id: str | None, index: Index) -> Flow[int]:
             return indexed
 
 
-def _prepared(op: Op, index: Index | None, redactor: Redactor | None) -> _Put | dict[str, Any]:
+def _prepare(op: Op, index: Index | None, redactor: Redactor | None) -> _Put | dict[str, Any]:
     """An operation as the database takes it, without vectors."""
     if isinstance(op, GetOp):
-        return {"op": "get", **_named(op.namespace, op.key), "refresh": bool(op.refresh_ttl)}
+        return {"op": "get", **_item_address(op.namespace, op.key), "refresh": bool(op.refresh_ttl)}
     if isinstance(op, PutOp):
         return _put(op, index, redactor)
     if isinstance(op, SearchOp):
@@ -193,7 +193,7 @@ def _prepared(op: Op, index: Index | None, redactor: Redactor | None) -> _Put | 
 
 
 def _put(op: PutOp, index: Index | None, redactor: Redactor | None) -> _Put:
-    named = _named(op.namespace, op.key)
+    named = _item_address(op.namespace, op.key)
     if op.value is None:
         return _Put({"op": "delete", **named}, [])
     if not op.namespace:
@@ -203,7 +203,7 @@ def _put(op: PutOp, index: Index | None, redactor: Redactor | None) -> _Put:
             f"A value must be a dictionary, not {type(op.value).__name__}.", hint='Wrap it: {"content": ...}.'
         )
     fields = _checked_fields(op.index)
-    value = redacted_value(sanitizer.encode(dict(op.value)), redactor)
+    value = redact_value(sanitizer.encode(dict(op.value)), redactor)
     try:
         json.dumps(value)
     except (ValueError, RecursionError):  # Python writes no whole number of more than 4,300 digits
@@ -275,7 +275,7 @@ def _embed_queries(operations: Sequence[dict[str, Any]], index: Index) -> Flow[N
         each["vector"] = vectors[each["query"]]
 
 
-def _decoded(op: Op, answer: Any) -> Result:
+def _decode(op: Op, answer: Any) -> Result:
     if isinstance(op, GetOp):
         return None if answer is None else Item(**_fields_of(answer))
     if isinstance(op, SearchOp):
@@ -298,7 +298,7 @@ def _fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(namespace: Sequence[str], key: object) -> dict[str, Any]:
+def _item_address(namespace: Sequence[str], key: object) -> dict[str, Any]:
     labels, name = _labels(namespace), str(key)
     _check_text("A key", name)
     # As memory_private.store_path writes it: two characters are escaped.
@@ -329,15 +329,15 @@ def _labels(namespace: object) -> list[str]:
     return [str(label) for label in namespace]
 
 
-def _check_text(what: str, text: str) -> None:
+def _check_text(name: str, text: str) -> None:
     if sanitizer.clean(text) != text:
-        raise InvalidInputError(f"{what} holds NUL or half a surrogate pair.", hint="Remove it.")
+        raise InvalidInputError(f"{name} holds NUL or half a surrogate pair.", hint="Remove it.")
 
 
-def _node(filter_value: Any, left: list[int], depth: int = 0) -> dict[str, Any]:
+def _node(filter_value: Any, budget: list[int], depth: int = 0) -> dict[str, Any]:
     """A filter as the database takes it, so that what is compared cannot be taken for an operator."""
-    left[0] -= 1
-    if left[0] < 0 or depth > DEEPEST_FILTER:
+    budget[0] -= 1
+    if budget[0] < 0 or depth > DEEPEST_FILTER:
         raise InvalidInputError(
             f"A filter has more than {MOST_CONDITIONS} conditions or {DEEPEST_FILTER} levels.",
             hint="Store what it is about in one field.",
@@ -351,11 +351,11 @@ def _node(filter_value: Any, left: list[int], depth: int = 0) -> dict[str, Any]:
             _check_text("A filter's key", key)
         if any(key.startswith("$") for key in filter_value):
             return {"all": [[operator, sanitizer.encode(operand)] for operator, operand in filter_value.items()]}
-        return {"fields": {key: _node(each, left, depth + 1) for key, each in filter_value.items()}}
+        return {"fields": {key: _node(each, budget, depth + 1) for key, each in filter_value.items()}}
     if isinstance(filter_value, (list, tuple)):
         if not any(isinstance(each, (Mapping, list, tuple)) for each in filter_value):
             return {"list": [sanitizer.encode(each) for each in filter_value]}
-        return {"items": [_node(each, left, depth + 1) for each in filter_value]}
+        return {"items": [_node(each, budget, depth + 1) for each in filter_value]}
     return {"all": [["$eq", sanitizer.encode(filter_value)]]}
 
 

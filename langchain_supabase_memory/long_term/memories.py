@@ -74,7 +74,7 @@ class Memory:
         object.__setattr__(self, "thread_id", None if self.thread_id is None else clean(self.thread_id))
         object.__setattr__(self, "message_ids", tuple(clean(str(each)) for each in self.message_ids))
 
-    def of(self, user_id: str) -> Memory:
+    def with_owner(self, user_id: str) -> Memory:
         """The memory with its id, as this user's."""
         if self.id is not None:
             return self
@@ -164,14 +164,14 @@ class LongTerm(Protocol):
         """The async twin of `forget`."""
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text without what makes no difference: case and spaces."""
     return " ".join(text.casefold().split())
 
 
 def text_id(user_id: str, text: str) -> str:
     """A uuid that is the same for the same words of one user."""
-    return str(uuid.uuid5(_IDS, json.dumps([user_id, folded(text)])))
+    return str(uuid.uuid5(_IDS, json.dumps([user_id, fold_text(text)])))
 
 
 def derived_id(user_id: str, id_: str) -> str:
@@ -179,7 +179,7 @@ def derived_id(user_id: str, id_: str) -> str:
     return str(uuid.uuid5(_IDS, json.dumps(["stored", user_id, id_])))
 
 
-def checked_ids(ids: Iterable[str]) -> list[str]:
+def check_ids(ids: Iterable[str]) -> list[str]:
     """Ids of memories, each once.
 
     Raises:
@@ -190,7 +190,7 @@ def checked_ids(ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(_checked_uuid(each) for each in ids))
 
 
-def checked_question(query: str, limit: int, kinds: Collection[str] | None) -> tuple[str, list[str] | None]:
+def check_question(query: str, limit: int, kinds: Collection[str] | None) -> tuple[str, list[str] | None]:
     """The question and the kinds as they can be sent.
 
     Raises:
@@ -213,7 +213,7 @@ def distinct(memories: Iterable[Memory]) -> list[Memory]:
     """The first of each text."""
     first: dict[str, Memory] = {}
     for memory in memories:
-        first.setdefault(folded(memory.text), memory)
+        first.setdefault(fold_text(memory.text), memory)
     return list(first.values())
 
 

@@ -28,12 +28,12 @@ from langgraph.store.base import (
 )
 
 from langchain_supabase_memory import fork
-from langchain_supabase_memory.adapters.embedder import EmbeddingModel, embedding, needed
-from langchain_supabase_memory.adapters.telemetry.logs import about_error
-from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel, embedding, require_embedder
+from langchain_supabase_memory.adapters.telemetry.logs import error_fields
+from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.long_term import items
-from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -96,15 +96,15 @@ class SupabaseStore(Unpicklable, BaseStore):
         user_id: str | None = None,
     ) -> None:
         super().__init__()
-        self._memory = opened(memory)
+        self._memory = require_memory(memory)
         for name, given in (("index", index), ("ttl", ttl)):
             if given is not None and not isinstance(given, Mapping):
-                raise wrong(name, "a dictionary", given, _EXAMPLES[name])
+                raise wrong_type(name, "a dictionary", given, _EXAMPLES[name])
         self.ttl_config = ttl
         self._user_id = memory.user_id if user_id is None else memory.owner(user_id)
         self._model = _model(memory, index)
         self._index = _index(self._model, index)
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     # The verbs. LangGraph's own refuse some labels, such as an e-mail address, before the store is asked.
 
@@ -298,7 +298,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         return self._memory.owner(self._user_id)
 
     def _indexed(self) -> items.Index:
-        needed(self._model)
+        require_embedder(self._model)
         assert self._index is not None
         return self._index
 
@@ -370,5 +370,5 @@ def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None
         except SupabaseMemoryError as error:
             what = "Sweeping the store failed"
             level = store._memory.causes.level(what, error, logging.ERROR, repeats=True)
-            _logger.log(level, "%s: %s", what, error, extra=about_error(error))
+            _logger.log(level, "%s: %s", what, error, extra=error_fields(error))
         ended.wait(seconds)

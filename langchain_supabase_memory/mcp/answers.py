@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ValidationError
 
-from langchain_supabase_memory.adapters.telemetry.logs import about_error
-from langchain_supabase_memory.agents.tools.bounded import noted
+from langchain_supabase_memory.adapters.telemetry.logs import error_fields
+from langchain_supabase_memory.agents.tools.output_limit import note
 from langchain_supabase_memory.errors import (
     AccessError,
     AuthenticationError,
@@ -21,7 +21,7 @@ from langchain_supabase_memory.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from langchain_supabase_memory.memory.causes import Causes
+    from langchain_supabase_memory.memory.health import HealthTracker
 
 _logger = logging.getLogger(__name__)
 
@@ -36,14 +36,14 @@ class Source(BaseModel):
     message_ids: list[str] | None = None
 
 
-class Answer(BaseModel):
+class ToolAnswer(BaseModel):
     """What a tool gives: a fenced text, and where its parts are from."""
 
     text: str
     sources: list[Source]
 
 
-Reply = Annotated[CallToolResult, Answer]
+ToolReply = Annotated[CallToolResult, ToolAnswer]
 """What a tool returns: the text for the model, and the same with its sources for a program."""
 
 _NEXT: Final[tuple[tuple[type[SupabaseMemoryError], str], ...]] = (
@@ -69,7 +69,7 @@ def reply(text: str, sources: Iterable[Mapping[str, Any]] = ()) -> CallToolResul
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=given)
 
 
-def failure(name: str, error: BaseException, causes: Causes) -> CallToolResult:
+def failure(name: str, error: BaseException, causes: HealthTracker) -> CallToolResult:
     """What a tool gives that failed.
 
     Args:
@@ -77,11 +77,11 @@ def failure(name: str, error: BaseException, causes: Causes) -> CallToolResult:
         error: Why.
         causes: What knows which failures are logged already.
     """
-    text = noted(said(name, error, causes))
+    text = note(error_text(name, error, causes))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def said(name: str, error: BaseException, causes: Causes) -> str:
+def error_text(name: str, error: BaseException, causes: HealthTracker) -> str:
     """A failure in words: what went wrong and the next action. What is not the caller's mistake is logged.
 
     Args:
@@ -90,7 +90,7 @@ def said(name: str, error: BaseException, causes: Causes) -> str:
         causes: What knows which failures are logged already.
     """
     if isinstance(error, ValidationError):
-        return _refused(error)
+        return _is_refusal(error)
     if not isinstance(error, SupabaseMemoryError):
         # Its text may hold content, its class does not.
         kind = type(error).__name__
@@ -100,12 +100,12 @@ def said(name: str, error: BaseException, causes: Causes) -> str:
     action = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
     if action is not None:
         level = causes.level("An answer over MCP", error, logging.WARNING, repeats=True)
-        _logger.log(level, "%s failed: %s", name, error, extra=about_error(error))
+        _logger.log(level, "%s failed: %s", name, error, extra=error_fields(error))
     # A code is for programs.
     return f"{error.message} {error.hint if action is None else action}".rstrip()
 
 
-def _refused(error: ValidationError) -> str:
+def _is_refusal(error: ValidationError) -> str:
     """What is wrong with arguments, without their values."""
     wrong = [f"{'.'.join(map(str, each['loc'][:1]))}: {each['msg']}" for each in error.errors(include_input=False)]
     return f"The arguments are wrong. {'; '.join(wrong)}"[:1_000]

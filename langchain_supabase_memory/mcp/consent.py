@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.agents.tools.bounded import dated
-from langchain_supabase_memory.language.messages.invisible import spelled
-from langchain_supabase_memory.mcp.asking import asked
-from langchain_supabase_memory.mcp.served import present
+from langchain_supabase_memory.agents.tools.output_limit import date_of
+from langchain_supabase_memory.language.messages.invisible import spell_out
+from langchain_supabase_memory.mcp.request_memory import current_request
+from langchain_supabase_memory.mcp.run_tools import tool_call
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,7 +24,7 @@ _LOOKED_AT: Final = 2_000
 """Among how many of the newest messages the one that is meant is looked for, to show how it begins."""
 
 
-async def question(conversation: Conversation, message_id: str | None, counts: str) -> str:
+async def consent_question(conversation: Conversation, message_id: str | None, counts: str) -> str:
     """The question in words, one line for each thing.
 
     Args:
@@ -38,7 +38,7 @@ async def question(conversation: Conversation, message_id: str | None, counts: s
     info = await conversation.ainfo()
     if info is not None and info.title:
         lines.append(f"Conversation: {_begun(info.title)}")
-    lines.append(f"Id: {spelled(conversation.key.thread_id)}")
+    lines.append(f"Id: {spell_out(conversation.key.thread_id)}")
     if info is not None:
         lines.append(f"Begun: {_day(info.created_at)}; last changed: {_day(info.updated_at)}")
     return "\n".join(lines)
@@ -48,7 +48,7 @@ async def _of_message(conversation: Conversation, message_id: str) -> str:
     named = await conversation.aread(last=_LOOKED_AT, columns=("message_id",))
     place = next((each.sequence for each in reversed(named) if each.message_id == message_id), None)
     if place is None:
-        return f"Message: {spelled(message_id)}"
+        return f"Message: {spell_out(message_id)}"
     columns: Final = ("role", "text", "created_at")
     for found in await conversation.aread(from_sequence=place, to_sequence=place, columns=columns):
         said = "" if found.created_at is None else f" on {_day(found.created_at)}"
@@ -58,9 +58,9 @@ async def _of_message(conversation: Conversation, message_id: str) -> str:
 
 def _begun(text: str) -> str:
     """The beginning of a text in one line, of which everything is seen."""
-    words = spelled(" ".join(text.split()))
+    words = spell_out(" ".join(text.split()))
     return words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
 
 
 def _day(time: datetime) -> str:
-    return dated(time, asked(present()).zone)
+    return date_of(time, tool_call(current_request()).zone)

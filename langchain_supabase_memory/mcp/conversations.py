@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted
+from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, fit_passages, note, wrap
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations import listing
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.question import Filters, questions
+from langchain_supabase_memory.operations.recall.query import Filters, check_questions
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.agents.tools.bound import Answer, Asked
+    from langchain_supabase_memory.agents.tools.binding import Answer, ToolCall
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.values import Chunk, ConversationInfo
 
@@ -23,33 +23,34 @@ _WORDS: Final = 300
 """The most characters that are shown of a passage."""
 
 
-def listed(asked: Asked, limit: int, after: str | None) -> Flow[Answer]:
+def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
     """A page of the conversations with the agent, the most recently changed first.
 
     Args:
-        asked: The call.
+        call: The call.
         limit: The most of the page.
         after: Where the page before ended.
     """
-    memory = asked.binding.memory
+    memory = call.binding.memory
     page = yield from listing.conversations(
         memory.owner(), agent_id=memory.agent_id, limit=limit, after=after, retention=memory.settings.retention
     )
     if not page:
-        return noted("There are no conversations." if after is None else "There are no more conversations."), []
+        return note("There are no conversations." if after is None else "There are no more conversations."), []
     more = "" if page.after is None else f"There are more: go on with after={page.after}."
-    shown = [_entry(asked, each) for each in page]
-    fits = fitted(shown, asked.binding.characters, more)
-    if fits.shown < len(page):
-        more = f"{len(page) - fits.shown} more have no room: the same with limit={fits.shown} says where to go on."
-    return fenced(fits.elements, more), [dict(each.source) for each in shown[: fits.shown]]
+    shown = [_entry(call, each) for each in page]
+    fits = fit_passages(shown, call.binding.characters, more)
+    if fits.shown_count < len(page):
+        count = fits.shown_count
+        more = f"{len(page) - count} more have no room: the same with limit={count} says where to go on."
+    return wrap(fits.elements, more), [dict(each.source) for each in shown[: fits.shown_count]]
 
 
-def fitting(asked: Asked, query: str, limit: int, after: str | None) -> Flow[Answer]:
+def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> Flow[Answer]:
     """The conversations in which something was said that fits, each with its best passage.
 
     Args:
-        asked: The call.
+        call: The call.
         query: What to look for.
         limit: The most conversations.
         after: Nothing: what fits comes at once.
@@ -59,25 +60,27 @@ def fitting(asked: Asked, query: str, limit: int, after: str | None) -> Flow[Ans
     """
     if after is not None:
         raise InvalidInputError("With a query there are no pages.", hint="Leave out after, or the query.")
-    memory = asked.binding.memory
+    memory = call.binding.memory
     scope = Scope(memory.owner(), memory.agent_id)
-    result = yield from search.recall(
-        scope, questions(query, Filters(limit=_CANDIDATES).in_zone(memory.settings.time_zone)), memory.means
+    result = yield from search.recall_chunks(
+        scope,
+        check_questions(query, Filters(limit=_CANDIDATES).in_zone(memory.settings.time_zone)),
+        memory.capabilities,
     )
     best: dict[str, Chunk] = {}
     for chunk in result.chunks:
         best.setdefault(chunk.thread_id, chunk)
     if not best:
-        return noted("Nothing that was said fits."), []
-    shown = [_found(asked, each) for each in list(best.values())[:limit]]
-    fits = fitted(shown, asked.binding.characters)
-    return fenced(fits.elements), [dict(each.source) for each in shown[: fits.shown]]
+        return note("Nothing that was said fits."), []
+    shown = [_found_passage(call, each) for each in list(best.values())[:limit]]
+    fits = fit_passages(shown, call.binding.characters)
+    return wrap(fits.elements), [dict(each.source) for each in shown[: fits.shown_count]]
 
 
-def _entry(asked: Asked, info: ConversationInfo) -> Passage:
+def _entry(call: ToolCall, info: ConversationInfo) -> Passage:
     attributes: dict[str, str | int] = {"id": info.thread_id, "messages": info.message_count}
     if info.last_message_at is not None:
-        attributes["last"] = dated(info.last_message_at, asked.zone)
+        attributes["last"] = date_of(info.last_message_at, call.zone)
     if info.archived_at is not None:
         attributes["archived"] = "yes"
     lines = [info.title or "(nothing said yet)"]
@@ -86,8 +89,8 @@ def _entry(asked: Asked, info: ConversationInfo) -> Passage:
     return Passage("conversation", "\n".join(lines), attributes, {"thread_id": info.thread_id})
 
 
-def _found(asked: Asked, chunk: Chunk) -> Passage:
-    attributes: dict[str, str | int] = {"id": chunk.thread_id, "said": dated(chunk.said_at, asked.zone)}
+def _found_passage(call: ToolCall, chunk: Chunk) -> Passage:
+    attributes: dict[str, str | int] = {"id": chunk.thread_id, "said": date_of(chunk.said_at, call.zone)}
     words = chunk.content if len(chunk.content) <= _WORDS else f"{chunk.content[:_WORDS]} …"
     source = {
         "thread_id": chunk.thread_id,

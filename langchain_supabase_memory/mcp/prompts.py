@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from langchain_supabase_memory.agents.tools import history
-from langchain_supabase_memory.mcp import reading
-from langchain_supabase_memory.mcp.asking import told_of
+from langchain_supabase_memory.mcp import read_tools
+from langchain_supabase_memory.mcp.run_tools import describe_conversation
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -31,7 +31,7 @@ def add_to(server: MCPServer[Any]) -> None:
 
 async def continue_conversation(conversation_id: _Id = None) -> str:
     """Go on where a conversation stopped."""
-    text, _ = await reading.context("", conversation_id or None, reading.TOKENS)
+    text, _ = await read_tools.context("", conversation_id or None, read_tools.TOKENS)
     return f"Let us go on with this conversation. Say in two sentences where we stopped.\n\n{text}"
 
 
@@ -39,6 +39,8 @@ async def what_is_open(conversation_id: _Id = None) -> str:
     """What is left to do, and what was never answered."""
     parts = []
     for kind in ("action_items", "questions"):
-        text, _ = await told_of(conversation_id or None, partial(history.recalled, context_type=kind))
+        text, _ = await describe_conversation(
+            conversation_id or None, partial(history.recall_context, context_type=kind)
+        )
         parts.append(text)
     return "\n\n".join(["What is still open here? List it, the most urgent first.", *parts])

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from mcp.server.mcpserver.resources import ResourceSecurity
 
-from langchain_supabase_memory.agents.tools import history, messages
-from langchain_supabase_memory.agents.tools.bounded import Passage, noted
-from langchain_supabase_memory.agents.tools.derived import ContextType, on_board
+from langchain_supabase_memory.agents.tools import history
+from langchain_supabase_memory.agents.tools.board_recall import ContextType, list_board
+from langchain_supabase_memory.agents.tools.messages import read_originals
+from langchain_supabase_memory.agents.tools.output_limit import Passage, note
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.mcp import conversations
-from langchain_supabase_memory.mcp.asking import asked, told_of
-from langchain_supabase_memory.mcp.served import present
+from langchain_supabase_memory.mcp.request_memory import current_request
+from langchain_supabase_memory.mcp.run_tools import describe_conversation, tool_call
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -34,7 +35,7 @@ def add_to(server: MCPServer[Any]) -> None:
     """
     server.resource(
         f"{SCHEME}://conversations", name="conversations", title="Conversations", description="The newest."
-    )(listed)
+    )(list_conversations)
     given: Any = {"mime_type": "text/plain", "security": _IDS}
     server.resource(f"{_OF_ONE}/board", name="board", title="Board", description="Facts and open points.", **given)(
         board
@@ -46,37 +47,37 @@ def add_to(server: MCPServer[Any]) -> None:
         title="Messages",
         description="Originals by their numbers.",
         **given,
-    )(originals)
+    )(messages)
 
 
-async def listed() -> str:
+async def list_conversations() -> str:
     """The newest conversations."""
-    served = present()
-    text, _ = await served.memory.arun(conversations.listed(asked(served), _PAGE, None))
+    served = current_request()
+    text, _ = await served.memory.arun(conversations.list_page(tool_call(served), _PAGE, None))
     return text
 
 
 async def board(conversation_id: str) -> str:
     """The board of a conversation."""
-    served = present()
+    served = current_request()
     handle = served.memory.conversation(conversation_id)
     found = await handle.aboard()
-    zone = asked(served).zone
+    zone = tool_call(served).zone
     words = "\n".join(filter(None, [found.edited_summary, found.summary]))
     shown = [Passage("summary", words)] if words else []
     for kind in get_args(ContextType):
-        shown += on_board(found, kind, handle.key, zone)
+        shown += list_board(found, kind, handle.key, zone)
     if not shown:
-        return noted("There is nothing on the board of this conversation.")
+        return note("There is nothing on the board of this conversation.")
     return history.fit(shown, served.options.characters)[0]
 
 
 async def summary(conversation_id: str) -> str:
     """The newest summary of a conversation."""
-    return (await told_of(conversation_id, history.summarized))[0]
+    return (await describe_conversation(conversation_id, history.get_summary))[0]
 
 
-async def originals(conversation_id: str, first: str, last: str) -> str:
+async def messages(conversation_id: str, first: str, last: str) -> str:
     """A range of messages.
 
     Raises:
@@ -84,4 +85,4 @@ async def originals(conversation_id: str, first: str, last: str) -> str:
     """
     if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal() and len(first + last) < 19):
         raise InvalidInputError("These are no numbers of messages.", hint="Pass messages/0-9, for example.")
-    return (await told_of(conversation_id, partial(messages.originals, first=int(first), last=int(last))))[0]
+    return (await describe_conversation(conversation_id, partial(read_originals, first=int(first), last=int(last))))[0]

@@ -9,32 +9,32 @@ _REFERENCE: Final = "$ref"
 _NULL: Final = {"type": "null"}
 
 
-def slim(schema: Any) -> Any:
+def compact_schema(schema: Any) -> Any:
     """A JSON schema without titles, and with what it refers to in its place; what may be left out names no null.
 
     Args:
         schema: The schema, as pydantic writes it.
     """
     definitions = schema.get(_DEFINITIONS, {}) if isinstance(schema, dict) else {}
-    return _slim(schema, definitions)
+    return _compact(schema, definitions)
 
 
-def _slim(schema: Any, definitions: dict[str, Any]) -> Any:
+def _compact(schema: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_slim(each, definitions) for each in schema]
+        return [_compact(each, definitions) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if _REFERENCE in schema:
         beside = {name: each for name, each in schema.items() if name != _REFERENCE}
-        return _slim({**definitions[schema[_REFERENCE].rsplit("/", 1)[-1]], **beside}, definitions)
+        return _compact({**definitions[schema[_REFERENCE].rsplit("/", 1)[-1]], **beside}, definitions)
     made = {name: each for name, each in schema.items() if name != _DEFINITIONS and not _is_title(name, each)}
     either = made.get("anyOf")
     if either is not None and _NULL in either and made.get("default", 0) is None:
         rest = [each for each in either if each != _NULL]
         if len(rest) == 1:
             del made["anyOf"], made["default"]
-            return _slim({**rest[0], **made}, definitions)
-    return {name: _slim(each, definitions) for name, each in made.items()}
+            return _compact({**rest[0], **made}, definitions)
+    return {name: _compact(each, definitions) for name, each in made.items()}
 
 
 def _is_title(name: str, value: object) -> bool:

@@ -11,9 +11,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, ToolAnnotations
 
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
-from langchain_supabase_memory.mcp import answers, forgetting, prompts, reading, resources, writing
-from langchain_supabase_memory.mcp.schemas import slim
-from langchain_supabase_memory.mcp.served import Identifying, Options
+from langchain_supabase_memory.mcp import answers, forget_tool, prompts, read_tools, resources, write_tools
+from langchain_supabase_memory.mcp.request_memory import IdentityMiddleware, ServerOptions
+from langchain_supabase_memory.mcp.schemas import compact_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult
     from pydantic import AnyUrl
 
-    from langchain_supabase_memory.mcp.served import Owner
+    from langchain_supabase_memory.mcp.request_memory import MemoryOwner
 
 NAME: Final = "supabase-memory"
 _VERSION: Final = version("langchain-supabase-memory")  # read at import, for it reads files
@@ -42,15 +42,15 @@ _FORGETS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 _READING: Final[tuple[Callable[..., Any], ...]] = (
-    reading.search_conversation_history,
-    reading.get_context,
-    reading.list_conversations,
-    reading.get_conversation_summary,
-    reading.recall_context,
-    reading.read_messages,
-    reading.get_turn,
+    read_tools.search_conversation_history,
+    read_tools.get_context,
+    read_tools.list_conversations,
+    read_tools.get_conversation_summary,
+    read_tools.recall_context,
+    read_tools.read_messages,
+    read_tools.get_turn,
 )
-_WRITING: Final[tuple[Callable[..., Any], ...]] = (writing.save_turn, writing.note)
+_WRITING: Final[tuple[Callable[..., Any], ...]] = (write_tools.save_turn, write_tools.note)
 
 
 class MemoryServer(MCPServer[Any]):
@@ -65,14 +65,14 @@ class MemoryServer(MCPServer[Any]):
 
     def __init__(
         self,
-        owner: Owner,
-        options: Options | None = None,
+        owner: MemoryOwner,
+        options: ServerOptions | None = None,
         *,
         auth: AuthSettings | None = None,
         token_verifier: TokenVerifier | None = None,
     ) -> None:
-        options = options or Options()
-        self._causes = owner.causes
+        options = options or ServerOptions()
+        self._causes = owner.health
         super().__init__(
             NAME,
             title="Conversation memory",
@@ -81,13 +81,13 @@ class MemoryServer(MCPServer[Any]):
             log_level="WARNING",
             auth=auth,
             token_verifier=token_verifier,
-            middleware=[Identifying(owner, options)],
+            middleware=[IdentityMiddleware(owner, options)],
         )
-        self._add(_READING, _READS, by_meaning=owner.embeds)
+        self._add(_READING, _READS, by_meaning=owner.has_embeddings)
         if options.write:
             self._add(_WRITING, _WRITES)
         if options.destructive:
-            self._add([forgetting.forget], _FORGETS)
+            self._add([forget_tool.forget], _FORGETS)
         resources.add_to(self)
         prompts.add_to(self)
 
@@ -117,7 +117,7 @@ class MemoryServer(MCPServer[Any]):
             cause = _cause(error)
             if cause is error:
                 raise ResourceNotFoundError("There is no such resource. List the templates of resources.") from None
-            words = answers.said("A resource", cause, self._causes)
+            words = answers.error_text("A resource", cause, self._causes)
             kind = ResourceNotFoundError if isinstance(cause, (InvalidInputError, NotFoundError)) else ResourceError
             raise kind(words) from None
 
@@ -138,7 +138,7 @@ class MemoryServer(MCPServer[Any]):
                 raise MCPError(INVALID_PARAMS, "There is no such prompt. List the prompts.") from None
             cause = _cause(error)
             is_callers = isinstance(cause, (InvalidInputError, NotFoundError, ValueError))
-            words = answers.said("A prompt", cause, self._causes)
+            words = answers.error_text("A prompt", cause, self._causes)
             raise MCPError(INVALID_PARAMS if is_callers else INTERNAL_ERROR, words) from None
 
     def _add(
@@ -149,8 +149,8 @@ class MemoryServer(MCPServer[Any]):
             words = words if by_meaning else words.replace("by meaning and by words", "by words")
             self.add_tool(each, description=words, annotations=annotations)
         for tool in self._tool_manager.list_tools():
-            tool.parameters = slim(tool.parameters)
-            tool.fn_metadata.output_schema = slim(tool.fn_metadata.output_schema)
+            tool.parameters = compact_schema(tool.parameters)
+            tool.fn_metadata.output_schema = compact_schema(tool.fn_metadata.output_schema)
 
 
 def _cause(error: BaseException) -> BaseException:

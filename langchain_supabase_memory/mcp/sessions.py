@@ -41,19 +41,19 @@ def _is_of_no_session(scope: Scope) -> bool:
     return spoken is not None and spoken not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-class SessionsOfEachUser:
+class SessionLimitMiddleware:
     """Stands around the SDK's sessions. Who opens one too many loses their own that was idle for longest.
 
     The SDK has one limit for all users, which one of them could use up.
 
     Args:
         app: The SDK's sessions.
-        most: The most sessions of one user.
+        max_sessions: The most sessions of one user.
     """
 
-    def __init__(self, app: ASGIApp, most: int = MOST) -> None:
+    def __init__(self, app: ASGIApp, max_sessions: int = MOST) -> None:
         self.app = app
-        self.most = most
+        self.most = max_sessions
         self._open: dict[str, OrderedDict[bytes, Session]] = {}
         self._opening: Counter[str] = Counter()
 
@@ -68,7 +68,7 @@ class SessionsOfEachUser:
         if wanted is None:
             await self._without(name, scope, receive, send)
         else:
-            await self._within(name, wanted, scope, receive, send)
+            await self._handle(name, wanted, scope, receive, send)
 
     async def _without(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A request of no session, which may open one."""
@@ -84,22 +84,22 @@ class SessionsOfEachUser:
             nonlocal is_counted
             if message["type"] == "http.response.start" and is_counted:
                 is_counted = False
-                self._begun(name)
-                await self._opened(name, scope, message)
+                self._start_session(name)
+                await self._add_session(name, scope, message)
             await send(message)
 
         try:
             await self.app(scope, receive, watch)
         finally:
             if is_counted:
-                self._begun(name)
+                self._start_session(name)
 
-    def _begun(self, name: str) -> None:
+    def _start_session(self, name: str) -> None:
         self._opening[name] -= 1
         if not self._opening[name]:
             del self._opening[name]
 
-    async def _opened(self, name: str, scope: Scope, message: Message) -> None:
+    async def _add_session(self, name: str, scope: Scope, message: Message) -> None:
         """Note the session that an answer names, and close the user's oldest beyond the limit."""
         opened = next((value for key, value in message.get("headers", ()) if key.lower() == _SESSION), None)
         if opened is None or message["status"] >= 400:
@@ -111,15 +111,15 @@ class SessionsOfEachUser:
             oldest = next((each for each in others if not own[each].busy), others[0])
             await self._close(oldest, own.pop(oldest))
 
-    async def _within(self, name: str, wanted: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, name: str, session_id: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         """A request of a session."""
         own = self._open.get(name)
-        session = None if own is None else own.get(wanted)
+        session = None if own is None else own.get(session_id)
         if session is None:  # it has ended, or is another user's: the SDK says so
             await self.app(scope, receive, send)
             return
         session.busy += 1
-        self._open[name].move_to_end(wanted)
+        self._open[name].move_to_end(session_id)
         has_ended = False
 
         async def watch(message: Message) -> None:
@@ -134,7 +134,7 @@ class SessionsOfEachUser:
         finally:
             session.busy -= 1
             if has_ended:
-                self._forget(name, wanted)
+                self._forget(name, session_id)
 
     def _forget(self, name: str, ended: bytes) -> None:
         own = self._open.get(name)
@@ -143,10 +143,10 @@ class SessionsOfEachUser:
             if not own:
                 del self._open[name]
 
-    async def _close(self, wanted: bytes, session: Session) -> None:
+    async def _close(self, session_id: bytes, session: Session) -> None:
         """End a session as its client would."""
         headers = [each for each in session.scope["headers"] if each[0] not in _BODY]
-        scope = {**session.scope, "method": "DELETE", "headers": [*headers, (_SESSION, wanted)]}
+        scope = {**session.scope, "method": "DELETE", "headers": [*headers, (_SESSION, session_id)]}
 
         async def nothing() -> dict[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}

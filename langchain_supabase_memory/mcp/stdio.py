@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.mcp.served import OneOwner
+from langchain_supabase_memory.mcp.request_memory import OneOwner
 from langchain_supabase_memory.mcp.server import MemoryServer
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 
-async def serve(memory: SupabaseMemory, options: Options) -> None:
+async def serve(memory: SupabaseMemory, options: ServerOptions) -> None:
     """Serve until the client goes away. Standard output carries the protocol alone.
 
     Args:

@@ -38,7 +38,7 @@ _MOST_BYTES: Final = 1_000_000
 
 
 @dataclass
-class Keys:
+class SigningKeys:
     """The public keys of an issuer, fetched when they are needed and kept for ten minutes.
 
     A token that names another key has them fetched again, so that a rotation is seen at once. Between two fetches lie
@@ -54,9 +54,9 @@ class Keys:
     url: str
     pause_seconds: float = _PAUSE_SECONDS
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, jwt.PyJWK] = field(default_factory=dict, repr=False)
-    _at: float | None = None
-    _tried: float | None = None
+    _keys: dict[str, jwt.PyJWK] = field(default_factory=dict, repr=False)
+    _loaded_at: float | None = None
+    _tried_at: float | None = None
     _is_away: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
@@ -69,13 +69,13 @@ class Keys:
         Raises:
             UnavailableError: The issuer cannot be reached, and the key is unknown or was fetched too long ago.
         """
-        is_usable = key_id in self._known and self._age() <= _STALE_SECONDS
+        is_usable = key_id in self._keys and self._age() <= _STALE_SECONDS
         # Who can go on does not wait for somebody else's fetch.
         if self._is_due(key_id) and not (is_usable and self._lock.locked()):
             async with self._lock:
                 if self._is_due(key_id):  # somebody else may have fetched them meanwhile
                     await self._refresh()
-        found = self._known.get(key_id)
+        found = self._keys.get(key_id)
         if self._age() > _STALE_SECONDS or (found is None and self._is_away):
             raise UnavailableError("The keys of the project could not be fetched.")
         return found
@@ -87,7 +87,7 @@ class Keys:
             UnavailableError: The issuer cannot be reached.
             ConfigurationError: It gives no keys, or has none with which a token could be verified.
         """
-        known = await in_thread(partial(_fetched, self.url))
+        known = await in_thread(partial(_fetch, self.url))
         if not known:
             raise ConfigurationError(
                 "The project signs its users' tokens with a secret (HS256), so no server can verify them safely.",
@@ -97,34 +97,34 @@ class Keys:
 
     def _is_due(self, key_id: str) -> bool:
         """Whether they are to be fetched: they are old, or lack this one, and the last try is long enough ago."""
-        is_wanted = key_id not in self._known or self._age() > _KEPT_SECONDS
+        is_wanted = key_id not in self._keys or self._age() > _KEPT_SECONDS
         return is_wanted and self._since_try() >= self.pause_seconds
 
     async def _refresh(self) -> None:
         try:
-            self._set(await in_thread(partial(_fetched, self.url)))
+            self._set(await in_thread(partial(_fetch, self.url)))
         except (UnavailableError, ConfigurationError) as error:
             level = logging.DEBUG if self._is_away else logging.WARNING
             self._is_away = True
             _logger.log(level, "The keys of the project could not be fetched: %s", error.reason)
         finally:
-            self._tried = self.clock()  # at the end, for a try may take long itself
+            self._tried_at = self.clock()  # at the end, for a try may take long itself
 
-    def _set(self, known: dict[str, jwt.PyJWK]) -> None:
+    def _set(self, keys: dict[str, jwt.PyJWK]) -> None:
         if self._is_away:
             _logger.info("The keys of the project can be fetched again.")
-        self._known, self._is_away = known, False
-        self._at = self._tried = self.clock()
+        self._keys, self._is_away = keys, False
+        self._loaded_at = self._tried_at = self.clock()
 
     def _age(self) -> float:
-        return float("inf") if self._at is None else self.clock() - self._at
+        return float("inf") if self._loaded_at is None else self.clock() - self._loaded_at
 
     def _since_try(self) -> float:
-        return float("inf") if self._tried is None else self.clock() - self._tried
+        return float("inf") if self._tried_at is None else self.clock() - self._tried_at
 
 
 @dataclass(frozen=True)
-class Verifier:
+class TokenVerifier:
     """Tells a good token from a bad one, as the SDK asks for it.
 
     Attributes:
@@ -133,7 +133,7 @@ class Verifier:
     """
 
     issuer: str
-    keys: Keys
+    keys: SigningKeys
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """What a token says; `None` if it is not good.
@@ -183,7 +183,7 @@ class Verifier:
         return claims
 
 
-def _fetched(url: str) -> dict[str, jwt.PyJWK]:
+def _fetch(url: str) -> dict[str, jwt.PyJWK]:
     """The keys by which a token may be verified, by their ids.
 
     Raises:

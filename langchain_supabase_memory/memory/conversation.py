@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import Handle
-from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
-from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
+from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.operations.turns import TEMPLATE
 from langchain_supabase_memory.settings import (
     DEFAULT_WEIGHTS,
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
-    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
@@ -831,7 +831,7 @@ class Conversation(Handle):
         """The async twin of `request_summary`."""
         return await self._memory.arun(self._flows.request_summary(priority=priority))
 
-    def edit_summary(self, number: int, text: str, *, by: str) -> int:
+    def edit_summary(self, number: int, text: str, *, actor: str) -> int:
         """Write what a segment of the rolling summary says. The next goes on from there.
 
         What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
@@ -840,7 +840,7 @@ class Conversation(Handle):
         Args:
             number: The segment, as `summaries` numbers them.
             text: What it says, up to 10,000 characters.
-            by: Who writes it.
+            actor: Who writes it.
 
         Returns:
             How many segments were taken back.
@@ -849,20 +849,20 @@ class Conversation(Handle):
             InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(self._flows.edit_summary(number, text, by=by))
+        return self._memory.run(self._flows.edit_summary(number, text, actor=actor))
 
-    async def aedit_summary(self, number: int, text: str, *, by: str) -> int:
+    async def aedit_summary(self, number: int, text: str, *, actor: str) -> int:
         """The async twin of `edit_summary`."""
-        return await self._memory.arun(self._flows.edit_summary(number, text, by=by))
+        return await self._memory.arun(self._flows.edit_summary(number, text, actor=actor))
 
-    def delete_summary(self, number: int, *, by: str) -> int:
+    def delete_summary(self, number: int, *, actor: str) -> int:
         """Take a segment back and all that were built on it; they are written anew when that is due.
 
         What was made from messages that have expired cannot be written anew.
 
         Args:
             number: The segment, as `summaries` numbers them.
-            by: Who wants that.
+            actor: Who wants that.
 
         Returns:
             How many segments were taken back.
@@ -870,17 +870,17 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(self._flows.delete_summary(number, by=by))
+        return self._memory.run(self._flows.delete_summary(number, actor=actor))
 
-    async def adelete_summary(self, number: int, *, by: str) -> int:
+    async def adelete_summary(self, number: int, *, actor: str) -> int:
         """The async twin of `delete_summary`."""
-        return await self._memory.arun(self._flows.delete_summary(number, by=by))
+        return await self._memory.arun(self._flows.delete_summary(number, actor=actor))
 
-    def regenerate_summaries(self, *, by: str, include_edited: bool = False) -> SummaryResult:
+    def regenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """Write the summaries anew from the messages: those after the last that a person wrote.
 
         Args:
-            by: Who wants that.
+            actor: Who wants that.
             include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
                 expired stays in any case.
 
@@ -890,11 +890,11 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(self._flows.regenerate_summaries(by=by, include_edited=include_edited))
+        return self._memory.run(self._flows.regenerate_summaries(actor=actor, include_edited=include_edited))
 
-    async def aregenerate_summaries(self, *, by: str, include_edited: bool = False) -> SummaryResult:
+    async def aregenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """The async twin of `regenerate_summaries`."""
-        return await self._memory.arun(self._flows.regenerate_summaries(by=by, include_edited=include_edited))
+        return await self._memory.arun(self._flows.regenerate_summaries(actor=actor, include_edited=include_edited))
 
     def board(self, *, history: bool = False) -> Board:
         """The board: its living summary with facts, entities, topics, action items and questions.
@@ -926,46 +926,46 @@ class Conversation(Handle):
         """The async twin of `revise_board`."""
         return await self._memory.arun(self._flows.revise_board())
 
-    def regenerate_board(self, *, by: str) -> BoardResult:
+    def regenerate_board(self, *, actor: str) -> BoardResult:
         """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
 
         Args:
-            by: Who wants that.
+            actor: Who wants that.
 
         Raises:
             ConfigurationError: There is no model.
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(self._flows.regenerate_board(by=by))
+        return self._memory.run(self._flows.regenerate_board(actor=actor))
 
-    async def aregenerate_board(self, *, by: str) -> BoardResult:
+    async def aregenerate_board(self, *, actor: str) -> BoardResult:
         """The async twin of `regenerate_board`."""
-        return await self._memory.arun(self._flows.regenerate_board(by=by))
+        return await self._memory.arun(self._flows.regenerate_board(actor=actor))
 
-    def edit_board_summary(self, text: str, *, by: str, author_kind: AuthorKind = "person") -> None:
+    def edit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """Write what the board's summary is to say first; an empty text takes that back.
 
         Args:
             text: What it says, up to 10,000 characters.
-            by: Who writes it.
+            actor: Who writes it.
             author_kind: What that is: `person` or `application`.
 
         Raises:
             InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
             NotFoundError: There is no such conversation.
         """
-        self._memory.run(self._flows.edit_board_summary(text, by=by, author_kind=author_kind))
+        self._memory.run(self._flows.edit_board_summary(text, actor=actor, author_kind=author_kind))
 
-    async def aedit_board_summary(self, text: str, *, by: str, author_kind: AuthorKind = "person") -> None:
+    async def aedit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_board_summary`."""
-        await self._memory.arun(self._flows.edit_board_summary(text, by=by, author_kind=author_kind))
+        await self._memory.arun(self._flows.edit_board_summary(text, actor=actor, author_kind=author_kind))
 
     def add_board_item(
         self,
-        kind: ItemKind,
+        kind: BoardItemKind,
         text: str,
         *,
-        by: str,
+        actor: str,
         entity_type: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
@@ -976,10 +976,10 @@ class Conversation(Handle):
         Args:
             kind: `fact`, `entity`, `topic`, `action` or `question`.
             text: What it says, up to 500 characters.
-            by: Who writes it.
+            actor: Who writes it.
             entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
             state: Of an action or a question, its state; `open` by default.
-            author_kind: What `by` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
+            author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
                 person's word: a writer may change it.
             begin: Whether a conversation that has not begun begins with this item.
 
@@ -992,16 +992,16 @@ class Conversation(Handle):
         """
         return self._memory.run(
             self._flows.add_board_item(
-                kind, text, by=by, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+                kind, text, actor=actor, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
             )
         )
 
     async def aadd_board_item(
         self,
-        kind: ItemKind,
+        kind: BoardItemKind,
         text: str,
         *,
-        by: str,
+        actor: str,
         entity_type: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
@@ -1010,7 +1010,7 @@ class Conversation(Handle):
         """The async twin of `add_board_item`."""
         return await self._memory.arun(
             self._flows.add_board_item(
-                kind, text, by=by, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+                kind, text, actor=actor, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
             )
         )
 
@@ -1018,7 +1018,7 @@ class Conversation(Handle):
         self,
         item: BoardItem | str,
         *,
-        by: str,
+        actor: str,
         text: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
@@ -1027,67 +1027,69 @@ class Conversation(Handle):
 
         Args:
             item: The item, or its id.
-            by: Who changes it.
+            actor: Who changes it.
             text: What it says from now on.
             state: Its state from now on.
-            author_kind: What `by` is: `person`, `application` or `model`. A model changes only what nobody else wrote,
-                changed or pinned.
+            author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
+                wrote, changed or pinned.
 
         Raises:
             InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
                 not change this one.
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.edit_board_item(item, by=by, text=text, state=state, author_kind=author_kind))
+        self._memory.run(
+            self._flows.edit_board_item(item, actor=actor, text=text, state=state, author_kind=author_kind)
+        )
 
     async def aedit_board_item(
         self,
         item: BoardItem | str,
         *,
-        by: str,
+        actor: str,
         text: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
     ) -> None:
         """The async twin of `edit_board_item`."""
         await self._memory.arun(
-            self._flows.edit_board_item(item, by=by, text=text, state=state, author_kind=author_kind)
+            self._flows.edit_board_item(item, actor=actor, text=text, state=state, author_kind=author_kind)
         )
 
-    def pin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> None:
+    def pin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
 
         Args:
             item: The item, or its id.
-            by: Who does it.
+            actor: Who does it.
             pinned: Whether it is pinned from now on.
 
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.pin_board_item(item, by=by, pinned=pinned))
+        self._memory.run(self._flows.pin_board_item(item, actor=actor, pinned=pinned))
 
-    async def apin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> None:
+    async def apin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """The async twin of `pin_board_item`."""
-        await self._memory.arun(self._flows.pin_board_item(item, by=by, pinned=pinned))
+        await self._memory.arun(self._flows.pin_board_item(item, actor=actor, pinned=pinned))
 
-    def delete_board_item(self, item: BoardItem | str, *, by: str) -> None:
+    def delete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
         """Delete an item for good: its words go, and no model writes the same again.
 
         What was said stays in the history: to forget that, call `forget_message`.
 
         Args:
             item: The item, or its id.
-            by: Who does it.
+            actor: Who does it.
 
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.delete_board_item(item, by=by))
+        self._memory.run(self._flows.delete_board_item(item, actor=actor))
 
-    async def adelete_board_item(self, item: BoardItem | str, *, by: str) -> None:
+    async def adelete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
         """The async twin of `delete_board_item`."""
-        await self._memory.arun(self._flows.delete_board_item(item, by=by))
+        await self._memory.arun(self._flows.delete_board_item(item, actor=actor))
 
     def recall(
         self,
@@ -1254,7 +1256,7 @@ class Conversation(Handle):
         """The async twin of `reembed`."""
         return await self._memory.arun(self._flows.reembed(drop=drop))
 
-    def opt_out(self, topic: str | None = None, *, by: str) -> bool:
+    def opt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """Do not remember this conversation, or a topic in it.
 
         The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
@@ -1266,7 +1268,7 @@ class Conversation(Handle):
 
         Args:
             topic: The topic, up to 200 characters; `None` for the conversation itself.
-            by: Who says so.
+            actor: Who says so.
 
         Returns:
             Whether that is new.
@@ -1274,13 +1276,13 @@ class Conversation(Handle):
         Raises:
             InvalidInputError: The topic has no letters.
         """
-        return self._memory.run(self._flows.opt_out(topic, by=by))
+        return self._memory.run(self._flows.opt_out(topic, actor=actor))
 
-    async def aopt_out(self, topic: str | None = None, *, by: str) -> bool:
+    async def aopt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_out`."""
-        return await self._memory.arun(self._flows.opt_out(topic, by=by))
+        return await self._memory.arun(self._flows.opt_out(topic, actor=actor))
 
-    def opt_in(self, topic: str | None = None, *, by: str) -> bool:
+    def opt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """Remember again what `opt_out` with the same arguments had named.
 
         Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
@@ -1290,16 +1292,16 @@ class Conversation(Handle):
 
         Args:
             topic: The topic; `None` for the conversation itself.
-            by: Who says so.
+            actor: Who says so.
 
         Returns:
             Whether it had not been remembered.
         """
-        return self._memory.run(self._flows.opt_in(topic, by=by))
+        return self._memory.run(self._flows.opt_in(topic, actor=actor))
 
-    async def aopt_in(self, topic: str | None = None, *, by: str) -> bool:
+    async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
-        return await self._memory.arun(self._flows.opt_in(topic, by=by))
+        return await self._memory.arun(self._flows.opt_in(topic, actor=actor))
 
     def opt_outs(self) -> list[OptOut]:
         """What is not to be remembered of it, with who said so and when."""

@@ -8,7 +8,7 @@ from langchain_supabase_memory.memory.flows.conversation import ConversationFlow
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.values import ConversationKey
 
 
@@ -20,7 +20,7 @@ class Handle(Unpicklable):
         key: What names the conversation.
     """
 
-    def __init__(self, memory: Core, key: ConversationKey) -> None:
+    def __init__(self, memory: Services, key: ConversationKey) -> None:
         self._memory = memory
         self._flows = ConversationFlows(memory, key)
         self.key = key

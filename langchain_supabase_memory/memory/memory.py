@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Never, Self
 
-from langchain_supabase_memory.memory.core import ME, OUTBOX_LIMIT, QUOTES, Settings
-from langchain_supabase_memory.memory.doors import Doors
+from langchain_supabase_memory.memory.constructors import Constructors
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
-from langchain_supabase_memory.operations.recall.exact import LIMIT, Order
-from langchain_supabase_memory.operations.recall.question import EXACT_BELOW, Filters, Fusion
+from langchain_supabase_memory.memory.services import ME, OUTBOX_LIMIT, QUOTES, Settings
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
+from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
     DEFAULT_BREAKER,
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-    from langchain_supabase_memory.adapters.expander import Expander, ExpandModel
+    from langchain_supabase_memory.adapters.query_expander import Expander, ExpandModel
     from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
+    from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.postgres import Claims
     from langchain_supabase_memory.adapters.transports.supabase import AccessToken
-    from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
 
-class SupabaseMemory(Doors):
+class SupabaseMemory(Constructors):
     """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
 
     Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
@@ -1002,7 +1002,7 @@ class SupabaseMemory(Doors):
             )
         )
 
-    def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+    def opt_out(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
         """Do not remember a topic, in all of a user's conversations, also those to come.
 
         What mentions the topic is not indexed, nor written on a board, nor left in a summary; what is there already
@@ -1014,7 +1014,7 @@ class SupabaseMemory(Doors):
 
         Args:
             topic: The topic, up to 200 characters.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             user_id: The owner; the memory's by default.
 
         Returns:
@@ -1023,13 +1023,13 @@ class SupabaseMemory(Doors):
         Raises:
             InvalidInputError: The topic has no letters.
         """
-        return self.run(self._flows.opt_out(topic, by=by, user_id=user_id))
+        return self.run(self._flows.opt_out(topic, actor=actor, user_id=user_id))
 
-    async def aopt_out(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+    async def aopt_out(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
         """The async twin of `opt_out`."""
-        return await self.arun(self._flows.opt_out(topic, by=by, user_id=user_id))
+        return await self.arun(self._flows.opt_out(topic, actor=actor, user_id=user_id))
 
-    def opt_in(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+    def opt_in(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
         """Remember a topic again that `opt_out` had named.
 
         Within a minute of `opt_out` it is undone: summaries, boards, ratings and titles are as before, and chunks are
@@ -1038,17 +1038,17 @@ class SupabaseMemory(Doors):
 
         Args:
             topic: The topic.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             user_id: The owner; the memory's by default.
 
         Returns:
             Whether it had not been remembered.
         """
-        return self.run(self._flows.opt_in(topic, by=by, user_id=user_id))
+        return self.run(self._flows.opt_in(topic, actor=actor, user_id=user_id))
 
-    async def aopt_in(self, topic: str, *, by: str, user_id: str | None = None) -> bool:
+    async def aopt_in(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
         """The async twin of `opt_in`."""
-        return await self.arun(self._flows.opt_in(topic, by=by, user_id=user_id))
+        return await self.arun(self._flows.opt_in(topic, actor=actor, user_id=user_id))
 
     def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
         """What is not to be remembered, with who said so and when.
@@ -1085,7 +1085,7 @@ class SupabaseMemory(Doors):
         self,
         chunk: Chunk | str,
         *,
-        by: str,
+        actor: str,
         useful: bool | None = None,
         importance: float | None = None,
         user_id: str | None = None,
@@ -1094,7 +1094,7 @@ class SupabaseMemory(Doors):
 
         Args:
             chunk: The chunk, as it was recalled, or its id.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             useful: Whether it was of use: an importance of 0.9 or 0.1.
             importance: Or its importance itself, from 0 to 1.
             user_id: The owner; the memory's by default.
@@ -1106,19 +1106,21 @@ class SupabaseMemory(Doors):
             InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
             NotFoundError: There is no such chunk.
         """
-        return self.run(self._flows.rate(chunk, by=by, useful=useful, importance=importance, user_id=user_id))
+        return self.run(self._flows.rate(chunk, actor=actor, useful=useful, importance=importance, user_id=user_id))
 
     async def arate(
         self,
         chunk: Chunk | str,
         *,
-        by: str,
+        actor: str,
         useful: bool | None = None,
         importance: float | None = None,
         user_id: str | None = None,
     ) -> float:
         """The async twin of `rate`."""
-        return await self.arun(self._flows.rate(chunk, by=by, useful=useful, importance=importance, user_id=user_id))
+        return await self.arun(
+            self._flows.rate(chunk, actor=actor, useful=useful, importance=importance, user_id=user_id)
+        )
 
     def flush(self) -> int:
         """Store what earlier writes of histories left in the outbox.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import ConversationKey
 
-Waiting = tuple["BaseMessage", datetime]
+PendingMessages = tuple["BaseMessage", datetime]
 """A message and when it should have been stored."""
 
 
@@ -34,15 +34,15 @@ class Outbox:
     """
 
     def __init__(self, limit: int, *, needs_owner: bool = False) -> None:
-        number("outbox_limit", limit, above=False, whole=True, optional=False, example=1000)
+        number("outbox_limit", limit, above=False, integer=True, optional=False, example=1000)
         self.limit = limit
         self.needs_owner = needs_owner
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         # What waits in a parent process is stored by it.
-        self._waiting: OrderedDict[ConversationKey, OrderedDict[str, Waiting]] = OrderedDict()
+        self._waiting: OrderedDict[ConversationKey, OrderedDict[str, PendingMessages]] = OrderedDict()
 
     def __len__(self) -> int:
         """How many messages wait."""
@@ -54,7 +54,7 @@ class Outbox:
         with self._lock:
             return list(self._waiting)
 
-    def waiting(self, key: ConversationKey) -> list[Waiting]:
+    def pending(self, key: ConversationKey) -> list[PendingMessages]:
         """What waits for a conversation, in order."""
         with self._lock:
             return list(self._waiting.get(key, {}).values())

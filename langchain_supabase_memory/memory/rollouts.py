@@ -11,7 +11,7 @@ from langchain_supabase_memory.unpicklable import Unpicklable
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.rollout.comparison import RolloutReport
     from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
 
@@ -22,18 +22,18 @@ class Rollouts(Unpicklable):
     See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
     """
 
-    def __init__(self, memory: Core) -> None:
+    def __init__(self, memory: Services) -> None:
         self._memory = memory
         self._flows = RolloutFlows(memory)
 
     def set(
-        self, stage: Stage, *, by: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+        self, stage: Stage, *, actor: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
 
         Args:
             stage: The stage.
-            by: Who decides; it is noted, with the time.
+            actor: Who decides; it is noted, with the time.
             agent_id: The agent; the memory's by default.
             share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
                 that a user stays on their side, and stays inside while the share grows.
@@ -46,13 +46,13 @@ class Rollouts(Unpicklable):
             InvalidInputError: The stage or the share is none, or nobody is named.
             PermissionDeniedError: Only servers may.
         """
-        return self._memory.run(self._flows.set(stage, by=by, agent_id=agent_id, share=share, rest=rest))
+        return self._memory.run(self._flows.set(stage, actor=actor, agent_id=agent_id, share=share, rest=rest))
 
     async def aset(
-        self, stage: Stage, *, by: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+        self, stage: Stage, *, actor: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """The async twin of `set`."""
-        return await self._memory.arun(self._flows.set(stage, by=by, agent_id=agent_id, share=share, rest=rest))
+        return await self._memory.arun(self._flows.set(stage, actor=actor, agent_id=agent_id, share=share, rest=rest))
 
     def stage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
         """What the database says of an agent now, uncached.

@@ -11,8 +11,8 @@ from langchain_supabase_memory.unpicklable import Unpicklable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from langchain_supabase_memory.adapters.writer import Summarizer
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.adapters.summarizer import Summarizer
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
     from langchain_supabase_memory.settings import SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, IndexResult, SummaryResult, UnreadableMessage
@@ -24,7 +24,7 @@ class Work(Unpicklable):
     A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
     """
 
-    def __init__(self, memory: Core) -> None:
+    def __init__(self, memory: Services) -> None:
         self._memory = memory
         self._flows = WorkFlows(memory)
 

@@ -26,11 +26,11 @@ def scope_ids(scope: Scope) -> dict[str, Any]:
 
 def retention_argument(retention: Retention | None) -> dict[str, float | None] | None:
     """The argument by which every SQL function knows what is kept."""
-    settings.checked(retention=retention)
+    settings.check_settings(retention=retention)
     return None if retention is None else retention.to_json()
 
 
-def how_many(name: str, number: int | None, *, optional: bool = True) -> int | None:
+def check_limit(name: str, number: int | None, *, optional: bool = True) -> int | None:
     """A bound on what is returned.
 
     Args:
@@ -63,16 +63,16 @@ def moment(name: str, time: datetime | None) -> str | None:
     return time.isoformat()
 
 
-def person(by: str) -> str:
+def check_actor(actor: str) -> str:
     """Who does something, as it is noted with the time.
 
     Args:
-        by: Their name; 200 characters of it are kept.
+        actor: Their name; 200 characters of it are kept.
 
     Raises:
         InvalidInputError: Nobody is named.
     """
-    name = sanitizer.clean(by).strip() if isinstance(by, str) else ""
+    name = sanitizer.clean(actor).strip() if isinstance(actor, str) else ""
     if not name:
         raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
     return name[:200]

@@ -46,14 +46,14 @@ class Lineage:
     """Where a graph's state comes from.
 
     Attributes:
-        named: The run names the checkpoint that it goes on from: what lies beyond that is left.
+        checkpoint_id: The run names the checkpoint that it goes on from: what lies beyond that is left.
         saver: The run's checkpointer; `None` without one.
         place: Names the state's present checkpoint for it: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
         is_written: Whether checkpoints are written while a run goes on, and not only at its end.
         run: The run of LangGraph's server; `None` where no server runs the graph.
     """
 
-    named: bool = False
+    checkpoint_id: bool = False
     saver: Any = None
     place: Mapping[str, str] | None = None
     is_written: bool = True
@@ -94,7 +94,7 @@ def lineage(config: Mapping[str, Any] | None) -> Lineage:
 
 
 @dataclass(frozen=True)
-class Owner:
+class StateOwner:
     """Whose state a record is about; a digest, and no name.
 
     Attributes:
@@ -110,7 +110,7 @@ class Owner:
     thread_id: str
 
     @classmethod
-    def of(cls, key: ConversationKey, answer: Mapping[str, Any]) -> Owner | None:
+    def from_answer(cls, key: ConversationKey, answer: Mapping[str, Any]) -> StateOwner | None:
         """As the database answered; `None` if it was not asked."""
         if "owner" not in answer:
             return None
@@ -118,31 +118,31 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Record:
+class StateRecord:
     """What was stored last.
 
     Attributes:
         token: Names it in the database.
         marks: Places in it: the id of a message, and the digest of all messages up to that one. The last is its end.
         first: The id of the first message that counts, where those before it are older than what is stored.
-        held: What stands for the ids of its messages.
+        ids: What stands for the ids of its messages.
         owner: Whose it is; `None` as long as the database has not said.
     """
 
     token: str
     marks: list[tuple[str, str]]
     first: str | None = None
-    held: str = ""
-    owner: Owner | None = None
+    ids: str = ""
+    owner: StateOwner | None = None
 
     @classmethod
-    def of(cls, value: Mapping[str, Any] | None) -> Record | None:
+    def from_dict(cls, value: Mapping[str, Any] | None) -> StateRecord | None:
         """What `to_dict` made; `None` of nothing, and of what another release made."""
         try:
             if value is None:
                 return None
             marks = [(each[0], each[1]) for each in value["marks"]]
-            owner = None if value["owner"] is None else Owner(*value["owner"])
+            owner = None if value["owner"] is None else StateOwner(*value["owner"])
             return cls(value["token"], marks, value["first"], value["held"], owner)
         except (KeyError, TypeError, IndexError):
             return None
@@ -154,27 +154,27 @@ class Record:
             "token": self.token,
             "marks": [list(mark) for mark in self.marks],
             "first": self.first,
-            "held": self.held,
+            "held": self.ids,
             "owner": None if owner is None else [owner.user, owner.database, owner.agent_id, owner.thread_id],
         }
 
-    def held_of(self, ids: Collection[str]) -> list[str]:
+    def ids_of(self, ids: Collection[str]) -> list[str]:
         """Those of some ids that the state held.
 
         Args:
             ids: Ids of messages, as they are stored.
         """
         size = _HELD_CHARACTERS
-        known = {self.held[place : place + size] for place in range(0, len(self.held), size)}
+        known = {self.ids[place : place + size] for place in range(0, len(self.ids), size)}
         return [each for each in ids if _short(each) in known]
 
     def lacks_nothing(self, ids: Collection[str]) -> bool:
         """Whether a state with these ids has everything that this one held."""
         size, present = _HELD_CHARACTERS, set(map(_short, ids))
-        return all(self.held[place : place + size] in present for place in range(0, len(self.held), size))
+        return all(self.ids[place : place + size] in present for place in range(0, len(self.ids), size))
 
 
-def held(ids: Collection[str]) -> str:
+def shorten_ids(ids: Collection[str]) -> str:
     """What stands for ids in a record."""
     return "".join(map(_short, ids))
 
@@ -190,7 +190,7 @@ def owner_digest(user_id: str) -> str:
 
 
 @dataclass
-class Update:
+class BranchUpdate:
     """A graph's state on its way to the database.
 
     Attributes:
@@ -202,7 +202,7 @@ class Update:
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Records:
+class StateRecords:
     """What was stored last in the newest conversations. Every method is safe to call from any thread.
 
     Args:
@@ -211,20 +211,20 @@ class Records:
 
     def __init__(self, *, needs_owner: bool = False) -> None:
         self._needs_owner = needs_owner
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._held: OrderedDict[ConversationKey, Record] = OrderedDict()
+        self._held: OrderedDict[ConversationKey, StateRecord] = OrderedDict()
         self.database: str | None = None
         """The database, as soon as it has said which it is."""
 
-    def of(self, key: ConversationKey) -> Record | None:
+    def get(self, key: ConversationKey) -> StateRecord | None:
         """What was stored last in a conversation by this process, if that is known."""
         with self._lock:
             return self._held.get(key)
 
-    def keep(self, key: ConversationKey, record: Record) -> None:
+    def put(self, key: ConversationKey, record: StateRecord) -> None:
         """Remember what was stored."""
         if record.owner is not None:
             self.database = record.owner.database
@@ -251,7 +251,7 @@ def digests(messages: Sequence[BaseMessage]) -> list[str]:
     return found
 
 
-def known(messages: Sequence[BaseMessage], chain: Sequence[str], record: Record | None) -> tuple[int, bool]:
+def known_count(messages: Sequence[BaseMessage], chain: Sequence[str], record: StateRecord | None) -> tuple[int, bool]:
     """How many of the messages are stored as they are, as far as is known, and whether nothing else was stored."""
     if record is None:
         return 0, False
@@ -263,7 +263,7 @@ def known(messages: Sequence[BaseMessage], chain: Sequence[str], record: Record 
     return 0, False
 
 
-def marks(messages: Sequence[BaseMessage], chain: Sequence[str], turn: int) -> list[tuple[str, str]]:
+def turn_marks(messages: Sequence[BaseMessage], chain: Sequence[str], turn: int) -> list[tuple[str, str]]:
     """The places to remember: where the current turn begins, and the end.
 
     Args:

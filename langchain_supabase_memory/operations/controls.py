@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations import summaries
-from langchain_supabase_memory.operations.arguments import conversation_ids, person, scope_ids
+from langchain_supabase_memory.operations.arguments import check_actor, conversation_ids, scope_ids
 from langchain_supabase_memory.operations.boards.editing import LONGEST_SUMMARY
 from langchain_supabase_memory.values import SummaryResult
 
@@ -45,14 +45,14 @@ class OptOut:
         topic: The topic; `None` for a whole conversation.
         thread_id: The conversation; `None` for all of the user's.
         agent_id: Its agent.
-        by: Who said so.
+        actor: Who said so.
         at: When.
     """
 
     topic: str | None = field(repr=False)
     thread_id: str | None
     agent_id: str | None
-    by: str
+    actor: str
     at: datetime
 
 
@@ -79,16 +79,16 @@ class ControlChange:
     changed_at: datetime
 
 
-def opt_out(scope: Scope, topic: str | None, by: str) -> Flow[bool]:
+def opt_out(scope: Scope, topic: str | None, actor: str) -> Flow[bool]:
     """Remember nothing of a conversation, or of a topic in it or in all. Returns whether that is new."""
-    answer = yield from call("memory_opt_out", _opted(scope, topic, by))
+    answer = yield from call("memory_opt_out", _parse_opt_out(scope, topic, actor))
     is_new: bool = answer["is_new"]
     return is_new
 
 
-def opt_in(scope: Scope, topic: str | None, by: str) -> Flow[bool]:
+def opt_in(scope: Scope, topic: str | None, actor: str) -> Flow[bool]:
     """Remember it again. Returns whether it had not been remembered."""
-    answer = yield from call("memory_opt_in", _opted(scope, topic, by))
+    answer = yield from call("memory_opt_in", _parse_opt_out(scope, topic, actor))
     removed: bool = answer["removed"]
     return removed
 
@@ -111,9 +111,9 @@ def changes(scope: Scope, limit: int) -> Flow[list[ControlChange]]:
     ]
 
 
-def rate(scope: Scope, chunk_id: str, importance: float, by: str) -> Flow[float]:
+def rate(scope: Scope, chunk_id: str, importance: float, actor: str) -> Flow[float]:
     """Say how much a chunk matters. Returns its importance from now on."""
-    arguments = {**scope_ids(scope), "p_chunk_id": chunk_id, "p_importance": importance, "p_by": person(by)}
+    arguments = {**scope_ids(scope), "p_chunk_id": chunk_id, "p_importance": importance, "p_by": check_actor(actor)}
     answer = yield from call("memory_rate_chunk", arguments)
     return float(answer["importance"])
 
@@ -121,7 +121,7 @@ def rate(scope: Scope, chunk_id: str, importance: float, by: str) -> Flow[float]
 def edit_summary(
     key: ConversationKey,
     action: Literal["edit", "delete", "regenerate"],
-    by: str,
+    actor: str,
     *,
     number: int | None = None,
     text: str | None = None,
@@ -133,7 +133,7 @@ def edit_summary(
         {
             **conversation_ids(key),
             "p_action": action,
-            "p_by": person(by),
+            "p_by": check_actor(actor),
             "p_number": number,
             "p_text": text,
             "p_tokens": None if text is None else max(1, count_tokens(text)),
@@ -144,13 +144,13 @@ def edit_summary(
 
 
 def regenerate_summaries(
-    key: ConversationKey, by: str, *, include_edited: bool, policy: SummaryPolicy, model: str | None
+    key: ConversationKey, actor: str, *, include_edited: bool, policy: SummaryPolicy, model: str | None
 ) -> Flow[SummaryResult]:
     """Take the summaries back and write them anew; without a model they are written when that is due."""
-    yield from edit_summary(key, "regenerate", by, include_edited=include_edited)
+    yield from edit_summary(key, "regenerate", actor, include_edited=include_edited)
     if model is None:
         return SummaryResult(-1)
-    return (yield from summaries.summarize(key, policy, model=model, patient=False))
+    return (yield from summaries.summarize(key, policy, model=model, respect_backoff=False))
 
 
 def weight(useful: bool | None, importance: float | None) -> float:
@@ -174,7 +174,7 @@ def summary_text(text: str, redactor: Redactor | None) -> str:
     Raises:
         InvalidInputError: It is no text, or is too long.
     """
-    words = str(redacted_value(clean(text).strip(), redactor)) if isinstance(text, str) else ""
+    words = str(redact_value(clean(text).strip(), redactor)) if isinstance(text, str) else ""
     if not words or len(words) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of 1 to {LONGEST_SUMMARY:,} characters.", hint="To be rid of it, delete it."
@@ -194,6 +194,6 @@ def _topic(topic: str) -> str:
     return words
 
 
-def _opted(scope: Scope, topic: str | None, by: str) -> dict[str, Any]:
+def _parse_opt_out(scope: Scope, topic: str | None, actor: str) -> dict[str, Any]:
     words = None if topic is None else _topic(topic)
-    return {**scope_ids(scope), "p_topic": words, "p_by": person(by)}
+    return {**scope_ids(scope), "p_topic": words, "p_by": check_actor(actor)}

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
-from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
-from langchain_supabase_memory.language.messages.opaque import human
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment, retention_argument
+from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
+from langchain_supabase_memory.language.messages.encoded_data import readable_size
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
-from langchain_supabase_memory.operations.unreadable import set_aside
+from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.values import (
     AppendResult,
     ConversationKey,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
-    from langchain_supabase_memory.operations.branch import Update
-    from langchain_supabase_memory.operations.manifests.codes import Lists
+    from langchain_supabase_memory.operations.branch import BranchUpdate
+    from langchain_supabase_memory.operations.manifests.encoding import Lists
     from langchain_supabase_memory.settings import Retention
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ Column = Literal[
 ALL_COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
 
 
-class ElsewhereError(Exception):
+class OtherConversationError(Exception):
     """The store is not where a graph's state goes on from; nothing was stored.
 
     Args:
@@ -77,7 +77,7 @@ def append(
     retention: Retention | None = None,
     redactor: Redactor | None = None,
     idempotency_key: str | None = None,
-    branch: Update | None = None,
+    branch: BranchUpdate | None = None,
     manifest: Lists | None = None,
 ) -> Flow[AppendResult]:
     """Store messages: once each, in order, all or none, in one round trip, as `Conversation.append`.
@@ -97,18 +97,18 @@ def append(
     Raises:
         ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
     """
-    listed = codec.checked(messages)
+    listed = codec.check_messages(messages)
     times = _times(created_at, len(listed))
     if idempotency_key is not None:
         check_id("idempotency_key", idempotency_key)
     codec.ensure_ids(listed, idempotency_key)
     beside = None if metadata is None else sanitizer.encode(dict(metadata))
     if redactor is not None:
-        beside = redacted_value(beside, redactor)
+        beside = redact_value(beside, redactor)
 
     rows: dict[str, dict[str, Any]] = {}
     for message, time in zip(listed, times, strict=True):
-        if content.was_said(message):
+        if content.is_conversation(message):
             row = {"metadata": beside, "created_at": time, **codec.to_row(message, redactor)}
             rows[row["id"]] = row
     arguments = {**conversation_ids(key), "p_replace": replace, "p_retention": retention_argument(retention)}
@@ -120,7 +120,7 @@ def append(
     if branch is not None:
         branch.answer = answer
     if answer["sequences"] is None:
-        raise ElsewhereError(answer)
+        raise OtherConversationError(answer)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
     if answer.get("repeated"):
         yield from _append_repeated(answer["repeated"], listed, rows, numbers, arguments, redactor)
@@ -158,8 +158,8 @@ def _append_repeated(
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
     """Store rows; what of one is larger than the database takes is left out of it, and named there."""
-    largest = max(map(oversize.size, rows.values()), default=0)
-    if largest > oversize.MESSAGE_BYTES:
+    largest = max(map(truncation.size, rows.values()), default=0)
+    if largest > truncation.MESSAGE_BYTES:
         limits = yield from call("memory_limits", {})
         largest = _shrink(rows, limits["message_bytes"])
     while True:
@@ -171,7 +171,7 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
                 raise
             before, largest = largest, _shrink(rows, largest // 2)
             if largest * 4 > before * 3:  # what is left cannot be made smaller, so another try would end the same
-                raise _too_large(rows) from None
+                raise too_large_ids(rows) from None
         else:
             return answer  # type: ignore[no-any-return]
 
@@ -249,21 +249,21 @@ _SMALLEST: Final = 16_384
 """A message of fewer bytes is not made smaller."""
 
 
-def _too_large(rows: Mapping[str, Mapping[str, Any]]) -> TooLargeError:
+def too_large_ids(rows: Mapping[str, Mapping[str, Any]]) -> TooLargeError:
     """The error that names the largest field of the largest row."""
-    row = max(rows.values(), key=oversize.size)
-    held, field = max((oversize.size(value), name) for name, value in row.items())
+    row = max(rows.values(), key=truncation.size)
+    held, field = max((truncation.size(value), name) for name, value in row.items())
     return TooLargeError(
-        f"The {field} of a message has {human(held)}, more than the database takes, and cannot be made smaller.",
+        f"The {field} of a message has {readable_size(held)}, more than the database takes, and cannot be cut.",
         hint=f"Store less in {field}, or raise message_bytes in memory_private.limits.",
     )
 
 
-def _shrink(rows: dict[str, dict[str, Any]], most: int) -> int:
+def _shrink(rows: dict[str, dict[str, Any]], max_bytes: int) -> int:
     """Bring every row within so many bytes, and return how many the largest has."""
     for name, row in rows.items():
-        rows[name] = codec.fitted(row, most)
-    return max(map(oversize.size, rows.values()))
+        rows[name] = codec.fit_row(row, max_bytes)
+    return max(map(truncation.size, rows.values()))
 
 
 def read(
@@ -295,9 +295,9 @@ def read(
         retention=retention,
     )
     found = [codec.from_row(row) for row in rows]
-    yield from set_aside(key, codec.strange(rows, [each.message or _NOTHING for each in found]))
+    yield from quarantine(key, codec.undecodable_rows(rows, [each.message or _NOTHING for each in found]))
     return [
-        each if each.message is None else dataclasses.replace(each, unreadable=codec.unreadable(each.message))
+        each if each.message is None else dataclasses.replace(each, unreadable=codec.unreadable_message(each.message))
         for each in found
     ]
 
@@ -324,9 +324,9 @@ def read_rows(
 ) -> Flow[list[Mapping[str, Any]]]:
     """The rows behind `read`, as the database gives them, for who decodes them more than once."""
     for name, number in (("first", first), ("last", last), ("from_sequence", from_sequence)):
-        how_many(name, number)
+        check_limit(name, number)
     if to_sequence != -1:  # the end of what is before a first page: nothing
-        how_many("to_sequence", to_sequence)
+        check_limit("to_sequence", to_sequence)
     if first is not None and last is not None:
         raise InvalidInputError("The first messages, or the last ones.", hint="Pass first or last.")
     unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
@@ -384,7 +384,7 @@ def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bo
 def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int]]:
     """Bring superseded messages back, as `Conversation.reinstate`."""
     if isinstance(message_ids, str):
-        raise wrong("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
+        raise wrong_type("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
     ids = [codec.row_id(each) for each in message_ids]
     numbers: list[int] = []
     for first in range(0, len(ids), PAGE):

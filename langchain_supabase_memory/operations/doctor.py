@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Flow
 
 
-def examined(model: str | None) -> Flow[Mapping[str, Any]]:
+def worker_report(model: str | None) -> Flow[Mapping[str, Any]]:
     """What the database tells who has a server's rights: the document of `memory_worker_doctor`.
 
     Args:
@@ -22,7 +22,7 @@ def examined(model: str | None) -> Flow[Mapping[str, Any]]:
     return document
 
 
-def installed() -> Flow[Mapping[str, Any]]:
+def schema_report() -> Flow[Mapping[str, Any]]:
     """What the database tells everybody who is signed in: what it is set up with."""
     document: Mapping[str, Any] = yield from call(SCHEMA, {})
     return document

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import sanitizer
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.values import ConversationInfo, ConversationPage, ConversationState, check_id
@@ -114,7 +114,7 @@ def _metadata(metadata: Mapping[str, object], redactor: Redactor | None) -> Any:
         raise InvalidInputError(
             f"metadata must be a mapping, not {type(metadata).__name__}.", hint='Pass metadata={"color": "blue"}.'
         ) from None
-    return encoded if redactor is None else redacted_value(encoded, redactor)
+    return encoded if redactor is None else redact_value(encoded, redactor)
 
 
 def _conversation(row: Mapping[str, Any]) -> ConversationInfo:

@@ -69,13 +69,13 @@ def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationK
         last = page[-1]
 
 
-def alone(key: ConversationKey, flow: Flow[T], instead: Callable[[str], T]) -> Flow[T]:
+def isolate_failure(key: ConversationKey, flow: Flow[T], fallback: Callable[[str], T]) -> Flow[T]:
     """Do something for one conversation of many, so that one that cannot be read stops none of the others.
 
     Args:
         key: The conversation.
         flow: What to do.
-        instead: What is returned in its place, from the class of what was raised.
+        fallback: What is returned in its place, from the class of what was raised.
 
     Raises:
         SupabaseMemoryError: What concerns all of them: the database is away, refuses, or is set up otherwise.
@@ -89,4 +89,4 @@ def alone(key: ConversationKey, flow: Flow[T], instead: Callable[[str], T]) -> F
         if isinstance(error, UnavailableError) and (error.is_away or error.code is not None):
             raise
         _logger.warning("A conversation was set aside", extra={**log_fields(key), "memory_error": type(error).__name__})
-        return instead(type(error).__name__)
+        return fallback(type(error).__name__)

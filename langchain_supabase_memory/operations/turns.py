@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call, compute
+from langchain_supabase_memory.flow import Flow, call, offload
 from langchain_supabase_memory.language import references
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment, retention_argument
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
 from langchain_supabase_memory.values import Reference, Turn
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def messages_of(query: str, response: str) -> list[BaseMessage]:
     return [HumanMessage(query), AIMessage(response)]
 
 
-def turns(
+def list_turns(
     key: ConversationKey,
     *,
     last: int | None = None,
@@ -60,8 +60,8 @@ def turns(
     retention: Retention | None = None,
 ) -> Flow[list[Turn]]:
     """The complete turns of a conversation, as `Conversation.turns`; one that does not exist has none."""
-    how_many("last", last)
-    how_many("before", before)
+    check_limit("last", last)
+    check_limit("before", before)
     found: list[Turn] = []
     while last is None or len(found) < last:
         wanted = PAGE if last is None else min(PAGE, last - len(found))
@@ -82,7 +82,7 @@ def turns(
     return found
 
 
-def turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
+def read_turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
     """One complete turn by its number, as `Conversation.turn`."""
     if isinstance(number, bool) or not isinstance(number, int) or number == 0:
         raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
@@ -95,26 +95,28 @@ def turn(key: ConversationKey, number: int, *, retention: Retention | None = Non
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
     """The turn that a user's words point at, as `Conversation.resolve`."""
-    match = yield from pointing(text)
-    return None if match is None else (yield from pointed_at(key, match, retention=retention))
+    match = yield from find_references(text)
+    return None if match is None else (yield from referenced_turn(key, match, retention=retention))
 
 
-def pointing(text: str) -> Flow[Match | None]:
+def find_references(text: str) -> Flow[Match | None]:
     """The words of a user that point at a turn; `None` if none do. It asks nobody."""
     characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
-    return (yield from compute(partial(references.find, text), characters, kept=references.KEPT))
+    return (yield from offload(partial(references.find_reference, text), characters, warm_caches=references.KEPT))
 
 
-def pointed_at(key: ConversationKey, match: Match, *, retention: Retention | None = None) -> Flow[Reference | None]:
+def referenced_turn(
+    key: ConversationKey, match: Match, *, retention: Retention | None = None
+) -> Flow[Reference | None]:
     """The turn that words point at; `None` if there is no such turn."""
     number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)
-    found = yield from turn(key, number, retention=retention)
+    found = yield from read_turn(key, number, retention=retention)
     return None if found is None else Reference(found, match.span, match.rule)
 
 
-def written(listed: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
+def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
     """Turns as text for a prompt, as `Conversation.turns_as_text`."""
-    parsed = _parsed(template)
+    parsed = _parse_template(template)
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:
         raise InvalidInputError(
@@ -123,12 +125,12 @@ def written(listed: Sequence[Turn], template: str = TEMPLATE, separator: str = "
     if any("{" in (form or "") for _, _, form, _ in parsed):
         raise _no_template()  # a field within a field's form could reach anything
     try:
-        return separator.join(template.format(**vars(each)) for each in listed)
+        return separator.join(template.format(**vars(each)) for each in turns)
     except (LookupError, TypeError, ValueError):
         raise _no_template() from None
 
 
-def _parsed(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+def _parse_template(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
     try:
         return list(string.Formatter().parse(template))
     except (TypeError, ValueError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.values import ConversationKey, UnreadableMessage, log_fields
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-def set_aside(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
+def quarantine(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
     """Note messages that cannot be read, each once, with a line in the log that says where it is.
 
     Args:
@@ -38,16 +38,16 @@ def set_aside(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[N
         )  # fmt: skip
 
 
-def numbered(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[list[tuple[int, BaseMessage]]]:
+def numbered_messages(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[list[tuple[int, BaseMessage]]]:
     """Rows with a sequence and a payload as messages, each with its number; those that cannot be read are noted."""
     messages = codec.from_payloads([row["payload"] for row in rows])
-    yield from set_aside(key, codec.strange(rows, messages))
+    yield from quarantine(key, codec.undecodable_rows(rows, messages))
     return [(row["sequence"], message) for row, message in zip(rows, messages, strict=True)]
 
 
 def unreadable(user_id: str | None, *, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
     """The messages that cannot be read, as `Work.unreadable`; without a user everybody's that the caller may see."""
-    how_many("limit", limit)
+    check_limit("limit", limit)
     found: list[UnreadableMessage] = []
     after: Mapping[str, Any] | None = None
     names = UnreadableMessage.__dataclass_fields__

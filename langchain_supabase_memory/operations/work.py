@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
 from langchain_supabase_memory.values import ConversationKey
 
@@ -162,10 +162,10 @@ def claim(
     *,
     limit: int,
     lease_seconds: float,
-    settle_seconds: float,
+    debounce_seconds: float,
     user_id: str | None = None,
     slots: int | None = None,
-    held: Mapping[str, int] | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> Flow[list[Lease]]:
     """Take conversations that are due; nobody else gets them as long as the lease holds.
 
@@ -175,10 +175,10 @@ def claim(
         worker: Who takes them, for who looks at the queue.
         limit: The most.
         lease_seconds: How long they are held without a heartbeat, in seconds.
-        settle_seconds: How long a conversation must have been due, in seconds, so that a burst is one piece of work.
+        debounce_seconds: How long a conversation must have been due, in seconds, so that a burst is one piece of work.
         user_id: Only this user's.
         slots: How many the worker has at once, of which one owner gets half while others wait; `None` for no bound.
-        held: How many of them it has now, by owner.
+        limits: How many of them it has now, by owner.
     """
     leases: list[Lease] = []
     for _ in range(_MOST_CLAIMS):
@@ -188,16 +188,16 @@ def claim(
                 "p_worker": worker,
                 "p_limit": limit,
                 "p_lease_seconds": lease_seconds,
-                "p_settle_seconds": settle_seconds,
+                "p_settle_seconds": debounce_seconds,
                 "p_user_id": user_id,
                 "p_slots": slots,
-                "p_held": dict(held or {}),
+                "p_held": dict(limits or {}),
             },
         )
         for row in rows:
             key = key_of(row)
             if key is None:
-                yield from _set_aside(row)
+                yield from _quarantined(row)
             else:
                 leases.append(_lease(key, row))
         if leases or not rows:
@@ -219,7 +219,7 @@ def _lease(key: ConversationKey, row: Mapping[str, Any]) -> Lease:
     )
 
 
-def _set_aside(row: Mapping[str, Any]) -> Flow[None]:
+def _quarantined(row: Mapping[str, Any]) -> Flow[None]:
     """Give up at once what no worker could name."""
     arguments = {
         "p_user_id": row["user_id"],
@@ -274,7 +274,7 @@ def finish(
     error: str | None = None,
     failed: Mapping[str, str] | None = None,
     served: bool = False,
-    most_attempts: int = 8,
+    max_attempts: int = 8,
     retry_seconds: float = 30.0,
 ) -> Flow[Outcome]:
     """Give a conversation back.
@@ -285,7 +285,7 @@ def finish(
         failed: Which duties failed, and why, in a word each: they wait, and the others go on when there is something to
             do. `None` with an error means that all did.
         served: Whether a wish for a summary is fulfilled.
-        most_attempts: After so many failures in a row a duty is given up.
+        max_attempts: After so many failures in a row a duty is given up.
         retry_seconds: The wait after the first failure, in seconds, with jitter; it doubles up to an hour.
     """
     answer = yield from call(
@@ -297,7 +297,7 @@ def finish(
             "p_position": list(lease.position),
             "p_error": error,
             "p_served": served,
-            "p_max_attempts": most_attempts,
+            "p_max_attempts": max_attempts,
             "p_retry_seconds": retry_seconds,
             "p_failed": None if failed is None else dict(failed),
             "p_left_out": list(lease.left_out),
@@ -341,7 +341,7 @@ def status(
     after: tuple[str, str] | None = None,
 ) -> Flow[list[ConversationStatus]]:
     """How the work on conversations stands, as `Work.status`; without a user everybody's that the caller may see."""
-    how_many("limit", limit)
+    check_limit("limit", limit)
     found: list[ConversationStatus] = []
     last: Mapping[str, Any] = {} if after is None else dict(zip(("user_id", "id"), after, strict=True))
     wanted_ids = None if ids is None else list(ids)
@@ -373,14 +373,14 @@ def queue(user_id: str | None = None) -> Flow[Queue]:
     return Queue(**row)
 
 
-def is_mine(chore: str, every_seconds: float) -> Flow[bool]:
+def takes_turn(chore: str, every_seconds: float) -> Flow[bool]:
     """Whether the caller is who does something that is done from time to time; of several workers one is told so."""
     answer = yield from call("memory_worker_chore", {"p_name": chore, "p_every_seconds": every_seconds})
     mine: bool = answer["mine"]
     return mine
 
 
-def rederive(
+def reconcile(
     *,
     summary: SummaryPolicy | None = None,
     board: BoardPolicy | None = None,

@@ -7,10 +7,17 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import codec, content, oversize, sanitizer
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.transfer import ids
-from langchain_supabase_memory.transfer.values import Edits, Lost, OptOuts, Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import (
+    LossCount,
+    SourceMessage,
+    SourceProblem,
+    ThreadEdits,
+    ThreadOptOuts,
+    ThreadStart,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +36,7 @@ _ROW: Final = ("id", "role", "text", "characters", "tokens", "created_at", "meta
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchLimits:
     """How much is put together.
 
     Attributes:
@@ -58,19 +65,21 @@ class Batch:
         error: What ended the source; what was read before is stored first.
     """
 
-    thread: Thread | None
+    thread: ThreadStart | None
     rows: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     places: dict[str, str] = field(default_factory=dict)
     size: int = 0
-    lost: dict[str, Lost] = field(default_factory=dict)
-    other: Edits | OptOuts | Problem | None = None
+    lost: dict[str, LossCount] = field(default_factory=dict)
+    other: ThreadEdits | ThreadOptOuts | SourceProblem | None = None
     is_first: bool = False
     error: Exception | None = None
 
-    def lose(self, what: str, place: str, count: int = 1) -> None:
+    def record_loss(self, kind: str, place: str, count: int = 1) -> None:
         """Note something that cannot be kept."""
-        before = self.lost.get(what)
-        self.lost[what] = Lost(what, place, count) if before is None else Lost(what, before.place, before.count + count)
+        before = self.lost.get(kind)
+        self.lost[kind] = (
+            LossCount(kind, place, count) if before is None else LossCount(kind, before.place, before.count + count)
+        )
 
 
 class Batches:
@@ -83,7 +92,7 @@ class Batches:
         skip: Whether what cannot be read is noted like what cannot be kept.
     """
 
-    def __init__(self, source: Source, redactor: Redactor | None, limits: Limits, *, skip: bool) -> None:
+    def __init__(self, source: Source, redactor: Redactor | None, limits: BatchLimits, *, skip: bool) -> None:
         self._made = self._batches(source)
         self._redactor = redactor
         self._limits = limits
@@ -116,14 +125,14 @@ class Batches:
             if event is None:
                 yield batch
                 return
-            if isinstance(event, Thread):
+            if isinstance(event, ThreadStart):
                 yield batch
                 batch, self._number = Batch(event, is_first=True), 0
                 self._is_untimed = self._is_broken = False
                 continue
             other = self._take(event, batch)
-            if isinstance(other, Problem) and self._skip:
-                batch.lose(other.why, other.place)
+            if isinstance(other, SourceProblem) and self._skip:
+                batch.record_loss(other.why, other.place)
                 if other.breaks:
                     yield batch
                     batch, self._is_broken = Batch(None), True
@@ -133,99 +142,103 @@ class Batches:
                 yield batch
                 batch = Batch(batch.thread)
 
-    def _take(self, event: Event, batch: Batch) -> Edits | OptOuts | Problem | None:
+    def _take(self, event: Event, batch: Batch) -> ThreadEdits | ThreadOptOuts | SourceProblem | None:
         """Put an event into a batch, or return what is done by itself."""
-        if isinstance(event, Lost):
-            batch.lose(event.what, event.place, event.count)
-        elif not isinstance(event, Said | Edits):
-            return event if isinstance(event, OptOuts | Problem) else None
+        if isinstance(event, LossCount):
+            batch.record_loss(event.kind, event.place, event.count)
+        elif not isinstance(event, SourceMessage | ThreadEdits):
+            return event if isinstance(event, ThreadOptOuts | SourceProblem) else None
         elif self._is_broken:
-            batch.lose(ORPHANED, event.place)
+            batch.record_loss(ORPHANED, event.place)
         elif batch.thread is None:
-            return Problem("It stands before any conversation.", "Begin with the conversation's line.", event.place)
-        elif isinstance(event, Edits):
+            return SourceProblem(
+                "It stands before any conversation.", "Begin with the conversation's line.", event.place
+            )
+        elif isinstance(event, ThreadEdits):
             return event
         else:
             return self._add(event, batch, batch.thread)
         return None
 
-    def _add(self, said: Said, batch: Batch, thread: Thread) -> Problem | None:
+    def _add(self, message: SourceMessage, batch: Batch, thread: ThreadStart) -> SourceProblem | None:
         """Put a message into a batch, or say why not."""
         number, self._number = self._number, self._number + 1
-        if said.message is not None and not content.was_said(said.message):
-            batch.lose("what nobody said, such as a summary in a graph's state", said.place)
+        if message.message is not None and not content.is_conversation(message.message):
+            batch.record_loss("what nobody said, such as a summary in a graph's state", message.place)
             return None
-        row = self._row(said, thread, number)
-        if (strange := _time_problem(row, said)) is not None:
+        row = self._row(message, thread, number)
+        if (strange := _time_problem(row, message)) is not None:
             return strange
         row_id = row.get("id")
         if not isinstance(row_id, str):
-            return Problem("A message has no id.", "Take the line as it was exported.", said.place)
-        size = said.size or oversize.size(row)
+            return SourceProblem("A message has no id.", "Take the line as it was exported.", message.place)
+        size = message.size or truncation.size(row)
         if size > self._limits.message_bytes:
-            whole, row = row, codec.fitted(row, self._limits.message_bytes)
-            size = oversize.size(row)
+            whole, row = row, codec.fit_row(row, self._limits.message_bytes)
+            size = truncation.size(row)
             if row is not whole:
-                batch.lose(SMALLER, said.place)
+                batch.record_loss(SMALLER, message.place)
         if row_id in batch.rows:
             if batch.rows[row_id] == row:
-                batch.lose("the same message a second time", said.place)
+                batch.record_loss("the same message a second time", message.place)
                 return None
-            return Problem(
-                "A conversation has two different messages with one id.", "Give one of them another id.", said.place
+            return SourceProblem(
+                "A conversation has two different messages with one id.", "Give one of them another id.", message.place
             )
         if row.get("created_at") is None and not self._is_untimed:
             self._is_untimed = True
-            batch.lose(UNTIMED, said.place)
+            batch.record_loss(UNTIMED, message.place)
         batch.rows[row_id] = row
-        batch.places[row_id] = said.place
+        batch.places[row_id] = message.place
         batch.size += size
         return None
 
-    def _row(self, said: Said, thread: Thread, number: int) -> dict[str, Any]:
+    def _row(self, message: SourceMessage, thread: ThreadStart, number: int) -> dict[str, Any]:
         """A message as `memory_append` takes it, redacted."""
-        if said.message is None:
-            row = {name: said.row[name] for name in _ROW if name in said.row} if said.row else {}
+        if message.message is None:
+            row = {name: message.row[name] for name in _ROW if name in message.row} if message.row else {}
             return row if self._redactor is None else _redacted(row, self._redactor)
-        said.message.id = said.message.id or ids.message_id(thread.thread_id, number)
-        row = codec.to_row(said.message, self._redactor)
-        beside = None if said.metadata is None else sanitizer.encode(dict(said.metadata))
-        row["metadata"] = redacted_value(beside, self._redactor)
-        row["created_at"] = None if said.created_at is None else said.created_at.isoformat()
+        message.message.id = message.message.id or ids.message_id(thread.thread_id, number)
+        row = codec.to_row(message.message, self._redactor)
+        beside = None if message.metadata is None else sanitizer.encode(dict(message.metadata))
+        row["metadata"] = redact_value(beside, self._redactor)
+        row["created_at"] = None if message.created_at is None else message.created_at.isoformat()
         return row
 
 
 def _redacted(row: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     """An exported row as the redactor leaves it."""
     message = codec.from_payload(row.get("payload"))
-    if codec.unreadable(message) is None:
+    if codec.unreadable_message(message) is None:
         message.id = message.id or row.get("id")
         made = codec.to_row(message, redactor)
-        return {**row, **made, "metadata": redacted_value(row.get("metadata"), redactor)}
+        return {**row, **made, "metadata": redact_value(row.get("metadata"), redactor)}
     kept: dict[str, Any] = {name: row[name] for name in ("id", "role", "created_at") if name in row}
-    text = str(redacted_value(row.get("text") or "", redactor))
-    payload = redacted_value(row.get("payload"), redactor)
-    beside = redacted_value(row.get("metadata"), redactor)
+    text = str(redact_value(row.get("text") or "", redactor))
+    payload = redact_value(row.get("payload"), redactor)
+    beside = redact_value(row.get("metadata"), redactor)
     return {
         **kept, "text": text, "payload": payload, "metadata": beside, "images": None,
         "characters": len(text), "tokens": max(1, len(text) // 4),
     }  # fmt: skip
 
 
-def _time_problem(row: dict[str, Any], said: Said) -> Problem | None:
+def _time_problem(row: dict[str, Any], message: SourceMessage) -> SourceProblem | None:
     """What is wrong with when it was said."""
-    time = said.created_at
+    time = message.created_at
     if time is None and (given := row.get("created_at")) is not None:
         try:
             time = datetime.fromisoformat(given)
         except (TypeError, ValueError):
-            return Problem("A message's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", said.place)
+            return SourceProblem("A message's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", message.place)
     if time is None:
         return None
     if time.tzinfo is None:
-        return Problem("A message's time has no time zone.", "Write it as 2026-01-31T12:00:00Z.", said.place)
+        return SourceProblem("A message's time has no time zone.", "Write it as 2026-01-31T12:00:00Z.", message.place)
     if time.year < 2:
-        return Problem("A message's time is before every calendar.", "Correct it, or leave it out.", said.place)
+        return SourceProblem(
+            "A message's time is before every calendar.", "Correct it, or leave it out.", message.place
+        )
     if time > datetime.now(UTC) + AHEAD:
-        return Problem("A message's time is in the future.", "Correct it, or leave it out.", said.place)
+        return SourceProblem("A message's time is in the future.", "Correct it, or leave it out.", message.place)
     return None

@@ -15,7 +15,7 @@ def thread_id(*parts: object) -> str:
     Args:
         parts: What tells it from others.
     """
-    return str(uuid5(_SPACE, _told(parts)))
+    return str(uuid5(_SPACE, _digest(parts)))
 
 
 def message_id(*parts: object) -> str:
@@ -24,8 +24,8 @@ def message_id(*parts: object) -> str:
     Args:
         parts: What tells it from others in its conversation.
     """
-    return f"lc_{uuid5(_SPACE, _told(parts))}"
+    return f"lc_{uuid5(_SPACE, _digest(parts))}"
 
 
-def _told(parts: tuple[object, ...]) -> str:
+def _digest(parts: tuple[object, ...]) -> str:
     return sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.messages.invisible import spelled_lines
+from langchain_supabase_memory.language.messages.invisible import spell_out_lines
 from langchain_supabase_memory.language.messages.rendering import as_json
 from langchain_supabase_memory.transfer.sinks import Output
 from langchain_supabase_memory.transfer.values import ExportReceipt
@@ -123,17 +123,17 @@ def _message(row: Mapping[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in spelled_lines(text).splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in spell_out_lines(text).splitlines())
 
 
 def _line(text: str) -> str:
     """A text in one line, in which nothing is markup."""
-    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", spelled_lines(" ".join(text.split())))
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", spell_out_lines(" ".join(text.split())))
 
 
 def _code(text: str) -> str:
     """A text as code, however many backticks it holds."""
-    shown = spelled_lines(" ".join(text.split()))
+    shown = spell_out_lines(" ".join(text.split()))
     longest = max(map(len, re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
     room = " " if longest else ""

@@ -11,7 +11,7 @@ from langchain_supabase_memory.json_types import AnyMessage
 
 
 @dataclass(frozen=True)
-class Thread:
+class ThreadStart:
     """A conversation begins here; what a source yields next belongs to it.
 
     Attributes:
@@ -40,7 +40,7 @@ class Thread:
 
 
 @dataclass(frozen=True)
-class Said:
+class SourceMessage:
     """A message of the conversation that was begun last.
 
     Attributes:
@@ -61,7 +61,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Edits:
+class ThreadEdits:
     """What people have set of the conversation that was begun last, as `memory_restore` takes it.
 
     Attributes:
@@ -74,7 +74,7 @@ class Edits:
 
 
 @dataclass(frozen=True)
-class OptOuts:
+class ThreadOptOuts:
     """Topics that are not to be remembered, in all conversations of the user.
 
     Attributes:
@@ -87,22 +87,22 @@ class OptOuts:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LossCount:
     """Something that cannot be kept, though nothing is wrong with it.
 
     Attributes:
-        what: What, without content.
+        kind: What, without content.
         place: Where it stands in the source.
         count: How many.
     """
 
-    what: str
+    kind: str
     place: str
     count: int = 1
 
 
 @dataclass(frozen=True)
-class Problem:
+class SourceProblem:
     """Something that cannot be read: it ends the import, unless that is told to skip such.
 
     Attributes:
@@ -118,7 +118,7 @@ class Problem:
     breaks: bool = False
 
 
-Event = Thread | Said | Edits | OptOuts | Lost | Problem
+Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | LossCount | SourceProblem
 """What a source yields, in order."""
 
 Source = Iterable[Event]
@@ -152,10 +152,10 @@ class ImportReceipt:
     lost: dict[str, tuple[int, str]] = field(default_factory=dict)
     dry_run: bool = False
 
-    def lose(self, what: str, place: str, count: int = 1) -> None:
+    def record_loss(self, kind: str, place: str, count: int = 1) -> None:
         """Note something that cannot be kept."""
-        before, first = self.lost.get(what, (0, place))
-        self.lost[what] = (before + count, first)
+        before, first = self.lost.get(kind, (0, place))
+        self.lost[kind] = (before + count, first)
 
 
 @dataclass

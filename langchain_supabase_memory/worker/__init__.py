@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from langchain_supabase_memory.worker.policy import WorkerPolicy
-from langchain_supabase_memory.worker.worker import Tally, Worker
+from langchain_supabase_memory.worker.worker import Worker, WorkerStats
 
-__all__ = ["Tally", "Worker", "WorkerPolicy"]
+__all__ = ["Worker", "WorkerPolicy", "WorkerStats"]

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.adapters.telemetry.logs import about_error
-from langchain_supabase_memory.checks import lasting
+from langchain_supabase_memory.adapters.telemetry.logs import error_fields
+from langchain_supabase_memory.checks import positive_duration
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.memory.opened import opened
-from langchain_supabase_memory.settings import checked
+from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.settings import check_settings
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retention | None = None) -> None:
+async def cleanup(memory: SupabaseMemory, interval: timedelta, *, retention: Retention | None = None) -> None:
     """Remove what retention does not keep, now and from time to time, until the task is cancelled.
 
     A failure is logged, and the next round tries again.
 
     Args:
         memory: The memory; with a server's rights it cleans up for everybody.
-        every: The time between two rounds.
+        interval: The time between two rounds.
         retention: What is kept; the memory's by default, and without any only expired chunks go.
 
     Raises:
@@ -43,9 +43,9 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
             task.cancel()
         ```
     """
-    opened(memory)
-    lasting("every", every, optional=False, example="timedelta(minutes=15)")
-    checked(retention=retention)
+    require_memory(memory)
+    positive_duration("every", interval, optional=False, example="timedelta(minutes=15)")
+    check_settings(retention=retention)
     while True:
         try:
             gone = await memory.aforget_expired(retention=retention)
@@ -54,5 +54,5 @@ async def cleanup(memory: SupabaseMemory, every: timedelta, *, retention: Retent
         except Exception as error:
             level = memory.causes.level("A clean-up failed", error, logging.ERROR, repeats=True)
             reason = f": {error}" if isinstance(error, SupabaseMemoryError) else ""  # another's text may hold anything
-            _logger.log(level, "A clean-up failed%s", reason, extra=about_error(error))
-        await asyncio.sleep(every.total_seconds())
+            _logger.log(level, "A clean-up failed%s", reason, extra=error_fields(error))
+        await asyncio.sleep(interval.total_seconds())

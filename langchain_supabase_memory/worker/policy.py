@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, TypeAlias
 
-from langchain_supabase_memory.checks import lasting, number
+from langchain_supabase_memory.checks import number, positive_duration
 from langchain_supabase_memory.errors import ConfigurationError
 
-Duty: TypeAlias = Literal["index", "summarize", "board", "promote"]
+JobKind: TypeAlias = Literal["index", "summarize", "board", "promote"]
 """What is done for a conversation that is due."""
 
-DUTIES: Final[tuple[Duty, ...]] = ("index", "summarize", "board", "promote")
+DUTIES: Final[tuple[JobKind, ...]] = ("index", "summarize", "board", "promote")
 """All of it, in the order in which it is done."""
 
 
@@ -29,17 +29,17 @@ class WorkerPolicy:
         embedder_concurrency: The most calls of the embedder at once; `concurrency` by default.
         lease_seconds: How long a conversation is held without a heartbeat, in seconds: so long after a worker was
             killed, another takes over. A heartbeat goes out after a third of it.
-        settle_seconds: How long a conversation is left alone after it became due, in seconds, so that a burst of
+        debounce_seconds: How long a conversation is left alone after it became due, in seconds, so that a burst of
             messages is one piece of work.
         poll_seconds: How often to look for work, in seconds give or take a quarter, where no notification comes.
-        most_attempts: After so many failures in a row a conversation is given up, until it is retried.
+        max_attempts: After so many failures in a row a conversation is given up, until it is retried.
         retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
         grace_seconds: How long a worker that is stopped, or whose time to drain is up, lets what has begun come to an
             end, in seconds.
         archive_after: Conversations without a message for so long are summarized completely and archived; `None` means
             never.
         sweep_every: How often what has expired is removed, and what is idle looked for.
-        rederive_every: How often all conversations are compared with what is marked as due.
+        reconcile_every: How often all conversations are compared with what is marked as due.
         alert_seconds: An alert is given when something has been due for longer than so many seconds.
 
     Raises:
@@ -47,34 +47,34 @@ class WorkerPolicy:
     """
 
     concurrency: int = 4
-    duties: tuple[Duty, ...] = DUTIES
+    duties: tuple[JobKind, ...] = DUTIES
     model_concurrency: int | None = None
     model_calls_per_minute: float | None = None
     embedder_concurrency: int | None = None
     lease_seconds: float = 60.0
-    settle_seconds: float = 1.0
+    debounce_seconds: float = 1.0
     poll_seconds: float = 2.0
-    most_attempts: int = 8
+    max_attempts: int = 8
     retry_seconds: float = 30.0
     grace_seconds: float = 30.0
     archive_after: timedelta | None = None
     sweep_every: timedelta = timedelta(minutes=15)
-    rederive_every: timedelta = timedelta(hours=1)
+    reconcile_every: timedelta = timedelta(hours=1)
     alert_seconds: float = 300.0
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "most_attempts"):
-            number(name, getattr(self, name), whole=True, optional=False, example=4)
+        for name in ("concurrency", "max_attempts"):
+            number(name, getattr(self, name), integer=True, optional=False, example=4)
         for name in ("model_concurrency", "embedder_concurrency"):
-            number(name, getattr(self, name), whole=True, example=4)
+            number(name, getattr(self, name), integer=True, example=4)
         number("model_calls_per_minute", self.model_calls_per_minute, example=60)
         for name in ("lease_seconds", "poll_seconds", "retry_seconds", "alert_seconds"):
             number(name, getattr(self, name), optional=False, example=60)
-        for name in ("settle_seconds", "grace_seconds"):
+        for name in ("debounce_seconds", "grace_seconds"):
             number(name, getattr(self, name), above=False, optional=False, example=0)
-        lasting("archive_after", self.archive_after)
-        for name in ("sweep_every", "rederive_every"):
-            lasting(name, getattr(self, name), optional=False)
+        positive_duration("archive_after", self.archive_after)
+        for name in ("sweep_every", "reconcile_every"):
+            positive_duration(name, getattr(self, name), optional=False)
         if not isinstance(self.duties, (tuple, list)) or not all(duty in DUTIES for duty in self.duties):
             raise ConfigurationError("duties has something that is none.", hint=f"Duties are {', '.join(DUTIES)}.")
 

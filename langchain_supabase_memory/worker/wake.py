@@ -8,7 +8,7 @@ import random
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.adapters.telemetry.logs import about_error
+from langchain_supabase_memory.adapters.telemetry.logs import error_fields
 from langchain_supabase_memory.adapters.transports.breaker import BreakingTransport
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ class Wake:
         transport: The memory's. A direct connection listens; behind a transaction pooler nothing is heard, and over
             the Data API nothing can be: then the clock alone wakes.
         poll_seconds: The longest wait, in seconds, give or take a quarter.
-        settle_seconds: How long after a notification it rings, in seconds; several in that time ring once.
+        debounce_seconds: How long after a notification it rings, in seconds; several in that time ring once.
     """
 
-    def __init__(self, transport: Transport, poll_seconds: float, settle_seconds: float = 0) -> None:
+    def __init__(self, transport: Transport, poll_seconds: float, debounce_seconds: float = 0) -> None:
         inner = transport.inner if isinstance(transport, BreakingTransport) else transport
         self._listen: Callable[..., Any] | None = getattr(inner, "alisten", None)
         self._poll_seconds = poll_seconds
-        self._settle_seconds = settle_seconds
+        self._settle_seconds = debounce_seconds
         self._rang = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
         self._settling: asyncio.TimerHandle | None = None
@@ -88,11 +88,11 @@ class Wake:
         if self._settle_seconds == 0:
             self._rang.set()
         elif self._settling is None:
-            self._settling = asyncio.get_running_loop().call_later(self._settle_seconds, self._settled)
+            self._settling = asyncio.get_running_loop().call_later(self._settle_seconds, self._after_debounce)
         else:
             self._heard_more = True
 
-    def _settled(self) -> None:
+    def _after_debounce(self) -> None:
         self._rang.set()
         self._settling = None
         if self._heard_more:  # that has not settled yet
@@ -108,5 +108,5 @@ class Wake:
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # the clock goes on
-                _logger.debug("Listening for work ended; it begins again", extra=about_error(error))
+                _logger.debug("Listening for work ended; it begins again", extra=error_fields(error))
             await asyncio.sleep(_AGAIN_SECONDS * random.uniform(0.5, 1))

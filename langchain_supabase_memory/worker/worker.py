@@ -18,27 +18,27 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, of_quality
-from langchain_supabase_memory.adapters.telemetry.logs import about, about_error
-from langchain_supabase_memory.adapters.transports.running import run
-from langchain_supabase_memory.checks import function, number, of_type
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
+from langchain_supabase_memory.adapters.transports.event_loop import run
+from langchain_supabase_memory.checks import function, number, require_type
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError, UnavailableError
-from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.unpicklable import Unpicklable
-from langchain_supabase_memory.worker.chores import Turns, sweep
-from langchain_supabase_memory.worker.limits import LimitedEmbedder, LimitedModel, Limits
-from langchain_supabase_memory.worker.piece import Done
-from langchain_supabase_memory.worker.piece import work as do_work
+from langchain_supabase_memory.worker.job import JobResult
+from langchain_supabase_memory.worker.job import run_job as do_work
+from langchain_supabase_memory.worker.maintenance import ChoreSchedule, run_maintenance
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK, WorkerPolicy
+from langchain_supabase_memory.worker.rate_limits import LimitedEmbedder, LimitedModel, RateLimiter
 from langchain_supabase_memory.worker.wake import Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
     from langchain_supabase_memory.adapters.telemetry.alerts import Alert
     from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
-    from langchain_supabase_memory.adapters.writer import SummaryModel
     from langchain_supabase_memory.long_term.memories import LongTerm
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.work import Lease, Outcome
@@ -51,7 +51,7 @@ _RELEASE_SECONDS: Final = 5.0
 
 
 @dataclass
-class Tally:
+class WorkerStats:
     """What a worker has done since it was made.
 
     Attributes:
@@ -117,11 +117,11 @@ class Worker(Unpicklable):
         user_id: str | None = None,
         on_alert: Callable[[Alert, Mapping[str, Any]], None] | None = None,
     ) -> None:
-        opened(memory)
-        of_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
+        require_memory(memory)
+        require_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
         function("long_term", long_term, "a function from a user's id to their long-term memory")
         function("on_alert", on_alert, "a function of an alert and its facts")
-        user_id = memory.made_for if user_id is None else memory.whose(user_id)
+        user_id = memory.made_for if user_id is None else memory.scope_text(user_id)
         if memory.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker works for everybody and cannot act as one user.",
@@ -135,14 +135,14 @@ class Worker(Unpicklable):
         self._on_alert = on_alert
         self._running: dict[asyncio.Task[None], Lease] = {}
         self._claiming: asyncio.Task[list[Lease]] | None = None
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         """It does not run yet: a child process has neither its parent's leases nor its threads and tasks."""
         if self._running or self._claiming:
-            fork.leave((self._running, self._claiming))
+            fork.leave_to_parent((self._running, self._claiming))
         self.name = self._own_name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-        self.tally = Tally()
+        self.stats = WorkerStats()
         self._stop: asyncio.Event | None = None
         self._wake: Wake | None = None
         self._running = {}
@@ -155,7 +155,7 @@ class Worker(Unpicklable):
         self._ending: set[str] = set()
         self._claiming = None
         self._unbegun: list[Lease] = []
-        self._turns = Turns(self._given)
+        self._turns = ChoreSchedule(self._given)
         self._stopped_at = 0.0
 
     @property
@@ -180,7 +180,7 @@ class Worker(Unpicklable):
         """
         await self._work(drain=False)
 
-    async def drain(self, seconds: float | None = None) -> Tally:
+    async def drain(self, seconds: float | None = None) -> WorkerStats:
         """Work until nothing can be done now, and return: what a scheduled task calls, such as one of `pg_cron`.
 
         The chores whose time has come are done first.
@@ -199,7 +199,7 @@ class Worker(Unpicklable):
         """
         number("seconds", seconds, example=45)
         await self._work(drain=True, seconds=seconds)
-        return self.tally
+        return self.stats
 
     def stop(self) -> None:
         """Take nothing more, finish what has begun, and return from `run`. Call it from the worker's event loop."""
@@ -261,7 +261,7 @@ class Worker(Unpicklable):
             "worker": self.name,
             "running": len(self._running),
             "error": self._last_error,
-            **self.tally.outcomes,
+            **self.stats.outcomes,
         }
 
     def _refuse_twice(self) -> None:
@@ -277,11 +277,11 @@ class Worker(Unpicklable):
         self._turns.memory = self._memory
         tasks: list[asyncio.Task[None]] = []
         try:
-            async with Wake(self._memory.transport, self.policy.poll_seconds, self.policy.settle_seconds) as wake:
+            async with Wake(self._memory.transport, self.policy.poll_seconds, self.policy.debounce_seconds) as wake:
                 self._wake = wake
                 tasks.append(asyncio.create_task(self._hold()))
                 if drain:
-                    tasks.append(asyncio.create_task(sweep(self._turns, self.policy, self._model)))
+                    tasks.append(asyncio.create_task(run_maintenance(self._turns, self.policy, self._model)))
                     if await self._has_ended(tasks[-1]):
                         await tasks[-1]
                 else:
@@ -292,7 +292,7 @@ class Worker(Unpicklable):
         except SupabaseMemoryError as error:
             # Beside an application nobody may look at the task before the end.
             self._last_error = type(error).__name__
-            _logger.error("A worker could not go on", extra={"memory_worker": self.name, **about_error(error)})
+            _logger.error("A worker could not go on", extra={"memory_worker": self.name, **error_fields(error)})
             raise
         finally:
             if time_is_up is not None:
@@ -306,7 +306,7 @@ class Worker(Unpicklable):
                     await asyncio.wait(tasks, timeout=_RELEASE_SECONDS)
             finally:
                 self._stop = self._wake = None
-            _logger.info("A worker has stopped", extra={"memory_worker": self.name, "memory_pieces": self.tally.pieces})
+            _logger.info("A worker has stopped", extra={"memory_worker": self.name, "memory_pieces": self.stats.pieces})
 
     def _limited(self) -> tuple[SupabaseMemory, SummaryModel | None]:
         """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
@@ -314,16 +314,16 @@ class Worker(Unpicklable):
         memory = copy.copy(given)
         memory.user_id = self.user_id  # everybody's by default, and not the one of a default
         if given.embeddings is not None:
-            limits = Limits(policy.embedder_concurrency or policy.concurrency)
+            limits = RateLimiter(policy.embedder_concurrency or policy.concurrency)
             memory.embeddings = cast("EmbeddingModel", LimitedEmbedder(given.embeddings, limits))
         if given.model is None:
             return memory, None
-        limits = Limits(policy.model_concurrency or policy.concurrency, policy.model_calls_per_minute)
-        memory.model = cast("SummaryModel", LimitedModel(given.model, limits, self._asked))
+        limits = RateLimiter(policy.model_concurrency or policy.concurrency, policy.model_calls_per_minute)
+        memory.model = cast("SummaryModel", LimitedModel(given.model, limits, self._count_model_call))
         return memory, memory.model
 
-    def _asked(self) -> None:
-        self.tally.model_calls += 1
+    def _count_model_call(self) -> None:
+        self.stats.model_calls += 1
 
     async def _take(self, wake: Wake, *, drain: bool) -> None:
         """Take work as long as there is a free hand for it."""
@@ -334,7 +334,7 @@ class Worker(Unpicklable):
             leases: list[Lease] = []
             if free > 0:
                 try:
-                    leases = await self._claimed(free, 0 if drain else self.policy.settle_seconds)
+                    leases = await self._claimed(free, 0 if drain else self.policy.debounce_seconds)
                 except SupabaseMemoryError as error:
                     # What refuses at the beginning is set up wrongly; later it may be, say, in the midst of an upgrade.
                     if drain or not (self._has_begun or isinstance(error, UnavailableError)):
@@ -348,7 +348,7 @@ class Worker(Unpicklable):
             # Where as much was there as could be taken there may be more: then the next free hand takes it at once.
             self._more = drain or len(leases) == free
             for lease in leases:
-                task = asyncio.create_task(self._piece(lease))
+                task = asyncio.create_task(self._run_job(lease))
                 self._running[task] = lease
                 task.add_done_callback(self._ended)
             if drain and not self._running:
@@ -356,7 +356,7 @@ class Worker(Unpicklable):
             if len(leases) < free or len(self._running) >= self.policy.concurrency:
                 await wake.wait()
 
-    async def _claimed(self, limit: int, settle_seconds: float) -> list[Lease]:
+    async def _claimed(self, limit: int, debounce_seconds: float) -> list[Lease]:
         """Take leases. If this is cancelled or stopped meanwhile, what the database gave is known, and given back."""
         self._claiming = asyncio.create_task(
             self._memory.arun(
@@ -364,10 +364,10 @@ class Worker(Unpicklable):
                     self.name,
                     limit=limit,
                     lease_seconds=self.policy.lease_seconds,
-                    settle_seconds=settle_seconds,
+                    debounce_seconds=debounce_seconds,
                     user_id=self.user_id,
                     slots=self.policy.concurrency,
-                    held=Counter(str(lease.key.user_id) for lease in self._running.values()),
+                    limits=Counter(str(lease.key.user_id) for lease in self._running.values()),
                 )
             )
         )
@@ -410,12 +410,12 @@ class Worker(Unpicklable):
         if self._more and self._wake is not None:
             self._wake.ring()
 
-    async def _piece(self, lease: Lease) -> None:
+    async def _run_job(self, lease: Lease) -> None:
         """One piece of work, from the lease to its end."""
         error: str | None = None
-        done = Done()
+        done = JobResult()
         try:
-            if lease.attempts > self.policy.most_attempts:
+            if lease.attempts > self.policy.max_attempts:
                 error = "abandoned"  # whoever had it before never came to an end: it may bring a worker down
             else:
                 done = await do_work(self._memory, lease, self.policy.duties, self._model, self._long_term)
@@ -426,17 +426,17 @@ class Worker(Unpicklable):
             if _is_cancelled():
                 raise
             error = type(raised).__name__
-            self._warn("A piece of work failed", raised, about(lease.key))
+            self._warn("A piece of work failed", raised, conversation_fields(lease.key))
         self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
         try:
             outcome = await self._given_back(lease, error, done)
         except Exception as raised:
             outcome = "lost"  # the lease runs out, and somebody takes it up again
-            self._warn("A lease could not be given back", raised, about(lease.key))
+            self._warn("A lease could not be given back", raised, conversation_fields(lease.key))
         self._count(lease, done, error, outcome)
 
-    async def _given_back(self, lease: Lease, error: str | None, done: Done) -> Outcome:
-        if error is None and done.overtaken:
+    async def _given_back(self, lease: Lease, error: str | None, done: JobResult) -> Outcome:
+        if error is None and done.conflict:
             # Somebody else works on it, too, which is no failure: once more, from where it stands then.
             return "again" if await self._memory.arun(work.release([lease])) else "lost"
         return await self._memory.arun(
@@ -445,19 +445,19 @@ class Worker(Unpicklable):
                 error=error,
                 failed=done.failed if done.failed and self._has_left(lease, done) else None,
                 served=lease.requested and error is None and not lease.left_out,
-                most_attempts=self.policy.most_attempts,
+                max_attempts=self.policy.max_attempts,
                 retry_seconds=self.policy.retry_seconds,
             )
         )
 
-    def _has_left(self, lease: Lease, done: Done) -> bool:
+    def _has_left(self, lease: Lease, done: JobResult) -> bool:
         """Whether something of what this worker does is neither left out nor failed."""
         can = {"index": True, "summarize": self._model is not None, "board": self._model is not None}
         can["promote"] = self._long_term is not None
         return any(can[duty] and duty not in (*done.failed, *lease.left_out) for duty in self.policy.duties)
 
-    def _count(self, lease: Lease, done: Done, error: str | None, outcome: Outcome) -> None:
-        tally, metrics = self.tally, self._memory.metrics
+    def _count(self, lease: Lease, done: JobResult, error: str | None, outcome: Outcome) -> None:
+        tally, metrics = self.stats, self._memory.metrics
         tally.outcomes[outcome] = tally.outcomes.get(outcome, 0) + 1
         tally.chunks += done.index.chunks if done.index is not None else 0
         tally.summaries += len(done.summary.segments) if done.summary is not None else 0
@@ -467,16 +467,18 @@ class Worker(Unpicklable):
         if outcome == "retry":
             metrics.retried()
         if outcome == "dead":
-            self._alert("dead", {**about(lease.key), "memory_attempts": lease.attempts, "memory_error": error})
+            self._alert(
+                "dead", {**conversation_fields(lease.key), "memory_attempts": lease.attempts, "memory_error": error}
+            )
         if done.poor is not None:
             self._alert("quality", of_quality(lease.key, done.poor))
         facts = {"memory_outcome": outcome, "memory_attempts": lease.attempts, "memory_error": error}
-        _logger.info("A piece of work is done", extra={**about(lease.key), **facts})
+        _logger.info("A piece of work is done", extra={**conversation_fields(lease.key), **facts})
 
-    def _warn(self, what: str, error: BaseException, fields: Mapping[str, Any]) -> None:
+    def _warn(self, action: str, error: BaseException, fields: Mapping[str, Any]) -> None:
         """Log a failure, once while its cause stands."""
-        level = self._memory.causes.level(what, error, logging.WARNING)
-        _logger.log(level, what, extra={**fields, **about_error(error)})
+        level = self._memory.causes.level(action, error, logging.WARNING)
+        _logger.log(level, action, extra={**fields, **error_fields(error)})
 
     def _alert(self, kind: Alert, facts: Mapping[str, Any]) -> None:
         alert(self._memory.metrics, kind, facts)
@@ -484,7 +486,7 @@ class Worker(Unpicklable):
             try:
                 self._on_alert(kind, facts)
             except Exception as error:  # an alert that fails must not stop the work
-                _logger.warning("An alert could not be given", extra=about_error(error))
+                _logger.warning("An alert could not be given", extra=error_fields(error))
 
     async def _hold(self) -> None:
         """Keep the leases of what is being done; what was lost is stopped, for somebody else may be at it."""
@@ -500,16 +502,18 @@ class Worker(Unpicklable):
                 continue
             for task, lease in held.items():
                 if lease.token not in tokens and lease.token not in self._ending and not task.done():
-                    _logger.warning("A lease was lost", extra={"memory_worker": self.name, **about(lease.key)})
-                    self.tally.outcomes["lost"] = self.tally.outcomes.get("lost", 0) + 1
+                    _logger.warning(
+                        "A lease was lost", extra={"memory_worker": self.name, **conversation_fields(lease.key)}
+                    )
+                    self.stats.outcomes["lost"] = self.stats.outcomes.get("lost", 0) + 1
                     self._memory.metrics.piece("lost")
                     task.cancel()
 
     async def _sweep(self) -> None:
-        shortest = min(self.policy.sweep_every, self.policy.rederive_every).total_seconds()
+        shortest = min(self.policy.sweep_every, self.policy.reconcile_every).total_seconds()
         while True:
             try:
-                await sweep(self._turns, self.policy, self._model)
+                await run_maintenance(self._turns, self.policy, self._model)
             except Exception as error:  # nor may this one
                 self._warn("Chores were left undone", error, {"memory_worker": self.name})
             await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
@@ -521,7 +525,7 @@ class Worker(Unpicklable):
             try:
                 queue = await self._memory.arun(work.queue(self.user_id))
             except Exception as error:  # nor this one
-                _logger.debug("The queue could not be seen", extra=about_error(error))
+                _logger.debug("The queue could not be seen", extra=error_fields(error))
             else:
                 is_late = queue.lag_seconds > self.policy.alert_seconds
                 if is_late and not lagging:

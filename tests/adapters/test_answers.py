@@ -33,10 +33,10 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.adapters.transports.answers import SHAPES, checked, parsed
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
+from langchain_supabase_memory.adapters.transports.http_errors import LONGEST_RETRY_AFTER_SECONDS, retry_after_seconds
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
-from langchain_supabase_memory.adapters.transports.responses import LONGEST_RETRY_AFTER_SECONDS, retry_after_seconds
+from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES, parse, validate
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -58,7 +58,7 @@ from tests.services.postgres import Cluster
 from tests.services.proxy import TRUTH, Lie, Proxy
 
 SECRET = "canary-9142"
-QUICK = RetryPolicy(attempts=2, wait_seconds=0.005, longest_wait_seconds=0.01, deadline_seconds=5)
+QUICK = RetryPolicy(attempts=2, wait_seconds=0.005, max_wait_seconds=0.01, deadline_seconds=5)
 PATIENT = BreakerPolicy(failures=100_000)
 """Never opens: what a lie is taken for is looked at, and not what comes of many."""
 ANSWER = '{"summary": "What was said."}'
@@ -311,9 +311,9 @@ def a_document(name: str) -> Any:
 def test_a_shape_is_its_kind_and_its_keys() -> None:
     for name, shape in SHAPES.items():
         right = a_document(name)
-        assert checked(name, right) is right
+        assert validate(name, right) is right
         if shape.or_null:
-            assert checked(name, None) is None
+            assert validate(name, None) is None
         wrong: list[Any] = [{}, [], "", 0, True, 0.5] + ([] if shape.or_null else [None])
         if shape.kind is dict:
             wrong += [{key: part for key, part in right.items() if key != gone} for gone in shape.keys]
@@ -321,16 +321,16 @@ def test_a_shape_is_its_kind_and_its_keys() -> None:
         for document in wrong:
             if type(document) is not shape.kind or shape.keys:
                 with pytest.raises(UnavailableError, match=name):
-                    checked(name, document)
-    assert checked("a_function_of_somebody_else", "anything") == "anything"
+                    validate(name, document)
+    assert validate("a_function_of_somebody_else", "anything") == "anything"
 
 
 def test_a_body_is_parsed_or_no_answer() -> None:
-    assert parsed(b'{"a": [1, null]}') == {"a": [1, None]}
+    assert parse(b'{"a": [1, null]}') == {"a": [1, None]}
     with pytest.raises(UnavailableError, match="is nothing"):
-        parsed(b"  ")
+        parse(b"  ")
     with pytest.raises(UnavailableError, match="is no JSON"):
-        parsed(b"{")
+        parse(b"{")
 
 
 # --- The other door
@@ -616,7 +616,7 @@ async def test_at_random_nothing_is_lost_doubled_or_reordered(
     chance = random.Random(f"{color} {way}")
     among = [lie for lie in EVERY if lie.name != "23514"]
     for run in range(2 * fuzz):
-        memory = through(breaker=BreakerPolicy(failures=3, wait_seconds=0.001, longest_wait_seconds=0.01))
+        memory = through(breaker=BreakerPolicy(failures=3, wait_seconds=0.001, max_wait_seconds=0.01))
         runnable = WAYS[way](memory)
         thread = f"{way} {color} {run}"
         proxy.truthful()
@@ -647,9 +647,11 @@ async def test_a_worker_goes_on_and_leaves_nothing_undone(apart: Proxy, caplog: 
     memory = SupabaseMemory.from_url(
         apart.url, token("service_role"), rest_path="", user_id="u", retry=NO_RETRY, model=lambda _: ANSWER,
         policy=SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None),
-        breaker=BreakerPolicy(failures=3, wait_seconds=0.01, longest_wait_seconds=0.05),
+        breaker=BreakerPolicy(failures=3, wait_seconds=0.01, max_wait_seconds=0.05),
     )  # fmt: skip
-    policy = WorkerPolicy(poll_seconds=0.05, settle_seconds=0.0, retry_seconds=0.1, lease_seconds=1.0, most_attempts=99)
+    policy = WorkerPolicy(
+        poll_seconds=0.05, debounce_seconds=0.0, retry_seconds=0.1, lease_seconds=1.0, max_attempts=99
+    )
     for number in range(4):
         memory.conversation(str(number)).append([HumanMessage(f"{number} {place}") for place in range(9)])
     among = [*NO_ANSWERS, *OUTAGES, *(lie for lie, _, _ in ERRORS)]

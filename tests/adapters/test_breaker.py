@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport, Circuit
-from langchain_supabase_memory.adapters.transports.door import Door
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -26,7 +26,7 @@ from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from tests.services.postgres import Cluster
 
-POLICY = BreakerPolicy(failures=3, wait_seconds=1.0, longest_wait_seconds=30.0)
+POLICY = BreakerPolicy(failures=3, wait_seconds=1.0, max_wait_seconds=30.0)
 CALL = Call("memory_count", {})
 
 
@@ -45,7 +45,7 @@ class Scripted:
 
     acts_as_user = False
     user_varies = False
-    door = Door("postgres", None)
+    endpoint = EndpointInfo("postgres", None)
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -112,7 +112,7 @@ def refused(transport: BreakingTransport, inner: Scripted) -> bool:
 
 
 def test_a_policy_that_means_nothing_is_refused() -> None:
-    wrong: list[dict[str, Any]] = [{"failures": 0}, {"wait_seconds": 0}, {"longest_wait_seconds": -1}]
+    wrong: list[dict[str, Any]] = [{"failures": 0}, {"wait_seconds": 0}, {"max_wait_seconds": -1}]
     for settings in wrong:
         with pytest.raises(ConfigurationError):
             BreakerPolicy(**settings)
@@ -329,7 +329,7 @@ def test_health_says_what_waits(transport: BreakingTransport) -> None:
     memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
     health = memory.health()
     assert (health.state, health.failures, health.retry_in_seconds, health.last_code) == ("closed", 0, 0.0, None)
-    assert health.waiting == 1
+    assert health.pending == 1
 
 
 _NODE_IS_AWAY = """

@@ -21,8 +21,8 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
     SupabaseSummarizer,
 )
-from langchain_supabase_memory.adapters import by_name
-from langchain_supabase_memory.adapters.writer import SummaryModel
+from langchain_supabase_memory.adapters import model_loading
+from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 from tests.services.openai_api import Answer, OpenAiApi
 
@@ -139,13 +139,13 @@ async def test_a_call_may_name_one_and_the_event_loop_goes_on(
     conn_string: str, user_id: str, api: OpenAiApi, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[bool] = []
-    make = by_name.chat_model
+    make = model_loading.load_chat_model
 
     def chat_model(name: str) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return make(name)
 
-    monkeypatch.setattr("langchain_supabase_memory.adapters.writer.chat_model", chat_model)
+    monkeypatch.setattr("langchain_supabase_memory.adapters.summarizer.load_chat_model", chat_model)
     policy = SummaryPolicy(messages=2, keep_messages=1, min_quality=None)
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         conversation = memory.conversation("t")

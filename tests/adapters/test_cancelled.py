@@ -22,7 +22,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.postgres import POOL_SIZE
 from langchain_supabase_memory.adapters.transports.supabase import MAX_IN_FLIGHT
-from langchain_supabase_memory.deadline import AbandonedError, Stopping, awithin, holding, left, within
+from langchain_supabase_memory.deadline import AbandonedError, Stopping, awithin, hold, seconds_left, within
 from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.settings import RetryPolicy
 from tests.services.data_api import DataApi, token
@@ -267,9 +267,9 @@ async def test_a_connection_that_is_cancelled_while_it_is_secured_is_closed() ->
 
 
 def test_what_is_left_is_the_least_of_all_deadlines() -> None:
-    assert left(7) == 7
-    assert within(5, lambda: left(7)) <= 5
-    assert within(5, lambda: within(60, lambda: left(100))) <= 5
+    assert seconds_left(7) == 7
+    assert within(5, lambda: seconds_left(7)) <= 5
+    assert within(5, lambda: within(60, lambda: seconds_left(100))) <= 5
     with pytest.raises(TimeoutError):
         within(0.05, lambda: within(60, lambda: time.sleep(0.2)))
 
@@ -301,7 +301,7 @@ def test_a_lock_is_waited_for_no_longer_than_the_deadline() -> None:
 
     def take() -> None:
         try:
-            holding(lock)
+            hold(lock)
         except AbandonedError as error:
             failed.append(type(error))
         finally:
@@ -317,7 +317,7 @@ def test_a_lock_is_waited_for_no_longer_than_the_deadline() -> None:
 def test_a_thread_that_is_begun_within_a_deadline_has_none() -> None:
     def begin() -> list[float]:
         seconds: list[float] = []
-        thread = threading.Thread(target=lambda: seconds.append(left(7)))
+        thread = threading.Thread(target=lambda: seconds.append(seconds_left(7)))
         thread.start()
         thread.join()
         return seconds

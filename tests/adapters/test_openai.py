@@ -24,8 +24,8 @@ from langchain_supabase_memory import (
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
-from langchain_supabase_memory.operations.boards.answer import SCHEMA
 from langchain_supabase_memory.operations.boards.board import Board
+from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from tests.services.openai_api import CHAT, RESPONSES, Answer, OpenAiApi, Request, Script, strict_faults, violations
 
 # What langchain-openai says of a model, or of an answer, that has no structured output.

@@ -31,9 +31,9 @@ from tests.services.postgres import Cluster
 
 pytestmark = pytest.mark.data_api
 
-PATIENT = RetryPolicy(attempts=200, wait_seconds=0.05, longest_wait_seconds=0.2, deadline_seconds=60)
+PATIENT = RetryPolicy(attempts=200, wait_seconds=0.05, max_wait_seconds=0.2, deadline_seconds=60)
 NEVER = BreakerPolicy(failures=100_000)
-OPENS_AT_ONCE = BreakerPolicy(failures=1, wait_seconds=60, longest_wait_seconds=60)
+OPENS_AT_ONCE = BreakerPolicy(failures=1, wait_seconds=60, max_wait_seconds=60)
 WITHOUT: dict[str, Any] = {"model": None, "recall": None}
 DOORS = pytest.mark.parametrize("kind", ["data_api", "direct"])
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])

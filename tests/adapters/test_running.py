@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from langchain_supabase_memory.adapters.transports.running import run
+from langchain_supabase_memory.adapters.transports.event_loop import run
 
 PACKAGE = Path(__file__).parents[2] / "langchain_supabase_memory"
 

@@ -31,8 +31,8 @@ from langchain_supabase_memory import (
     cleanup,
     record_stream,
 )
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -294,7 +294,7 @@ async def test_what_runs_beside_an_answer_raises_nothing(
     cluster: Cluster, empty: str, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with SupabaseMemory.from_conn_string(cluster.conn_string(empty), user_id=user_id) as memory:
-        guard, key = Guard(memory, None, "setup", 5), memory.key("t")
+        guard, key = FailOpen(memory, None, "setup", 5), memory.key("t")
         heard: list[SupabaseMemoryError] = []
 
         def flow() -> Any:
@@ -303,11 +303,11 @@ async def test_what_runs_beside_an_answer_raises_nothing(
             return count(key)
 
         beside = guard.with_listener(heard.append)
-        assert steps.run(beside.attempt(flow(), Task("x"), key)) is None
-        assert await steps.arun(beside.attempt(flow(), Task("x"), key)) is None
+        assert effects.run(beside.attempt(flow(), GuardedTask("x"), key)) is None
+        assert await effects.arun(beside.attempt(flow(), GuardedTask("x"), key)) is None
         assert [type(error) for error in heard] == [SchemaMissingError] * 2
         with pytest.raises(SchemaMissingError):
-            steps.run(guard.with_listener(heard.append, raises=True).attempt(flow(), Task("x"), key))
+            effects.run(guard.with_listener(heard.append, raises=True).attempt(flow(), GuardedTask("x"), key))
 
         # A node that stores nothing, with the old context from the state: the memory is asked beside it alone.
         node = LoadContextNode(memory, rollout=Rollout(flag=lambda _: "parallel"))

@@ -44,15 +44,15 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.adapters.telemetry import logs, tracing
 from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of_quality
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call, Flow, call, embed
-from langchain_supabase_memory.memory import watch
-from langchain_supabase_memory.memory.delivery import deliver
+from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.memory.flows.conversation import ConversationFlows
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
 from langchain_supabase_memory.operations.work import Outcome
 from langchain_supabase_memory.values import Cause, Health
 from tests.conftest import Door
@@ -289,14 +289,14 @@ def test_a_user_of_the_same_memory_is_counted_with_it(conn_string: str, metrics:
 
 def test_the_queue_is_gauged_when_it_is_asked_for(metrics: Metrics) -> None:
     answer = {"depth": 7, "lag_seconds": 1.5, "leases": 2, "dead": 1, "vector_bytes": 2_000_000}
-    assert watch.run(call("memory_worker_queue", {}, "gauge queue"), lambda _: answer, metrics) == answer
+    assert instrumentation.run(call("memory_worker_queue", {}, "gauge queue"), lambda _: answer, metrics) == answer
     read = numbers(metrics)
     assert (read["memory_queue_depth"], read["memory_leases"], read["memory_dead"]) == (7, 2, 1)
     assert read["vector_index_size_mb"] == 2
 
 
 def test_a_mistake_of_the_observer_is_no_failure(metrics: Metrics, caplog: pytest.LogCaptureFixture) -> None:
-    assert watch.run(call("memory_commit_chunks", {}, "write chunks"), lambda _: CANARY, metrics) == CANARY
+    assert instrumentation.run(call("memory_commit_chunks", {}, "write chunks"), lambda _: CANARY, metrics) == CANARY
     assert "An observation failed (TypeError)" in caplog.text
     assert CANARY not in caplog.text
 
@@ -389,8 +389,8 @@ def test_the_tracer_is_that_of_the_provider_that_was_set() -> None:
 
 
 def test_without_a_provider_nothing_is_recorded_and_nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "Watch", None)  # it would be called
-    assert watch.run(call("memory_schema", {}), lambda _: "done", NO_METRICS) == "done"
+    monkeypatch.setattr(instrumentation, "FlowObserver", None)  # it would be called
+    assert instrumentation.run(call("memory_schema", {}), lambda _: "done", NO_METRICS) == "done"
 
 
 # --- Logs
@@ -399,14 +399,14 @@ def test_without_a_provider_nothing_is_recorded_and_nothing_observed(monkeypatch
 def test_a_record_is_one_line_of_json() -> None:
     record = logging.makeLogRecord(
         {
-            "name": "langchain_supabase_memory.agents.run.guard",
+            "name": "langchain_supabase_memory.agents.run.fail_open",
             "levelno": logging.ERROR,
             "levelname": "ERROR",
             "msg": "line\nbreak \u2028 %s",
             "args": ("\ud800",),
             "created": 0.0,
             "level": "mine",
-            **logs.about(ConversationKey("t", "u"), UnavailableError(code="57P01")),
+            **logs.conversation_fields(ConversationKey("t", "u"), UnavailableError(code="57P01")),
             "memory_object": object(),
         }
     )
@@ -456,7 +456,7 @@ def test_a_line_for_people_says_what_matters_first_and_stays_one_line() -> None:
             "levelname": "INFO",
             "msg": "A piece of work is done",
             "said": CANARY,
-            **logs.about(key, UnavailableError(code="57P01")),
+            **logs.conversation_fields(key, UnavailableError(code="57P01")),
             "memory_empty": "",
             "memory_object": object(),
             "memory_count": 3,
@@ -492,7 +492,7 @@ ALERTS: list[tuple[Alert, dict[str, Any], str]] = [
     ),
     (
         "dead",
-        {**logs.about(ConversationKey("t", "u")), "memory_attempts": 8, "memory_error": "ValueError"},
+        {**logs.conversation_fields(ConversationKey("t", "u")), "memory_attempts": 8, "memory_error": "ValueError"},
         "dead after 8 attempts (ValueError): thread 't' (user 'u', agent 'default')",
     ),
     ("lag", {"memory_lag_seconds": 3600, "memory_depth": 12}, "lag of 3600 s, 12 due"),
@@ -594,11 +594,11 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
         ),
     )
     for name, error in (("away", UnavailableError()), ("a bug", RuntimeError(CANARY))):
-        guard = Guard(away(error), None, "log", 5)
-        flow = deliver(away(error), ConversationKey("t", "u"), said)
+        guard = FailOpen(away(error), None, "log", 5)
+        flow = flush_and_append(away(error), ConversationKey("t", "u"), said)
         yield (
             f"guard, {name}",
-            partial(steps.run, guard.attempt(flow, Task("not stored", said), ConversationKey("t", "u"))),
+            partial(effects.run, guard.attempt(flow, GuardedTask("not stored", said), ConversationKey("t", "u"))),
         )
         tools = [
             get_turn_tool(away(error), thread_id="t"),
@@ -767,6 +767,6 @@ async def test_a_memory_tells_its_health(conn_string: str, metrics: Metrics) -> 
 
 
 def test_names_of_spans_are_those_of_verbs() -> None:
-    assert watch._name(MemoryFlows.flush) == "flush"
-    assert watch._name(ConversationFlows.append) == "append"
+    assert instrumentation._name(MemoryFlows.flush) == "flush"
+    assert instrumentation._name(ConversationFlows.append) == "append"
     assert tracing.PREFIX == "supabase_memory."

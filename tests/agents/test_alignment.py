@@ -18,7 +18,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.agents.run.alignment import Spoken, aligned
+from langchain_supabase_memory.agents.run.alignment import ComparableMessage, align
 from tests.chat_models import ScriptedModel
 from tests.operations.test_branches import WAYS, look_up, texts
 
@@ -233,9 +233,9 @@ async def test_the_answer_comes_with_the_ids_that_are_stored(memory: SupabaseMem
 # --- The function itself
 
 
-def words(text: str) -> list[Spoken]:
+def words(text: str) -> list[ComparableMessage]:
     """A message for each word; those in capitals were answers."""
-    return [Spoken("assistant" if each.isupper() else "user", each, "[]") for each in text.split()]
+    return [ComparableMessage("assistant" if each.isupper() else "user", each, "[]") for each in text.split()]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def words(text: str) -> list[Spoken]:
 )
 def test_places(state: str, stored: str, expected: dict[int, int] | None) -> None:
     said = words(state)
-    assert aligned(said, len(said) - 1, words(stored), is_whole=True) == expected
+    assert align(said, len(said) - 1, words(stored), is_whole=True) == expected
 
 
 def test_no_message_has_two_places(fuzz: int) -> None:
@@ -263,7 +263,7 @@ def test_no_message_has_two_places(fuzz: int) -> None:
         rng = random.Random(seed)
         stored = words(" ".join(rng.choice(["a", "b", "A", "B"]) for _ in range(rng.randrange(12))))
         state = words(" ".join(rng.choice(["a", "b", "A", "B"]) for _ in range(rng.randrange(1, 12))))
-        found = aligned(state, len(state) - 1, stored, is_whole=rng.random() < 0.5) or {}
+        found = align(state, len(state) - 1, stored, is_whole=rng.random() < 0.5) or {}
         assert len(set(found.values())) == len(found)
         places = [found[place] for place in sorted(found)]
         assert places == sorted(places)
@@ -274,10 +274,10 @@ def test_no_message_has_two_places(fuzz: int) -> None:
 def test_a_talk_is_followed_turn_by_turn(most: int, fuzz: int) -> None:
     for seed in range(60 * fuzz):
         rng = random.Random(seed)
-        stored: list[Spoken] = []
+        stored: list[ComparableMessage] = []
         for _ in range(12):
-            state: Sequence[Spoken] = [*stored, *words(rng.choice(["a", "b"]))][-most:]
-            found = (aligned(state, len(state) - 1, stored, is_whole=True) if len(state) > 1 else None) or {}
+            state: Sequence[ComparableMessage] = [*stored, *words(rng.choice(["a", "b"]))][-most:]
+            found = (align(state, len(state) - 1, stored, is_whole=True) if len(state) > 1 else None) or {}
             first = len(stored) + 1 - len(state)
             assert found == {place: first + place for place in range(len(state) - 1)}
             stored += [state[-1], *words(rng.choice(["A", "B"]))]

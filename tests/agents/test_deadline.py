@@ -21,11 +21,11 @@ from langchain_supabase_memory import (
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard, Task
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.agents.streaming import record_stream
 from langchain_supabase_memory.errors import UnavailableError
-from langchain_supabase_memory.flow import compute
+from langchain_supabase_memory.flow import offload
 from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_stream_waits_once(silent: SupabaseMemory) -> None:
     options: Any = {"thread_id": "t", "deadline_seconds": 1, "on_error": "log"}
     assert list(record_stream(silent, "hello", ["hel", "lo"], **options)) == ["hel", "lo"]
     assert len(asked(silent)) == 1
-    assert [message.text for message, _ in silent.outbox.waiting(silent.key("t"))] == ["hello", "hello"]
+    assert [message.text for message, _ in silent.outbox.pending(silent.key("t"))] == ["hello", "hello"]
 
 
 def test_a_read_of_a_history_waits_once(silent: SupabaseMemory) -> None:
@@ -143,31 +143,31 @@ def long(ended: threading.Event) -> Flow[int]:
         ended.wait()
         return 1
 
-    return (yield from compute(work, 1_000_000))
+    return (yield from offload(work, 1_000_000))
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_the_processors_work_is_given_up_with_the_deadline(memory: SupabaseMemory, color: str) -> None:
     ended = threading.Event()
-    guard = Guard(memory, None, "log", 0.1).begin(KEY, [HumanMessage("hello", id="1")])
+    guard = FailOpen(memory, None, "log", 0.1).begin(KEY, [HumanMessage("hello", id="1")])
 
-    def both() -> steps.Steps[list[int | None]]:
-        first = yield from guard.attempt(long(ended), Task("It takes long"), KEY)
-        return [first, (yield from guard.attempt(long(ended), Task("Nothing is left for it"), KEY))]
+    def both() -> effects.Effects[list[int | None]]:
+        first = yield from guard.attempt(long(ended), GuardedTask("It takes long"), KEY)
+        return [first, (yield from guard.attempt(long(ended), GuardedTask("Nothing is left for it"), KEY))]
 
     try:
-        assert (steps.run(both()) if color == "sync" else asyncio.run(steps.arun(both()))) == [None, None]
+        assert (effects.run(both()) if color == "sync" else asyncio.run(effects.arun(both()))) == [None, None]
     finally:
         ended.set()
 
 
 def test_a_guard_shares_what_is_left_with_those_that_come_after_it_in_the_same_turn(memory: SupabaseMemory) -> None:
-    first, second = Guard(memory, None, "raise", 0.1), Guard(memory, None, "raise", 0.1)
+    first, second = FailOpen(memory, None, "raise", 0.1), FailOpen(memory, None, "raise", 0.1)
     turn, ended = [HumanMessage("hello", id="1")], threading.Event()
 
-    def attempted(guard: Guard) -> None:
+    def attempted(guard: FailOpen) -> None:
         with pytest.raises(UnavailableError, match="took too long"):
-            steps.run(guard.attempt(long(ended), Task("It takes long"), KEY))
+            effects.run(guard.attempt(long(ended), GuardedTask("It takes long"), KEY))
 
     try:
         attempted(first.begin(KEY, turn))
@@ -181,10 +181,10 @@ def test_a_guard_shares_what_is_left_with_those_that_come_after_it_in_the_same_t
 
 
 def test_what_a_model_has_beyond_the_deadline_does_not_count(memory: SupabaseMemory) -> None:
-    guard = Guard(memory, None, "raise", 0.2).begin(KEY, [HumanMessage("hello", id="1")])
+    guard = FailOpen(memory, None, "raise", 0.2).begin(KEY, [HumanMessage("hello", id="1")])
 
     def slow() -> Flow[int]:
-        return (yield from compute(lambda: threading.Event().wait(0.3) or 1, 1_000_000))
+        return (yield from offload(lambda: threading.Event().wait(0.3) or 1, 1_000_000))
 
-    assert steps.run(guard.attempt(slow(), Task("A model is asked"), KEY, more=60)) == 1
+    assert effects.run(guard.attempt(slow(), GuardedTask("A model is asked"), KEY, more=60)) == 1
     assert guard.left_seconds == 0.2

@@ -28,9 +28,9 @@ from langchain_supabase_memory import (
     import_conversations,
     read_messages_tool,
 )
-from langchain_supabase_memory.agents.run.identity import Bound
+from langchain_supabase_memory.agents.run.identity import RunIdentity
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.memory.core import ME
+from langchain_supabase_memory.memory.services import ME
 from tests.chat_models import says
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -66,16 +66,16 @@ def runtime(**said: Any) -> Any:
     ],
 )
 def test_an_empty_id_of_a_run_is_none(memory: SupabaseMemory, configurable: Any, run: Any) -> None:
-    key = Bound().key(memory, {"configurable": configurable}, run)
+    key = RunIdentity().key(memory, {"configurable": configurable}, run)
     assert (key.user_id, key.agent_id, key.thread_id) == (memory.user_id, "helper", "t")
-    assert Bound().project({"configurable": configurable}, run) is None
+    assert RunIdentity().project({"configurable": configurable}, run) is None
 
 
 def test_an_empty_id_is_passed_over_for_the_next_who_says_something(memory: SupabaseMemory) -> None:
     memory = SupabaseMemory(memory.transport)
     config: Any = {"configurable": {"user_id": "config", "thread_id": "t"}}
-    assert Bound().key(memory, config, runtime(context=NOBODY, identity="")).user_id == "config"
-    assert Bound().key(memory, config, runtime(context={"user_id": "context"}, identity="")).user_id == "context"
+    assert RunIdentity().key(memory, config, runtime(context=NOBODY, identity="")).user_id == "config"
+    assert RunIdentity().key(memory, config, runtime(context={"user_id": "context"}, identity="")).user_id == "context"
 
 
 OTHERS = [
@@ -92,28 +92,28 @@ def test_no_run_changes_the_user_that_a_memory_was_made_for(
 ) -> None:
     config: Any = {"configurable": configurable}
     with pytest.raises(InvalidInputError, match="made for one user") as failed:
-        Bound().key(memory, config, run)
+        RunIdentity().key(memory, config, run)
     assert str(memory.user_id) not in str(failed.value), "a client may read it"
     with pytest.raises(InvalidInputError, match="made for one user"):
-        Bound().scope(memory, config, run, "user")
-    assert Bound().key(SupabaseMemory(memory.transport), config, run).user_id == "other"
-    assert Bound().key(SupabaseMemory(memory.transport, user_id=ME), config, run).user_id == "other"
+        RunIdentity().scope(memory, config, run, "user")
+    assert RunIdentity().key(SupabaseMemory(memory.transport), config, run).user_id == "other"
+    assert RunIdentity().key(SupabaseMemory(memory.transport, user_id=ME), config, run).user_id == "other"
     same: Any = {"configurable": {"user_id": memory.user_id, "thread_id": "t"}}
-    assert Bound().key(memory, same, None).user_id == memory.user_id
+    assert RunIdentity().key(memory, same, None).user_id == memory.user_id
     with pytest.raises(InvalidInputError, match="made for one user"):
-        Bound(user_id="other").key(memory, same, None)
+        RunIdentity(user_id="other").key(memory, same, None)
 
 
 @pytest.mark.parametrize(("configurable", "run"), OTHERS)
 def test_no_run_changes_whose_token_a_memory_has(door: Door, user_id: str, configurable: Any, run: Any) -> None:
     own, config = door.as_token(token("authenticated", user_id)), {"configurable": configurable}
     with pytest.raises(InvalidInputError, match="made for one user"):
-        Bound().key(own, config, run)  # type: ignore[arg-type]
+        RunIdentity().key(own, config, run)  # type: ignore[arg-type]
     same: Any = {"configurable": {"user_id": user_id, "thread_id": "t"}}
-    assert Bound().key(own, same, None).user_id == user_id
-    assert Bound().key(own, {"configurable": {"thread_id": "t"}}, None).user_id is None
+    assert RunIdentity().key(own, same, None).user_id == user_id
+    assert RunIdentity().key(own, {"configurable": {"thread_id": "t"}}, None).user_id is None
     everybody = door.as_token(token("service_role", "server"))
-    assert Bound().key(everybody, config, run).user_id == "other"  # type: ignore[arg-type]
+    assert RunIdentity().key(everybody, config, run).user_id == "other"  # type: ignore[arg-type]
 
 
 def test_no_call_changes_the_user_that_a_memory_was_made_for(memory: SupabaseMemory) -> None:
@@ -122,7 +122,7 @@ def test_no_call_changes_the_user_that_a_memory_was_made_for(memory: SupabaseMem
         lambda: memory.conversations(user_id="other"),
         lambda: memory.recall("x", user_id="other"),
         lambda: memory.forget_user(user_id="other"),
-        lambda: memory.opt_out("x", by="x", user_id="other"),
+        lambda: memory.opt_out("x", actor="x", user_id="other"),
         lambda: memory.work.status(user_id="other"),
         lambda: memory.rollout.stage(user_id="other"),
         lambda: SupabaseStore(memory, user_id="other"),
@@ -151,7 +151,7 @@ def test_an_embedded_memory_is_nobodys_until_one_is_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize("run", [None, runtime(thread_id="")])
 def test_an_empty_thread_is_none(memory: SupabaseMemory, run: Any) -> None:
     with pytest.raises(InvalidInputError, match="No thread is named"):
-        Bound().key(memory, {"configurable": {"thread_id": ""}}, run)
+        RunIdentity().key(memory, {"configurable": {"thread_id": ""}}, run)
 
 
 @pytest.mark.parametrize("name", ["user_id", "agent_id"])

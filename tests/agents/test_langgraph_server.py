@@ -23,7 +23,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.memory.core import DefaultUser
+from langchain_supabase_memory.memory.services import DefaultUser
 from tests.project.test_documentation import FILES, fenced
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
@@ -47,7 +47,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import *
 from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
-from langchain_supabase_memory.memory.core import DefaultUser
+from langchain_supabase_memory.memory.services import DefaultUser
 
 memory = SupabaseMemory.from_conn_string(
     os.environ["SUPABASE_DB_URL"],
@@ -122,7 +122,7 @@ def serving(folder: Path, conn_string: str, *, with_auth: bool) -> Iterator[Serv
     agent = folder / "myapp" / "agent.py"
     stand_in = (
         "from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel\n"
-        "from langchain_supabase_memory.memory.core import DefaultUser\n"
+        "from langchain_supabase_memory.memory.services import DefaultUser\n"
     )
     served = re.sub(r'"openai:[^"]+"', "OfflineQuotingModel()", agent.read_text()).replace('"me"', f'"{OWNER}"')
     served = served.replace('["SUPABASE_DB_URL"])', f'["SUPABASE_DB_URL"], user_id=DefaultUser("{OWNER}"))')

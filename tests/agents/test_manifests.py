@@ -22,7 +22,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.memory.packs import Packs
+from langchain_supabase_memory.memory.pending_manifests import PendingManifests
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
@@ -204,10 +204,10 @@ async def test_a_manifest_that_cannot_be_made_costs_no_answer(
 
 def test_a_prompt_that_cannot_be_noted_leaves_no_older_one_in_its_place(user_id: str) -> None:
     key, said = ConversationKey("t", user_id), [HumanMessage("One", id="q"), AIMessage("Yes", id="a")]
-    packs = Packs()
-    packs.keep(key, said[:1], [[0]])
-    packs.keep(key, said[:1], None)
-    assert packs.answered(key, said, said) is None
+    packs = PendingManifests()
+    packs.put(key, said[:1], [[0]])
+    packs.put(key, said[:1], None)
+    assert packs.pop(key, said, said) is None
 
 
 def test_an_answer_that_had_to_wait_is_stored_without(data_api: DataApi, user_id: str) -> None:

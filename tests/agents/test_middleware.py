@@ -27,7 +27,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.memory.core import DefaultUser
+from langchain_supabase_memory.memory.services import DefaultUser
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"

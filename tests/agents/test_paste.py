@@ -10,10 +10,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Guard
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.fail_open import FailOpen
+from langchain_supabase_memory.agents.run.graph_state import graph_state
 from langchain_supabase_memory.agents.run.load import Loader
-from langchain_supabase_memory.agents.run.thread import thread
 from langchain_supabase_memory.context.fit import CUT
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
@@ -56,9 +56,9 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def loaded(memory: SupabaseMemory, messages: list[BaseMessage]) -> Any:
     """The pack as the middleware and the nodes load it."""
-    guard = Guard(memory, memory.model, "raise", 10.0)
+    guard = FailOpen(memory, memory.model, "raise", 10.0)
     loader = Loader(guard, memory.settings.budget, memory.settings.policy, recall=memory.settings.recall)
-    pack = steps.run(loader.load(memory.key("t"), thread(messages), lambda _: None))
+    pack = effects.run(loader.load(memory.key("t"), graph_state(messages), lambda _: None))
     assert pack is not None
     return pack
 
@@ -87,7 +87,7 @@ def test_what_is_cut_is_named_and_not_complete(memory: SupabaseMemory) -> None:
     assert (pack.due, pack.due_through, pack.index_due) == (True, 0, False), "nothing is recalled without a question"
     coverage = conversation.coverage()
     assert coverage.complete is False
-    assert (coverage.of(0).state, coverage.of(0).reason) == ("omitted", CUT)
+    assert (coverage.range_of(0).state, coverage.range_of(0).reason) == ("omitted", CUT)
     assert "messages 0 to 0 omitted: cut" in str(pack.report()).replace("message 0", "messages 0 to 0")
     assert conversation.context("And?").omitted == [], "with a summary it is covered"
     assert conversation.coverage().complete is True

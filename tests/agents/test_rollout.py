@@ -36,8 +36,8 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.agents.run.staged import COMPARISON
-from langchain_supabase_memory.context.recent import recent
+from langchain_supabase_memory.agents.run.rollout_prompt import COMPARISON
+from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -180,7 +180,7 @@ def watched(memory: SupabaseMemory) -> Watched:
 def test_the_last_messages_are_what_every_provider_accepts(
     history: list[BaseMessage], current: list[BaseMessage], most: int
 ) -> None:
-    shown = recent(history, current, most)
+    shown = recent_messages(history, current, most)
     assert violations(as_request(shown)) == {}
     own = {message.id for message in current}
     before = [message for message in shown if message.id not in own and content.source(message) != content.OURS]
@@ -191,7 +191,7 @@ def test_the_last_messages_are_what_every_provider_accepts(
     assert all(message.id in order for message in shown if content.source(message) != content.OURS)  # in order
     said = [message for message in current if isinstance(message, HumanMessage) and not content.is_empty(message)]
     assert {message.id for message in said} <= {message.id for message in shown}
-    assert recent(history, current, most) == shown
+    assert recent_messages(history, current, most) == shown
 
 
 def test_the_last_messages_are_exactly_those_that_were_said() -> None:
@@ -204,21 +204,21 @@ def test_the_last_messages_are_exactly_those_that_were_said() -> None:
             AIMessage(f"a{number}"),
         ]
     current = [HumanMessage("now")]
-    assert recent(history, current, 100) == [*history, *current]
-    assert recent(history, current, 9) == [*history[-8:], *current]
+    assert recent_messages(history, current, 100) == [*history, *current]
+    assert recent_messages(history, current, 9) == [*history[-8:], *current]
     # A turn that does not fit whole is left out, so that the rest begins with a user's message.
-    assert recent(history, current, 8) == [*history[-4:], *current]
-    assert recent(history, current, 1) == current
+    assert recent_messages(history, current, 8) == [*history[-4:], *current]
+    assert recent_messages(history, current, 1) == current
     long_turn = [
         *current,
         AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c9"}]),
         ToolMessage("r", tool_call_id="c9"),
     ]
-    assert recent(history, long_turn, 2) == long_turn
-    began = recent([AIMessage("Welcome!")], current, 5)
+    assert recent_messages(history, long_turn, 2) == long_turn
+    began = recent_messages([AIMessage("Welcome!")], current, 5)
     assert [message.text for message in began[1:]] == ["Welcome!", "now"]
     assert content.source(began[0]) == content.OURS
-    assert NO_RESULT in str(recent([*history[:2], HumanMessage("x")], current, 9))
+    assert NO_RESULT in str(recent_messages([*history[:2], HumanMessage("x")], current, 9))
 
 
 # The stages, as the model sees them.
@@ -288,7 +288,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     for number in range(3):
         await agent(asks(f"question {number}"))
     for shown in model.shown:
-        said = [message for message in shown if content.was_said(message)]
+        said = [message for message in shown if content.is_conversation(message)]
         assert len(said) - 1 <= stage  # the question itself comes beside them
         assert SECRET in str(shown[0].content)
     budget = ContextBudget(characters=50_000, max_messages=stage)
@@ -410,14 +410,14 @@ async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
     await agent(asks("a"))
     assert not has_pack()  # nobody has decided: off
     with SupabaseMemory.from_conn_string(conn_string) as operator:  # another process would do the same
-        operator.rollout.set("on", by="ana", agent_id=memory.agent_id)
+        operator.rollout.set("on", actor="ana", agent_id=memory.agent_id)
         await agent(asks("b"))
         assert has_pack()
 
         @tool
         def roll_back() -> str:
             """Roll back."""
-            operator.rollout.set("off", by="ben", agent_id=memory.agent_id)
+            operator.rollout.set("off", actor="ben", agent_id=memory.agent_id)
             return "rolled back"
 
         second = says(calls("roll_back"), "done")
@@ -435,18 +435,18 @@ async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
 
 
 def test_who_decides_is_named_as_everywhere(memory: SupabaseMemory) -> None:
-    memory.rollout.set("off", by=" ana\x00 " + "a" * 300)
+    memory.rollout.set("off", actor=" ana\x00 " + "a" * 300)
     assert memory.rollout.history()[-1].set_by == ("ana\ufffd " + "a" * 300)[:200]
     for nobody in ("", " ", None):
         with pytest.raises(InvalidInputError, match="Nobody"):
-            memory.rollout.set("off", by=nobody)  # type: ignore[arg-type]
+            memory.rollout.set("off", actor=nobody)  # type: ignore[arg-type]
 
 
 async def test_what_the_database_said_is_held_for_a_moment_and_outlives_its_absence(
     memory: SupabaseMemory, make: Any, watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory.conversation("t").append([HumanMessage("before " * 40, id=f"b{n}") for n in range(40)])
-    memory.rollout.set("on", by="ana")
+    memory.rollout.set("on", actor="ana")
     watched.functions.clear()
     model = says("fine")
     agent = make(model, Rollout(cache_seconds=0.3), budget=ContextBudget(characters=2000))
@@ -460,7 +460,7 @@ async def test_what_the_database_said_is_held_for_a_moment_and_outlives_its_abse
     assert SECRET in str(model.shown[-1])
     assert "stage of the rollout could not be read" in caplog.text
     watched.broken.clear()
-    memory.rollout.set("off", by="ana")
+    memory.rollout.set("off", actor="ana")
     time.sleep(0.4)
     await agent(asks("back"))
     assert SECRET not in str(model.shown[-1])
@@ -488,7 +488,7 @@ def test_the_share_is_stable_grows_monotonously_and_is_near_what_was_said(memory
         assert chosen == {user for user in users if is_in_share(user, share)}
         assert abs(len(chosen) / len(users) - share) < 0.03
         before = chosen
-    memory.rollout.set(10, by="ana", share=0.3, rest="parallel")
+    memory.rollout.set(10, actor="ana", share=0.3, rest="parallel")
     memory.user_id = None
     for user in [*users[:60], "Änne 🙂", "用户"]:
         expected = 10 if is_in_share(user, 0.3) else "parallel"
@@ -498,15 +498,15 @@ def test_the_share_is_stable_grows_monotonously_and_is_near_what_was_said(memory
 
 
 def _standing(agent_id: str, user_id: str) -> Any:
-    from langchain_supabase_memory.operations.rollout.stages import standing
+    from langchain_supabase_memory.operations.rollout.stages import read_decision
 
-    return standing(agent_id, user_id)
+    return read_decision(agent_id, user_id)
 
 
 async def test_users_on_both_sides_of_a_share(conn_string: str, user_id: str) -> None:
     agent_id = f"shared-{user_id}"
     with SupabaseMemory.from_conn_string(conn_string, agent_id=agent_id, model=lambda _: SECRET) as memory:
-        memory.rollout.set("on", by="ana", share=0.5)
+        memory.rollout.set("on", actor="ana", share=0.5)
         model = says("fine")
         middleware = SupabaseMemoryMiddleware(memory, rollout=Rollout(), budget=ContextBudget(characters=2000))
         graph: Any = create_agent(model, middleware=[middleware])
@@ -521,7 +521,7 @@ async def test_users_on_both_sides_of_a_share(conn_string: str, user_id: str) ->
 def test_two_decisions_at_once_are_two(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, agent_id=f"raced-{user_id}") as memory:
         with ThreadPoolExecutor(4) as threads:
-            list(threads.map(lambda n: memory.rollout.set(5, by=f"p{n}"), range(12)))
+            list(threads.map(lambda n: memory.rollout.set(5, actor=f"p{n}"), range(12)))
         assert [each.version for each in memory.rollout.history()] == list(range(1, 13))
         assert [each.version for each in memory.rollout.history(last=2)] == [11, 12]
 
@@ -728,12 +728,12 @@ async def test_nothing_is_recorded_on_wish(memory: SupabaseMemory, make: Any) ->
 
 
 def record(memory: SupabaseMemory, thread_id: str = "t", user_id: str | None = None, **numbers: Any) -> Any:
-    from langchain_supabase_memory.operations.rollout.comparison import recorded
+    from langchain_supabase_memory.operations.rollout.comparison import record_comparison
 
     key = memory.key(thread_id, user_id)
     given = {"old_messages": 50, "old_tokens": 1000, "old_characters": 4000, "old_ms": 1.0, "stage": "parallel"}
     comparison = Comparison(thread_id, key.user_id, key.agent_id, **{**given, **numbers})
-    return memory.run(recorded(key, comparison, [], -1))
+    return memory.run(record_comparison(key, comparison, [], -1))
 
 
 def test_a_report_has_medians_and_shares(memory: SupabaseMemory) -> None:
@@ -862,7 +862,7 @@ ATTEMPTS = {
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_a_user_decides_nothing_by_sql(conn_string: str, user_id: str, attempt: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string) as service:
-        service.rollout.set("on", by="ana", agent_id=f"sql-{user_id}")
+        service.rollout.set("on", actor="ana", agent_id=f"sql-{user_id}")
     with psycopg.connect(conn_string) as connection:
         connection.execute("set local role authenticated")
         connection.execute("select set_config('request.jwt.claims', %s, true)", [json.dumps({"sub": user_id})])

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import SaveTurnNode, SupabaseMemory, SupabaseMemoryMiddleware, SupabaseSummarizationNode
-from langchain_supabase_memory.agents.run import ahead
+from langchain_supabase_memory.agents.run import pack_cache
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.context.test_context import Counting
@@ -144,7 +144,7 @@ async def test_what_was_forgotten_between_storing_and_the_model_is_not_shown_lat
     door: Door, calling: list[str], user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that was interrupted before its model goes on much later, in the same process."""
-    monkeypatch.setattr(ahead, "_SECONDS", -1.0)
+    monkeypatch.setattr(pack_cache, "_SECONDS", -1.0)
     saver, settings = InMemorySaver(), {"configurable": {"thread_id": "t", "user_id": user_id}}
     chat = says(calls("look_up", word="kiln"), "Again")
     middleware = [SupabaseMemoryMiddleware(door.service)]

@@ -9,13 +9,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import ContextBudget, ConversationKey, SupabaseMemory
-from langchain_supabase_memory.adapters.writer import SummaryModel
-from langchain_supabase_memory.agents.run import steps
-from langchain_supabase_memory.agents.run.guard import Attempt, Guard, Task
+from langchain_supabase_memory.adapters.summarizer import SummaryModel
+from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory.agents.run.effects import Effects, SyncAsync
+from langchain_supabase_memory.agents.run.fail_open import Attempt, FailOpen, GuardedTask
+from langchain_supabase_memory.agents.run.graph_state import Rules, graph_state, store_new
 from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loader
-from langchain_supabase_memory.agents.run.steps import Either, Steps
-from langchain_supabase_memory.agents.run.thread import Rules, store_new, thread
-from langchain_supabase_memory.context.load import unread
+from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.values import SummaryResult
 
@@ -34,7 +34,7 @@ def attempted(step: Any) -> Attempt[Any]:
     return step
 
 
-def finish(run: Steps[Any], answer: Any) -> Any:
+def finish(run: Effects[Any], answer: Any) -> Any:
     with pytest.raises(StopIteration) as stopped:
         run.send(answer)
     return stopped.value.value
@@ -42,13 +42,13 @@ def finish(run: Steps[Any], answer: Any) -> Any:
 
 def a_pack(**changes: Any) -> ContextPack:
     with pytest.raises(StopIteration) as stopped:
-        next(unread(KEY, ContextBudget(characters=10_000), []))
+        next(unread_messages(KEY, ContextBudget(characters=10_000), []))
     pack: ContextPack = stopped.value.value
     return replace(pack, **changes)
 
 
-async def driven(color: str, run: Steps[Any]) -> Any:
-    return steps.run(run) if color == "sync" else await steps.arun(run)
+async def driven(color: str, run: Effects[Any]) -> Any:
+    return effects.run(run) if color == "sync" else await effects.arun(run)
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
@@ -59,10 +59,10 @@ async def test_a_step_does_itself_in_the_color_of_its_run(color: str) -> None:
     def fails() -> Any:
         raise KeyError(CANARY)
 
-    def run() -> Steps[list[str]]:
-        first = yield Either(lambda: "sync", later)
+    def run() -> Effects[list[str]]:
+        first = yield SyncAsync(lambda: "sync", later)
         try:
-            yield Either(fails, fails)
+            yield SyncAsync(fails, fails)
         except KeyError as error:
             return [first, str(error.args[0])]
         return []
@@ -72,18 +72,18 @@ async def test_a_step_does_itself_in_the_color_of_its_run(color: str) -> None:
 
 def test_a_step_shows_nothing_of_what_it_holds(memory: SupabaseMemory) -> None:
     said = HumanMessage(CANARY, id="m")
-    step = next(store_new(Guard(memory, None, "log", 5), KEY, thread([said]), rules=Rules()))
+    step = next(store_new(FailOpen(memory, None, "log", 5), KEY, graph_state([said]), rules=Rules()))
     assert attempted(step).task.keep == [said]
     assert CANARY not in repr(step)
-    assert CANARY not in repr(Either(lambda: CANARY, [CANARY].__iter__))  # type: ignore[arg-type]
+    assert CANARY not in repr(SyncAsync(lambda: CANARY, [CANARY].__iter__))  # type: ignore[arg-type]
 
 
 def test_a_pack_that_lacks_nothing_is_read_once(memory: SupabaseMemory) -> None:
     loader = Loader(
-        Guard(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+        FailOpen(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
     )
     events: list[Any] = []
-    run = loader.load(KEY, thread([HumanMessage("And now?")]), events.append)
+    run = loader.load(KEY, graph_state([HumanMessage("And now?")]), events.append)
     read = attempted(next(run))
     assert (read.key, read.seconds) == (KEY, 5)
     pack = a_pack()
@@ -95,10 +95,10 @@ def test_a_pack_that_lacks_nothing_is_read_once(memory: SupabaseMemory) -> None:
 def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, asks: bool) -> None:
     model = SummaryModel(lambda _: "a summary") if asks else memory.model
     loader = Loader(
-        Guard(memory, model, "log", 5), memory.settings.budget, memory.settings.policy, recall="conversation"
+        FailOpen(memory, model, "log", 5), memory.settings.budget, memory.settings.policy, recall="conversation"
     )
     events: list[Any] = []
-    run = loader.load(KEY, thread([HumanMessage("And now?")]), events.append)
+    run = loader.load(KEY, graph_state([HumanMessage("And now?")]), events.append)
     resolve = attempted(next(run))
     assert "reference" in resolve.task.failure
     read = attempted(run.send(None))
@@ -116,9 +116,9 @@ def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, a
 
 def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) -> None:
     loader = Loader(
-        Guard(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+        FailOpen(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
     )
-    run = loader.load(KEY, thread([HumanMessage("And now?")]), lambda _: None)
+    run = loader.load(KEY, graph_state([HumanMessage("And now?")]), lambda _: None)
     next(run)
     first = a_pack(due=True, due_through=3)
     run.send(first)
@@ -127,15 +127,15 @@ def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) 
 
 
 def test_a_state_that_is_stored_is_not_stored_again(memory: SupabaseMemory) -> None:
-    guard, state = Guard(memory, None, "log", 5), [HumanMessage("Hello", id="a"), AIMessage("Hello, Maya", id="b")]
-    first = store_new(guard, KEY, thread(state), rules=Rules())
+    guard, state = FailOpen(memory, None, "log", 5), [HumanMessage("Hello", id="a"), AIMessage("Hello, Maya", id="b")]
+    first = store_new(guard, KEY, graph_state(state), rules=Rules())
     step = attempted(next(first))
-    assert step.task == Task("The messages could not be stored; they wait in the outbox", state)
+    assert step.task == GuardedTask("The messages could not be stored; they wait in the outbox", state)
     call = next(step.flow)
     assert call.function == "memory_append"  # type: ignore[union-attr]
     with pytest.raises(StopIteration) as stopped:
         step.flow.send({"conversation_id": "c", "sequences": [0, 1], "appended": 2, "updated": []})
     assert finish(first, stopped.value.value) is stopped.value.value
     with pytest.raises(StopIteration) as nothing:
-        next(store_new(guard, KEY, thread(state), rules=Rules()))
+        next(store_new(guard, KEY, graph_state(state), rules=Rules()))
     assert nothing.value.value is None

@@ -32,7 +32,7 @@ from langchain_supabase_memory import (
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-from langchain_supabase_memory.agents.tools.bounded import Passage, fitted
+from langchain_supabase_memory.agents.tools.output_limit import Passage, fit_passages
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
 from langchain_supabase_memory.settings import NO_RETRY, ChunkPolicy
 from tests.chat_models import ScriptedModel, calls, says
@@ -211,7 +211,7 @@ async def test_a_failure_of_indexing_is_no_failure_of_the_search(
         raise EmbeddingError
         yield
 
-    monkeypatch.setattr("langchain_supabase_memory.operations.recall.indexing.index", fails)
+    monkeypatch.setattr("langchain_supabase_memory.operations.recall.indexing.index_messages", fails)
     found = await ask(color, search_conversation_history_tool(memory, thread_id="t"), query="kiln")
     assert "The kiln is hot" in found
     assert "Not everything that was said lately could be searched." in found
@@ -236,7 +236,7 @@ async def test_that_only_words_were_compared_is_said(conn_string: str, user_id: 
 
 
 def test_indexing_ends_when_its_time_is_over(memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_supabase_memory.agents.tools.bound.PATIENCE", 0.0)
+    monkeypatch.setattr("langchain_supabase_memory.agents.tools.binding.PATIENCE", 0.0)
     memory.conversation("t").append([HumanMessage("The kiln is hot")])
     found = search_conversation_history_tool(memory, thread_id="t").invoke({"query": "kiln"})
     assert "Nothing that was said fits. Not everything that was said lately could be searched." in found
@@ -393,7 +393,7 @@ async def test_a_mistake_of_ours_is_a_message_too(
         raise KeyError("my secret")
         yield
 
-    monkeypatch.setattr("langchain_supabase_memory.operations.turns.turn", breaks)
+    monkeypatch.setattr("langchain_supabase_memory.operations.turns.read_turn", breaks)
     shown = await ask(color, get_turn_tool(memory, thread_id="t"), n=1)
     assert "The memory failed (KeyError)." in shown
     assert "my secret" not in shown + caplog.text
@@ -446,14 +446,14 @@ async def test_a_result_is_bounded_and_says_what_is_left_out(
 def test_what_fits_is_never_cut_and_what_is_cut_is_counted() -> None:
     for size in range(0, 3000, 37):
         passages = [Passage("p", "<" * size, {"n": n}) for n in range(3)]
-        fits = fitted(passages, 2_000)
+        fits = fit_passages(passages, 2_000)
         shown = "\n".join(fits.elements)
         assert len(shown) < 2_000
-        assert shown.count("&lt;") == size * fits.whole + fits.cut
+        assert shown.count("&lt;") == size * fits.full_count + fits.cut
         if fits.cut:
             assert f"{size - fits.cut:,} characters more are left out" in shown
-        assert fits.shown >= 1
-    assert fitted([], 2_000).shown == 0
+        assert fits.shown_count >= 1
+    assert fit_passages([], 2_000).shown_count == 0
 
 
 @COLORS
@@ -593,9 +593,9 @@ async def test_what_the_board_has_comes_first_and_what_is_newer_after_it(spoken:
     )
     conversation = spoken.conversation("t")
     items = {each.text: each for each in conversation.board().items}
-    conversation.pin_board_item(items["Anna is in Manila"], by="maya")
-    conversation.edit_board_item(items["Which clay did Anna Santos buy?"], state="answered", by="maya")
-    conversation.add_board_item("question", "Who pays?", by="maya")
+    conversation.pin_board_item(items["Anna is in Manila"], actor="maya")
+    conversation.edit_board_item(items["Which clay did Anna Santos buy?"], state="answered", actor="maya")
+    conversation.add_board_item("question", "Who pays?", actor="maya")
     tool = recall_context_tool(spoken, thread_id="t")
     facts = await ask(color, tool, context_type="facts")
     listed = re.findall(r'<fact messages="(\d+)" at="[^"]+"(?: pinned="yes")?>\n(.+)\n', facts)

@@ -186,7 +186,7 @@ def test_a_whole_user_is_named_before_it_goes(conn_string: str, user_id: str, do
     shown = name.replace("\u202e\u200b", r"\u202e\u200b")
     with SupabaseMemory.from_conn_string(conn_string, user_id=name) as memory:
         memory.conversation("t").append([HumanMessage("hello")])
-        memory.opt_out("divorce", by="Maya")
+        memory.opt_out("divorce", actor="Maya")
         with Terminal("forget", *door, "--user", name, columns=200) as terminal:
             terminal.until("Type the user's id, .*, to do so: ")
             assert shown in terminal.text
@@ -207,7 +207,7 @@ def test_of_a_user_whose_conversations_are_gone_the_rest_goes_too(
     conn_string: str, user_id: str, door: tuple[str, str]
 ) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        memory.opt_out("divorce", by="Maya")
+        memory.opt_out("divorce", actor="Maya")
         with Terminal("forget", *door, "--user", user_id) as terminal:
             terminal.until("to do so: ")
             terminal.type(f"{user_id}\n")

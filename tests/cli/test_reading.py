@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.cli import reading
 from langchain_supabase_memory.cli.finding import Words
-from langchain_supabase_memory.language.messages.invisible import is_unseen, legible
+from langchain_supabase_memory.language.messages.invisible import is_invisible, legible
 from tests.cli.running import PROGRAM, Terminal, piped, refused, run, surroundings
 
 DAY = datetime(2026, 10, 5, 12, tzinfo=UTC)
@@ -200,7 +200,7 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     assert "\x1b[2J" not in raw
     assert "\x1b]0" not in raw
     allowed = "\r\u200d\u2068\u2069"  # line ends, what joins the family, what isolates
-    assert not [character for character in shown if is_unseen(character) and character not in allowed]
+    assert not [character for character in shown if is_invisible(character) and character not in allowed]
     assert FAMILY in shown
     assert ":smile: [bold]no[/bold]" in told(shown)
     assert shown.count("\u2068") == shown.count("\u2069") > 0
@@ -213,10 +213,10 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
 @given(st.text())
 def test_a_legible_text_holds_nothing_unseen_but_what_shapes(text: str) -> None:
     made = legible(text)
-    left = {character for character in made if is_unseen(character)}
+    left = {character for character in made if is_invisible(character)}
     assert left <= set("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0000, 0xE0080)}
     made.encode()
-    if not any(is_unseen(character) for character in text):
+    if not any(is_invisible(character) for character in text):
         assert made == text
 
 
@@ -245,12 +245,12 @@ def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str
         assert "The board is empty." in run(*mine)[1]
         conversation.append([HumanMessage("My kiln is a Rohde. I must buy clay by Friday.")])
         conversation.revise_board()
-        conversation.edit_board_summary("A potter\x1b[2J", by="ana")
-        item = conversation.add_board_item("fact", "Works in Cebu", by="ana")
-        conversation.pin_board_item(item, by="ana")
-        conversation.add_board_item("action", "Call the shop", by="ana")
-        conversation.add_board_item("action", "Sold", by="ana", state="done")
-        conversation.add_board_item("question", "Which cone?", by="ana")
+        conversation.edit_board_summary("A potter\x1b[2J", actor="ana")
+        item = conversation.add_board_item("fact", "Works in Cebu", actor="ana")
+        conversation.pin_board_item(item, actor="ana")
+        conversation.add_board_item("action", "Call the shop", actor="ana")
+        conversation.add_board_item("action", "Sold", actor="ana", state="done")
+        conversation.add_board_item("question", "Which cone?", actor="ana")
     code, said = run(*mine)
     assert code == 0
     assert "Note\n  A potter" in said

@@ -41,7 +41,7 @@ def owner(conn_string: str) -> str:
             memory.conversation(thread_id).append([HumanMessage("Hello")])
         for thread_id in (LONG, HEBREW):
             memory.conversation(thread_id).append([HumanMessage(f"Hello {number}") for number in range(9)])
-        worker = Worker(memory, policy=WorkerPolicy(most_attempts=1, duties=("index", "summarize")))
+        worker = Worker(memory, policy=WorkerPolicy(max_attempts=1, duties=("index", "summarize")))
         asyncio.run(worker.drain())
         memory.conversation("-rf").append([HumanMessage("Hello")])
     return owner

@@ -24,9 +24,9 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.adapters.kinds import alternates
+from langchain_supabase_memory.adapters.runnable_types import alternates
 from langchain_supabase_memory.agents.history import SupabaseChatMessageHistory
-from langchain_supabase_memory.context.alternate import alternating
+from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import content
 from tests.chat_models import ScriptedModel, calls, says
@@ -84,11 +84,11 @@ def test_any_order_without_tools_is_taken(template: str, ends: bool) -> None:
     kinds = {"s": SystemMessage, "u": HumanMessage, "a": AIMessage}
     for order in ("u", "a", "uu", "aa", "ss", "ssuu", "ua", "sau", "uusua", "uaauu", "sua", "usaus", ""):
         given = [kinds[each](f"{each}{place}") for place, each in enumerate(order)]
-        made = alternating(given, ends=ends)
+        made = alternate_roles(given, ends=ends)
         rendered([*made, *([HumanMessage("next")] if ends else [])] or [HumanMessage("next")], template)
         assert all(f"{each}{place}" in words(made) for place, each in enumerate(order))
         assert [each.content for each in given] == [f"{each}{place}" for place, each in enumerate(order)]
-        assert alternating(made) == made
+        assert alternate_roles(made) == made
 
 
 @pytest.mark.pure
@@ -100,7 +100,7 @@ def test_calls_and_results_stay_together() -> None:
         [HumanMessage("a"), AIMessage("b"), call, result, AIMessage("d"), AIMessage("e")],
         [call, result, call, result, AIMessage("b"), HumanMessage("c"), HumanMessage("d"), call, result],
     ):
-        made = alternating(given)
+        made = alternate_roles(given)
         rendered(made, MISTRAL)
         for place, message in enumerate(made):
             if isinstance(message, ToolMessage):
@@ -111,7 +111,7 @@ def test_calls_and_results_stay_together() -> None:
 @pytest.mark.pure
 def test_media_and_blocks_are_joined_too() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
-    (made,) = alternating(
+    (made,) = alternate_roles(
         [HumanMessage("See:", id="a"), HumanMessage([image, {"type": "text", "text": "What?"}], id="b")]
     )
     assert made.content == [{"type": "text", "text": "See:"}, image, {"type": "text", "text": "What?"}]

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseChatMessageHistory, SupabaseMemory
-from langchain_supabase_memory.context.head import BORDER
+from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.language.messages import content, fence
 from langchain_supabase_memory.language.prompts import condense_prompt, pieces, summary_prompt
 

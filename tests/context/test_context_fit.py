@@ -27,16 +27,16 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from langchain_supabase_memory import flow
-from langchain_supabase_memory.context import meters
-from langchain_supabase_memory.context.clip import clipped
-from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, Fitted, History, fit
+from langchain_supabase_memory.context import token_meter
+from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, FittedContext, History, fit
 from langchain_supabase_memory.context.fit import MEDIA as TOO_MANY_MEDIA
-from langchain_supabase_memory.context.head import MESSAGE_ID
-from langchain_supabase_memory.context.load import unread
-from langchain_supabase_memory.context.meters import TokenMeter, meter
+from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.summary_part import MESSAGE_ID
+from langchain_supabase_memory.context.token_meter import TokenMeter, meter
+from langchain_supabase_memory.context.truncate import truncate
 from langchain_supabase_memory.language.messages import content, fence
-from langchain_supabase_memory.language.messages.blocks import NO_RESULT, Entry, blocks
+from langchain_supabase_memory.language.messages.blocks import NO_RESULT, PromptEntry, blocks
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey, Segment
 from tests import provider_rules
@@ -56,7 +56,7 @@ OPENAI = [ChatOpenAI(model="gpt-4o", api_key=SecretStr("fake"), use_responses_ap
 @pytest.fixture(scope="module", autouse=True)
 def _quiet() -> Iterator[None]:
     """The counters of these tests fail a thousand times."""
-    logger = logging.getLogger(meters.__name__)
+    logger = logging.getLogger(token_meter.__name__)
     logger.setLevel(logging.ERROR)
     yield
     logger.setLevel(logging.NOTSET)
@@ -247,8 +247,8 @@ class Case:
     budget: ContextBudget
     stored: int
 
-    def fitted(self) -> Fitted:
-        return fit(replace(self.history, most_media=self.budget.media), meter(self.budget), self.budget.max_messages)
+    def fitted(self) -> FittedContext:
+        return fit(replace(self.history, max_media=self.budget.media), meter(self.budget), self.budget.max_messages)
 
 
 @st.composite
@@ -258,12 +258,12 @@ def cases(draw: st.DrawFn) -> Case:
     current = draw(turns_under_way()) if draw(st.booleans()) else []
     first = draw(st.sampled_from([0, 0, 0, 1, 7])) if messages else 0
     unsaved = draw(st.integers(0, min(2, len(messages) - bool(first)))) if draw(st.integers(0, 3)) == 0 else 0
-    entries = [Entry(message, (first + place,)) for place, message in enumerate(messages)]
-    entries[len(entries) - unsaved :] = [Entry(each.message) for each in entries[len(entries) - unsaved :]]
+    entries = [PromptEntry(message, (first + place,)) for place, message in enumerate(messages)]
+    entries[len(entries) - unsaved :] = [PromptEntry(each.message) for each in entries[len(entries) - unsaved :]]
     stored = first + len(messages) - unsaved
-    turn = [Entry(message, (stored + place,)) for place, message in enumerate(current)]
+    turn = [PromptEntry(message, (stored + place,)) for place, message in enumerate(current)]
     if draw(st.booleans()):
-        turn = [Entry(message) for message in current]
+        turn = [PromptEntry(message) for message in current]
     superseded = {}
     if first and draw(st.booleans()):
         superseded = {entries[0].sequences[0]: "not on this branch of the graph"} if entries[0].sequences else {}
@@ -281,12 +281,12 @@ def cases(draw: st.DrawFn) -> Case:
         question: BaseMessage = draw(
             st.sampled_from([HumanMessage("Why?", id="q"), ChatMessage(content="Why?", role="user", id="q")])
         )
-        asked = Entry(question, (draw(st.integers(0, first - 1)),))
+        asked = PromptEntry(question, (draw(st.integers(0, first - 1)),))
     history = History(
         entries=entries,
         segments=choices,
         unread_from=after + 1 if after + 1 < first else None,
-        asked=asked,
+        question=asked,
         current=turn,
         superseded=superseded,
     )
@@ -309,7 +309,7 @@ def segment(number: int, to_sequence: int, summary: str) -> Segment:
     )
 
 
-def _pending_from(entries: list[Entry], otherwise: int) -> int:
+def _pending_from(entries: list[PromptEntry], otherwise: int) -> int:
     """The sequence of the last message with calls, if it is the last but for tool messages and empty ones."""
     for entry in reversed(entries):
         if content.tool_calls(entry.message):
@@ -319,7 +319,7 @@ def _pending_from(entries: list[Entry], otherwise: int) -> int:
     return otherwise
 
 
-def pack_of(fitted: Fitted, budget: ContextBudget) -> ContextPack:
+def pack_of(fitted: FittedContext, budget: ContextBudget) -> ContextPack:
     return ContextPack(ConversationKey("t"), budget, fitted)
 
 
@@ -376,7 +376,7 @@ def test_a_pack_is_valid_fits_and_accounts_for_every_message(case: Case) -> None
     assert as_values(case.fitted()) == as_values(fitted), "the same input gave another pack"
 
 
-def check_validity(case: Case, fitted: Fitted) -> None:
+def check_validity(case: Case, fitted: FittedContext) -> None:
     messages = as_request(pack_of(fitted, case.budget).prompt)
     assert not violations(messages)
     assert not any(isinstance(message, SystemMessage) for message in messages)
@@ -387,7 +387,7 @@ def check_validity(case: Case, fitted: Fitted) -> None:
     assert sorted(calls) == sorted(each.tool_call_id for each in messages if isinstance(each, ToolMessage))
 
 
-def check_weight(case: Case, fitted: Fitted) -> None:
+def check_weight(case: Case, fitted: FittedContext) -> None:
     """The weight is true, and above the budget only where there is nothing but what must never be left out.
 
     That is: each user's message of the current turn, unchanged, and the turn's newest block, cut as far as it can be;
@@ -417,16 +417,16 @@ def check_weight(case: Case, fitted: Fitted) -> None:
     made, _ = blocks([*fitted.recent, *fitted.current])
     if case.history.current:
         assert not fitted.recent
-        assert sum(1 for block in made if not block.is_asked) <= 1
+        assert sum(1 for block in made if not block.is_question) <= 1
     else:
         assert len(made) <= 2
     newest = blocks([*case.history.entries, *case.history.current])[0][-1]
     for original, entry in zip(newest.entries, made[-1].entries, strict=True):
-        is_held = newest.is_asked or (newest.unanswered and original is newest.entries[0])
-        assert is_held or scale.weigh(entry.message) <= scale.weigh(clipped(original, 0, scale))
+        is_held = newest.is_question or (newest.unanswered and original is newest.entries[0])
+        assert is_held or scale.weigh(entry.message) <= scale.weigh(truncate(original, 0, scale))
 
 
-def check_newest(case: Case, fitted: Fitted) -> None:
+def check_newest(case: Case, fitted: FittedContext) -> None:
     """The newest block is shown whatever its size, unless a summary covers it."""
     made, _ = blocks(case.history.entries)
     covered = max((-1 if each is None else each.to_sequence for each in case.history.segments), default=-1)
@@ -435,11 +435,11 @@ def check_newest(case: Case, fitted: Fitted) -> None:
         assert fitted.recent[-1].sequences == made[-1].entries[-1].sequences
 
 
-def check_account(case: Case, fitted: Fitted) -> None:
+def check_account(case: Case, fitted: FittedContext) -> None:
     """Every message is shown, or covered by the summary that is shown, or omitted for a reason; in order."""
     shown = [sequence for entry in [*fitted.recent, *fitted.current] for sequence in entry.sequences]
     assert shown == sorted(set(shown))
-    whole = set(shown).difference(fitted.clipped)
+    whole = set(shown).difference(fitted.truncated)
     through = -1 if fitted.head.summary is None else fitted.head.summary.to_sequence
     omitted = pack_of(fitted, case.budget).omitted
     for sequence in range(case.stored):
@@ -450,7 +450,7 @@ def check_account(case: Case, fitted: Fitted) -> None:
         ]
         assert sum(ways) == 1, (sequence, ways)
     assert all(0 <= low <= high < case.stored and why for low, high, why in omitted)
-    assert set(fitted.clipped) <= set(shown)
+    assert set(fitted.truncated) <= set(shown)
     order = {id(entry.message): place for place, entry in enumerate(case.history.entries)}
     places = [order[id(entry.message)] for entry in fitted.recent if id(entry.message) in order]
     assert places == sorted(places)
@@ -469,7 +469,7 @@ def unblank(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": kept})
 
 
-def check_wording(case: Case, fitted: Fitted) -> None:
+def check_wording(case: Case, fitted: FittedContext) -> None:
     """What is shown is shown as it was said, or says that it is cut and how to read the original."""
     assert len(fitted.current) >= min(1, len(case.history.current))
     if case.history.current:
@@ -479,7 +479,7 @@ def check_wording(case: Case, fitted: Fitted) -> None:
         for entry in [
             *case.history.entries,
             *case.history.current,
-            *([case.history.asked] if case.history.asked else []),
+            *([case.history.question] if case.history.question else []),
         ]
         for sequence in entry.sequences
     }
@@ -487,7 +487,7 @@ def check_wording(case: Case, fitted: Fitted) -> None:
         if not entry.sequences:
             continue
         low, high = entry.sequences[0], entry.sequences[-1]
-        if low in fitted.clipped:
+        if low in fitted.truncated:
             is_limited = low in fitted.omitted and fitted.omitted[low] == TOO_MANY_MEDIA
             mark = "left out of this prompt]" if is_limited else f"read_messages(first={low}, last={high})"
             assert mark in str(entry.message.content)
@@ -503,7 +503,7 @@ def check_wording(case: Case, fitted: Fitted) -> None:
                 assert [call["args"] for call in entry.message.tool_calls][: len(valid)] == valid
 
 
-def check_pending(case: Case, fitted: Fitted) -> None:
+def check_pending(case: Case, fitted: FittedContext) -> None:
     """Calls that wait for their results at the open end are there, as they were made."""
     made, _ = blocks([*case.history.entries, *case.history.current])
     if made and made[-1].unanswered:
@@ -514,7 +514,7 @@ def check_pending(case: Case, fitted: Fitted) -> None:
         assert open_end(messages) is not None
 
 
-def as_values(fitted: Fitted) -> list[Any]:
+def as_values(fitted: FittedContext) -> list[Any]:
     pack = pack_of(fitted, ContextBudget())
     return [[message.model_dump() for message in pack.prompt], pack.omitted, pack.clipped, fitted.weight, pack.text()]
 
@@ -536,15 +536,15 @@ def test_a_new_turn_leaves_the_prompt_before_it_as_it_was(
 ) -> None:
     budget = ContextBudget(characters=10**9)
     turn = [*turn, AIMessage(answer, id="answer")]
-    history = [Entry(message, (place,)) for place, message in enumerate(messages)]
-    current = [Entry(message, (len(messages) + place,)) for place, message in enumerate(turn)]
-    following = [Entry(HumanMessage("And then?", id="then"))]
+    history = [PromptEntry(message, (place,)) for place, message in enumerate(messages)]
+    current = [PromptEntry(message, (len(messages) + place,)) for place, message in enumerate(turn)]
+    following = [PromptEntry(HumanMessage("And then?", id="then"))]
 
     before = fit(History(entries=history, current=current), meter(budget))
     after = fit(History(entries=[*history, *current], current=following), meter(budget))
     prompt, longer = pack_of(before, budget).prompt, pack_of(after, budget).prompt
     assert longer == [*prompt, following[0].message]
-    assert not before.clipped + after.clipped
+    assert not before.truncated + after.truncated
 
 
 @settings(
@@ -552,7 +552,7 @@ def test_a_new_turn_leaves_the_prompt_before_it_as_it_was(
 )
 @given(conversations())
 def test_blocks_are_valid_and_lose_no_message_without_a_word(messages: list[BaseMessage]) -> None:
-    entries = [Entry(message, (place,)) for place, message in enumerate(messages)]
+    entries = [PromptEntry(message, (place,)) for place, message in enumerate(messages)]
     made, left_out = blocks(entries)
     kept = [sequence for block in made for entry in block.entries for sequence in entry.sequences]
     assert sorted([*kept, *(sequence for sequence, _ in left_out)]) == list(range(len(messages)))
@@ -566,8 +566,8 @@ def test_blocks_are_valid_and_lose_no_message_without_a_word(messages: list[Base
 # The rules by example.
 
 
-def entries(messages: Sequence[BaseMessage], first: int = 0) -> list[Entry]:
-    return [Entry(message, (first + place,)) for place, message in enumerate(messages)]
+def entries(messages: Sequence[BaseMessage], first: int = 0) -> list[PromptEntry]:
+    return [PromptEntry(message, (first + place,)) for place, message in enumerate(messages)]
 
 
 def chat(turns: int) -> list[BaseMessage]:
@@ -639,7 +639,7 @@ def test_a_message_larger_than_the_budget_is_cut_and_says_how_to_read_the_origin
     "long", ["request 7 took 3 ms\n" * 5_000, "x" * 100_000, "é\n\n" * 30_000, '{"a": 1}\r\n' * 9_000]
 )
 def test_a_long_question_never_takes_its_short_answer_out_of_the_next_prompt(long: str) -> None:
-    said = [Entry(HumanMessage(long, id="q"), (0,)), Entry(AIMessage("It is worker 312.", id="a"), (1,))]
+    said = [PromptEntry(HumanMessage(long, id="q"), (0,)), PromptEntry(AIMessage("It is worker 312.", id="a"), (1,))]
     for characters in range(300, 13_000, 111):
         fitted = fit(History(entries=said), meter(ContextBudget(characters=characters)))
         assert [entry.sequences for entry in fitted.recent] == [(0,), (1,)], characters
@@ -797,7 +797,7 @@ def test_the_pack_begins_where_a_segment_ends_as_long_as_the_rest_fits() -> None
 
     def chosen(messages: list[BaseMessage], characters: int) -> ContextPack:
         budget = ContextBudget(characters=characters)
-        history = History(entries=entries(messages), segments=[None, *parts], current=[Entry(NOW)])
+        history = History(entries=entries(messages), segments=[None, *parts], current=[PromptEntry(NOW)])
         return pack_of(fit(history, meter(budget)), budget)
 
     messages = chat(40)
@@ -819,9 +819,9 @@ def test_the_pack_begins_where_a_segment_ends_as_long_as_the_rest_fits() -> None
 
 
 def test_what_was_not_read_is_reported_and_its_question_is_shown() -> None:
-    question = Entry(HumanMessage("Why?", id="q"), (3,))
+    question = PromptEntry(HumanMessage("Why?", id="q"), (3,))
     rest = [found("of an earlier call", "c0"), asking("c1"), found("one", "c1")]
-    fitted = fit(History(entries=entries(rest, 10), unread_from=0, asked=question), meter(ContextBudget()))
+    fitted = fit(History(entries=entries(rest, 10), unread_from=0, question=question), meter(ContextBudget()))
     pack = pack_of(fitted, ContextBudget())
     assert pack.messages[1:] == [question.message, *rest[1:]]
     assert pack.note == "older messages omitted; showing last 3 messages"
@@ -853,7 +853,7 @@ def test_the_default_counter_knows_cjk_arguments_and_media() -> None:
 
 def test_a_counter_that_raises_is_replaced_by_the_default_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     message = HumanMessage("Hello, my secret is 42.")
-    with caplog.at_level(logging.WARNING, logger=meters.__name__):
+    with caplog.at_level(logging.WARNING, logger=token_meter.__name__):
         counter: Any = _raising
         scale = meter(ContextBudget(tokens=1000, token_counter=counter))
         assert scale.weigh(message) == scale.total([message]) == weight(message)
@@ -875,19 +875,19 @@ def test_any_counter_of_langchain_will_do() -> None:
 # Images and files
 
 
-def shots(count: int, media: int = 1) -> list[Entry]:
+def shots(count: int, media: int = 1) -> list[PromptEntry]:
     """So many questions with images, and their answers."""
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBORw0KGgo" * 20}}
     entries = []
     for number in range(count):
         entries.append(
-            Entry(HumanMessage([{"type": "text", "text": f"shot {number}"}, *[image] * media]), (2 * number,))
+            PromptEntry(HumanMessage([{"type": "text", "text": f"shot {number}"}, *[image] * media]), (2 * number,))
         )
-        entries.append(Entry(AIMessage("I see it."), (2 * number + 1,)))
+        entries.append(PromptEntry(AIMessage("I see it."), (2 * number + 1,)))
     return entries
 
 
-def images(fitted: Fitted) -> list[int]:
+def images(fitted: FittedContext) -> list[int]:
     return [len(content.media(entry.message.content)) for entry in (*fitted.recent, *fitted.current)][::2]
 
 
@@ -904,18 +904,18 @@ def images(fitted: Fitted) -> list[int]:
 def test_the_newest_images_stay_and_older_ones_become_a_name(
     media: int, count: int, most: int | None, expected: list[int]
 ) -> None:
-    history = History(entries=shots(count, media), most_media=most)
+    history = History(entries=shots(count, media), max_media=most)
     before = [entry.message.model_dump() for entry in history.entries]
     fitted = fit(history, TokenMeter(100_000))
     assert images(fitted) == expected
     named = [each for each in range(count) if expected[each] < media]
     assert fitted.omitted == {2 * each: TOO_MANY_MEDIA for each in named}
-    assert fitted.clipped == [2 * each for each in named]
+    assert fitted.truncated == [2 * each for each in named]
     for each in named:
         shown = fitted.recent[2 * each].message
         assert shown.text.count("[image/png, 165 bytes; left out of this prompt]") == media - expected[each]
         assert shown.text.startswith(f"shot {each}")
-        assert not content.was_said(shown), "a copy is never stored in the place of what was said"
+        assert not content.is_conversation(shown), "a copy is never stored in the place of what was said"
     assert [entry.message.model_dump() for entry in history.entries] == before
 
 
@@ -926,7 +926,7 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
     for number in range(6):
         steps.append(AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"c{number}"}]))
         steps.append(ToolMessage([{"type": "text", "text": "seen"}, image], tool_call_id=f"c{number}"))
-    history = History(entries=shots(3), current=[Entry(asked), *map(Entry, steps)], most_media=8)
+    history = History(entries=shots(3), current=[PromptEntry(asked), *map(PromptEntry, steps)], max_media=8)
     fitted = fit(history, TokenMeter(100_000))
     assert [len(content.media(entry.message.content)) for entry in fitted.recent] == [0] * 6
     assert [len(content.media(entry.message.content)) for entry in fitted.current] == [5, *[0, 0] * 3, *[0, 1] * 3]
@@ -937,7 +937,7 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
 async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str) -> None:
     """They are all that a history shows while the database is away."""
     waiting = [entry.message for entry in shots(6)]
-    made = unread(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
+    made = unread_messages(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
     pack = flow.run(made, nothing) if color == "sync" else await flow.arun(made, nothing)
     assert [len(content.media(message.content)) for message in pack.messages[::2]] == [0, 0, 0, 0, 1, 1]
 

@@ -33,7 +33,7 @@ from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.recall.lines import MESSAGE_ID
+from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from tests import provider_rules
 from tests.chat_models import calls, says
 from tests.conftest import Door
@@ -379,7 +379,7 @@ async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemo
         assert provider_rules.openai(prompt) == []
     # The question stands right after what was recalled for it.
     places = [each.id for each in chat.shown[1]]
-    assert content.was_said(chat.shown[1][places.index(MESSAGE_ID) + 1])
+    assert content.is_conversation(chat.shown[1][places.index(MESSAGE_ID) + 1])
     if memory.embeddings is not None:
         embedder: Any = memory.embeddings
         assert len(embedder._embeddings.asked) == 1  # not once more for each call of the model
@@ -480,7 +480,7 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
     else:
         conversation.summarize(policy=SummaryPolicy(keep_messages=4), model=model)
     if changed == "edited by a person":
-        conversation.edit_summary(1, text="They spoke of the weather in Cebu and Siquijor, as Maya says.", by="maya")
+        conversation.edit_summary(1, text="They spoke of the weather in Cebu and Siquijor, as Maya says.", actor="maya")
     pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
     assert pack.summary is not None
     assert pack.summary.edited_by == ("maya" if changed == "edited by a person" else None)
@@ -554,4 +554,4 @@ def test_of_a_small_budget_recall_has_a_larger_share() -> None:
         (ContextBudget(characters=2_000, recalled=0.5), 0.5),
     ):
         assert budget.recalled_share == share
-    assert ContextBudget(characters=2_000).beside_recalled.characters == 399
+    assert ContextBudget(characters=2_000).history_share_floor.characters == 399

@@ -44,7 +44,7 @@ def flat(coverage: Coverage, count: int) -> list[CoveredRange]:
     """The range of each sequence, after a look that the ranges follow one another and leave none out."""
     edges = [(each.from_sequence, each.to_sequence) for each in coverage.ranges]
     assert [number for first, last in edges for number in range(first, last + 1)] == list(range(count))
-    return [coverage.of(number) for number in range(count)]
+    return [coverage.range_of(number) for number in range(count)]
 
 
 # --- Random stories
@@ -281,6 +281,6 @@ def test_a_forgotten_message_is_no_gap(direct: SupabaseMemory, covered: list[tup
     direct.conversation("t").forget_message("m45")
     coverage = direct.conversation("t").coverage()
     assert (coverage.gaps, coverage.overlaps) == ([], [])
-    assert [coverage.of(number).state for number in (45, 55)] == ["forgotten", "forgotten"]
+    assert [coverage.range_of(number).state for number in (45, 55)] == ["forgotten", "forgotten"]
     states: list[Any] = [each.state for each in flat(coverage, 60)]
     assert states.count("segment") == 40

@@ -130,8 +130,8 @@ def test_manifests_are_tables(memory: SupabaseMemory) -> None:
     differs = later.since(earlier)
     text = safe(differs._repr_html_()).text
     recent = next(part for part in differs.parts if part.name == "recent")
-    assert f"recent{recent.said}{recent.characters:+,}{recent.tokens:+,}" in text
-    assert "first" in recent.said
+    assert f"recent{recent.describe}{recent.characters:+,}{recent.tokens:+,}" in text
+    assert "first" in recent.describe
     assert "nothing differs" in later.since(later)._repr_html_()
     small = conversation.context("Now?", budget=ContextBudget(characters=400), model=None).manifest
     left_out = safe(small._repr_html_()).text
@@ -155,7 +155,7 @@ def test_prompts_grow_without_the_memory_and_not_with_it(memory: SupabaseMemory)
         conversation.add_turn(f"And what of glaze {number}?", f"Glaze {number} is in drawer {number}. " * 4)
     picture = prompt_growth(packs)
     assert picture.full == tuple(sorted(picture.full))
-    assert picture.full[-1] > 3 * picture.sent[-1]
+    assert picture.full[-1] > 3 * picture.packed[-1]
     everything, sent = lines(picture)
     assert len(everything) == len(sent) == 40
     assert everything[-1][1] < sent[-1][1], "higher up in the picture"

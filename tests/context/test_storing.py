@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from langchain_supabase_memory.context.storing import stored_and_read
+from langchain_supabase_memory.context.append_and_load import append_and_load
 from langchain_supabase_memory.errors import (
     AccessError,
     EmbeddingError,
@@ -52,7 +52,7 @@ def stepped(flow: Flow[Any], *answers: Any) -> tuple[list[str], Any]:
 
 
 def test_an_append_and_a_reading_are_one_call() -> None:
-    flow = stored_and_read(storing(), reading())
+    flow = append_and_load(storing(), reading())
     assert isinstance(next(flow), Embed)
     both = flow.send([[1.0]])
     assert isinstance(both, Call)
@@ -68,50 +68,50 @@ def test_an_append_and_a_reading_are_one_call() -> None:
 
 @pytest.mark.parametrize("refusal", [MigrationConflictError("other"), TooLargeError("large"), AccessError("no")])
 def test_what_is_refused_is_stored_by_itself(refusal: Exception) -> None:
-    steps, made = stepped(stored_and_read(storing(), reading()), [[1.0]], refusal, "s")
+    steps, made = stepped(append_and_load(storing(), reading()), [[1.0]], refusal, "s")
     assert steps == ["Embed", "memory_append_context", "memory_append"]
     assert made == (["s"], None), "it is read by itself, and told why that fails"
 
 
 def test_an_append_that_is_refused_by_itself_is_refused() -> None:
     with pytest.raises(AccessError):
-        stepped(stored_and_read(storing(), reading()), [[1.0]], AccessError("no"), AccessError("no"))
+        stepped(append_and_load(storing(), reading()), [[1.0]], AccessError("no"), AccessError("no"))
 
 
 def test_a_database_that_is_away_is_not_asked_again() -> None:
     with pytest.raises(UnavailableError):
-        stepped(stored_and_read(storing(), reading()), [[1.0]], UnavailableError("away"))
+        stepped(append_and_load(storing(), reading()), [[1.0]], UnavailableError("away"))
 
 
 def test_an_embedder_that_fails_costs_only_the_reading() -> None:
-    steps, made = stepped(stored_and_read(storing(), reading()), EmbeddingError("down"), "s")
+    steps, made = stepped(append_and_load(storing(), reading()), EmbeddingError("down"), "s")
     assert (steps, made) == (["Embed", "memory_append"], (["s"], None))
 
 
 def test_what_fails_after_the_call_costs_only_the_reading() -> None:
     answer = {"stored": "s", "context": "c"}
-    assert stepped(stored_and_read(storing(), reading(ValueError("x"))), [[1.0]], answer)[1] == (["s"], None)
-    _, made = stepped(stored_and_read(storing(), reading()), [[1.0]], answer, UnavailableError("away"))
+    assert stepped(append_and_load(storing(), reading(ValueError("x"))), [[1.0]], answer)[1] == (["s"], None)
+    _, made = stepped(append_and_load(storing(), reading()), [[1.0]], answer, UnavailableError("away"))
     assert made == (["s"], None)
 
 
 def test_pages_are_not_read_in_between() -> None:
     first = {"stored": "s", "context": "too early"}
-    steps, made = stepped(stored_and_read(storing(3), reading()), [[1.0]], first, "s", "s")
+    steps, made = stepped(append_and_load(storing(3), reading()), [[1.0]], first, "s", "s")
     assert steps == ["Embed", "memory_append_context", "memory_append", "memory_append"]
     assert made == (["s", "s", "s"], None)
 
 
 def test_what_was_not_stored_is_read_behind_what_is_stored_then() -> None:
     nothing, then = {"stored": None, "context": None}, {"stored": "s", "context": "c"}
-    steps, made = stepped(stored_and_read(storing(2), reading()), [[1.0]], nothing, then, "noted")
+    steps, made = stepped(append_and_load(storing(2), reading()), [[1.0]], nothing, then, "noted")
     assert steps == ["Embed", "memory_append_context", "memory_append_context", "memory_set_aside"]
     assert made == ([None, "s"], ([[1.0]], "c", "noted"))
 
 
 def test_both_are_closed_with_it() -> None:
     store, read = storing(), reading()
-    flow = stored_and_read(store, read)
+    flow = append_and_load(store, read)
     next(flow)
     flow.close()
     assert store.gi_frame is None  # type: ignore[attr-defined]

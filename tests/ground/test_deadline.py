@@ -14,8 +14,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langchain_supabase_memory.adapters.writer import SummaryModel
-from langchain_supabase_memory.deadline import BrokenOffError, awithin, in_thread, within
+from langchain_supabase_memory.adapters.summarizer import SummaryModel
+from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, within
 from langchain_supabase_memory.flow import Ask
 
 STRANGE = [asyncio.CancelledError, GeneratorExit, StopIteration, StopAsyncIteration]
@@ -41,7 +41,7 @@ async def test_what_is_no_error_becomes_one_without_what_it_says(error: type[Bas
     if not issubclass(error, (StopIteration, StopAsyncIteration)):  # no coroutine can end by those
         attempts.append(lambda: awithin(5, call()))
     for attempt in attempts:
-        with pytest.raises(BrokenOffError, match=error.__name__) as raised:
+        with pytest.raises(InterruptedCallError, match=error.__name__) as raised:
             await attempt()
         assert SECRET not in repr(raised.value)
         assert raised.value.__cause__ is None
@@ -137,6 +137,6 @@ async def test_a_model_that_cancels_itself_is_a_model_that_failed(caplog: pytest
     async def cancelling(_: list[BaseMessage]) -> str:
         raise asyncio.CancelledError(SECRET)
 
-    with caplog.at_level(logging.DEBUG), pytest.raises(BrokenOffError):
+    with caplog.at_level(logging.DEBUG), pytest.raises(InterruptedCallError):
         await SummaryModel(cancelling).aanswer(Ask([HumanMessage("x")], 5))
     assert SECRET not in caplog.text

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import ConversationKey, SupabaseMemory
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Call, Compute, Flow, Step, arun, call, compute, run
+from langchain_supabase_memory.flow import Call, Flow, Offload, Step, arun, call, offload, run
 from langchain_supabase_memory.operations import conversations
 
 KEY = ConversationKey("t", "u")
@@ -91,11 +91,11 @@ async def test_both_drivers_run_one_flow_alike() -> None:
 
 async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(conn_string: str) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        assert await memory.arun(compute(threading.get_ident, 1000)) != threading.get_ident()
-        assert memory.run(compute(threading.get_ident, 1000)) == threading.get_ident()
-        assert await memory.arun(compute(threading.get_ident, 10)) == threading.get_ident(), "not what is done at once"
+        assert await memory.arun(offload(threading.get_ident, 1000)) != threading.get_ident()
+        assert memory.run(offload(threading.get_ident, 1000)) == threading.get_ident()
+        assert await memory.arun(offload(threading.get_ident, 10)) == threading.get_ident(), "not what is done at once"
         with pytest.raises(ZeroDivisionError):
-            await memory.arun(compute(lambda: 1 // 0, 1000))
+            await memory.arun(offload(lambda: 1 // 0, 1000))
 
 
 async def test_what_reads_files_once_does_so_beside_the_event_loop(conn_string: str) -> None:
@@ -108,13 +108,13 @@ async def test_what_reads_files_once_does_so_beside_the_event_loop(conn_string: 
         return words()
 
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        assert await memory.arun(compute(words, 1, kept=(words,))) != threading.get_ident()
-        assert await memory.arun(compute(threading.get_ident, 1, kept=(words, others))) != threading.get_ident()
+        assert await memory.arun(offload(words, 1, warm_caches=(words,))) != threading.get_ident()
+        assert await memory.arun(offload(threading.get_ident, 1, warm_caches=(words, others))) != threading.get_ident()
         others()
-        assert await memory.arun(compute(threading.get_ident, 1, kept=(words, others))) == threading.get_ident()
+        assert await memory.arun(offload(threading.get_ident, 1, warm_caches=(words, others))) == threading.get_ident()
         words.cache_clear()
-        assert memory.run(compute(words, 1, kept=(words,))) == threading.get_ident()
+        assert memory.run(offload(words, 1, warm_caches=(words,))) == threading.get_ident()
 
 
 def test_a_computation_does_not_show_what_it_holds() -> None:
-    assert "secret" not in repr(Compute(partial(len, "secret")))
+    assert "secret" not in repr(Offload(partial(len, "secret")))

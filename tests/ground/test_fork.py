@@ -22,7 +22,7 @@ from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
 from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
 from langchain_supabase_memory.adapters.transports.breaker import Breaker
 from langchain_supabase_memory.errors import UnavailableError
-from langchain_supabase_memory.language.lexicon import once
+from langchain_supabase_memory.language.lexicon import load_once
 from langchain_supabase_memory.long_term.store import SupabaseStore
 from langchain_supabase_memory.settings import BreakerPolicy
 from langchain_supabase_memory.worker import Worker
@@ -210,7 +210,7 @@ def test_what_another_thread_is_loading_is_loaded_by_a_child_itself() -> None:
     held, ended = threading.Event(), threading.Event()
     parent = os.getpid()
 
-    @once
+    @load_once
     def data() -> int:
         held.set()
         if os.getpid() == parent:
@@ -237,11 +237,11 @@ def test_a_failure_that_a_parent_saw_refuses_nothing_in_a_child() -> None:
 
 
 def test_causes_are_a_processs_own_and_those_of_its_users_are_too(memory: SupabaseMemory) -> None:
-    theirs = memory.causes.of_a_user()
+    theirs = memory.causes.for_user()
     with pytest.raises(UnavailableError), memory.causes.watching("embedder"):
         raise UnavailableError("away")
-    assert in_child(lambda: [len(memory.causes.standing), len(theirs.standing)]) == [0, 0]
-    assert len(theirs.standing) == 1
+    assert in_child(lambda: [len(memory.causes.failures), len(theirs.failures)]) == [0, 0]
+    assert len(theirs.failures) == 1
 
 
 def test_numbers_begin_at_zero_in_a_child(memory: SupabaseMemory) -> None:
@@ -321,7 +321,7 @@ def test_what_is_gone_is_not_begun_anew() -> None:
         begun = 0
 
         def __init__(self) -> None:
-            fork.in_each_process(self.begin)
+            fork.run_in_each_process(self.begin)
 
         def begin(self) -> None:
             self.begun += 1

@@ -42,7 +42,7 @@ from langchain_supabase_memory.json_types import AnyMessage, Named
 from langchain_supabase_memory.memory.doctor.finding import Finding
 from langchain_supabase_memory.operations.rollout.stages import Decision
 from langchain_supabase_memory.values import UnreadableMessage
-from langchain_supabase_memory.worker.worker import Tally
+from langchain_supabase_memory.worker.worker import WorkerStats
 from tests.chat_models import says
 
 ANSWER = AIMessage(
@@ -61,7 +61,7 @@ def exported() -> Iterator[type[Any]]:
         each = getattr(langchain_supabase_memory, name)
         if isinstance(each, type) and dataclasses.is_dataclass(each):
             yield each
-    yield from (Decision, Finding, Tally, UnreadableMessage)
+    yield from (Decision, Finding, WorkerStats, UnreadableMessage)
 
 
 VALUES = sorted(exported(), key=lambda each: each.__name__)

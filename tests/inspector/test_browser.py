@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.inspector import live
+from langchain_supabase_memory.inspector import live_updates
 from tests.embedders import WordEmbedder
 from tests.inspector.browsing import Served, faint, served
 from tests.inspector.test_screens import talk
@@ -50,10 +50,10 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         studio = made.conversation("studio")
         studio.append([HumanMessage("My kiln stopped at 840 degrees and shows E-47.", id="first"), *talk(80)])
         studio.summarize(policy=SummaryPolicy(messages=20, keep_messages=10))
-        studio.edit_summary(studio.summaries()[-1].number, "About a kiln that stopped at 840 degrees.", by="maya")
+        studio.edit_summary(studio.summaries()[-1].number, "About a kiln that stopped at 840 degrees.", actor="maya")
         studio.index()
         studio.revise_board()
-        studio.add_board_item("fact", "The hotel wants 64 bowls.", by="maya")
+        studio.add_board_item("fact", "The hotel wants 64 bowls.", actor="maya")
         for number in range(2):
             asked = HumanMessage(f"What did the kiln show, {number}?", id=f"asked{number}")
             studio.append([asked, AIMessage("E-47, at 840 degrees.", id=f"told{number}")], pack=studio.context(asked))
@@ -89,7 +89,7 @@ def test_every_page_can_be_read_in_light_and_in_dark(inspector: Served, scheme: 
 def test_everybodys_pages_can_be_read_found_and_are_narrow(
     memory: SupabaseMemory, chromium: Browser, conn_string: str, user_id: str
 ) -> None:
-    memory.conversation("studio").opt_out(by="maya")
+    memory.conversation("studio").opt_out(actor="maya")
     with memory_of(conn_string) as server, served(server, chromium, write=True) as inspector:
         for scheme in ("light", "dark"):
             page = inspector.open("/", viewport={"width": 400, "height": 800}, color_scheme=scheme)
@@ -421,12 +421,12 @@ def seen(page: Page, is_seen: bool) -> None:
 
 def test_what_has_the_focus_or_is_open_stays_so(inspector: Served, memory: SupabaseMemory) -> None:
     studio = memory.conversation("studio")
-    done = studio.add_board_item("action", "Order clay", by="maya")
-    studio.edit_board_item(done, by="maya", state="done")
+    done = studio.add_board_item("action", "Order clay", actor="maya")
+    studio.edit_board_item(done, actor="maya", state="done")
     page = inspector.open(PAGES["Board"])
     page.get_by_text("Done, answered, superseded").click()
     page.get_by_role("link", name="history").focus()
-    studio.add_board_item("fact", "Somebody else wrote this.", by="ben")
+    studio.add_board_item("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("Somebody else wrote this.").first.wait_for()
     assert page.evaluate("document.activeElement.textContent") == "history"
     assert page.locator("details[open]").count() == 1
@@ -444,7 +444,7 @@ def test_what_has_the_focus_or_is_open_stays_so(inspector: Served, memory: Supab
 def test_a_stream_that_ends_is_followed_by_another(
     inspector: Served, memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "STREAM_SECONDS", 0.5)
+    monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.5)
     page = inspector.open(PAGES["Time line"])
     with page.expect_request("**/events?*"), page.expect_request("**/events?*"):
         pass
@@ -460,7 +460,7 @@ def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: Supa
     page = inspector.open(PAGES["Board"])
     page.get_by_text("Write an item").click()
     page.get_by_label("What it says", exact=True).fill("half a sentence")
-    memory.conversation("studio").add_board_item("fact", "Somebody else wrote this.", by="ben")
+    memory.conversation("studio").add_board_item("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("This has changed meanwhile").wait_for()
     assert page.get_by_label("What it says", exact=True).input_value() == "half a sentence"
 
@@ -497,7 +497,7 @@ def test_hostile_words_stay_words(chromium: Browser, conn_string: str, user_id: 
         said = memory.conversation(HOSTILE, user_id=user_id, agent_id=HOSTILE)
         said.append([HumanMessage(HOSTILE, id=HOSTILE), AIMessage("שלום " + HOSTILE + "\u202e 🦎", id="answer")])
         said.update(title=HOSTILE)
-        item = said.add_board_item("fact", HOSTILE, by=HOSTILE)
+        item = said.add_board_item("fact", HOSTILE, actor=HOSTILE)
         with served(memory, chromium, write=True, by=HOSTILE) as inspector:
             page = inspector.open(f"/?user={user_id}")
             dialogs: list[str] = []

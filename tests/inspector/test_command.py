@@ -17,7 +17,7 @@ import pytest
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.commands import inspect
-from langchain_supabase_memory.inspector import serving
+from langchain_supabase_memory.inspector import server
 from tests.cli.running import PROGRAM, Terminal, refused, run, surroundings
 from tests.inspector.visiting import Reader, memory_of
 
@@ -108,7 +108,7 @@ def test_who_listens_beyond_this_machine_is_warned(memory: SupabaseMemory, conn_
             said = process.stdout.read()
         assert "lets one browser in" in said
         assert ("over plain HTTP" in said) == warned
-    assert [serving.is_beyond(each) for each in ("127.0.0.2", "::1", "localhost", "::", "", "a.example")] == [
+    assert [server.is_public_address(each) for each in ("127.0.0.2", "::1", "localhost", "::", "", "a.example")] == [
         False, False, False, True, True, True,
     ]  # fmt: skip
 

@@ -11,7 +11,7 @@ import psycopg
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.inspector.screens.frame import Frame
+from langchain_supabase_memory.inspector.screens.conversation_header import ConversationHeader
 from tests.inspector.test_screens import talk
 from tests.inspector.visiting import Person, Reader
 
@@ -123,7 +123,7 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
         assert (await person.post("/conversation/remember", {"do": "opt_out"}, **ASKED)).status_code == 400
         assert await said.aopt_outs() == [], "it is asked first"
         await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, **ASKED)
-        assert [each.by for each in await said.aopt_outs()] == ["ana"]
+        assert [each.actor for each in await said.aopt_outs()] == ["ana"]
         page = await person.page("/conversation", thread="t")
         assert "opted out: nothing is derived" in page.text
         assert "Undo “Do not remember”" in page.text
@@ -132,7 +132,7 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
         assert status is not None
         assert info.opted_out_at is not None
         later = replace(info, opted_out_at=info.opted_out_at - timedelta(seconds=61))
-        assert [Frame(each, status, "").can_undo for each in (info, later)] == [True, False]
+        assert [ConversationHeader(each, status, "").can_undo for each in (info, later)] == [True, False]
         await person.post("/conversation/remember", {"do": "opt_in"}, **ASKED)
         assert await said.aopt_outs() == []
 

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.inspector import application, live
+from langchain_supabase_memory.inspector import application, live_updates
 from tests.inspector.test_screens import talk
 from tests.inspector.visiting import Person
 from tests.services.postgres import free_port
@@ -25,8 +25,8 @@ from tests.services.postgres import free_port
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams as short as a test."""
-    monkeypatch.setattr(live, "STREAM_SECONDS", 0.5)
-    monkeypatch.setattr(live, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.5)
+    monkeypatch.setattr(live_updates, "POLL_SECONDS", 0.1)
 
 
 def test_a_server_that_mounts_it_can_end_while_a_page_listens(memory: SupabaseMemory) -> None:
@@ -122,7 +122,7 @@ class Broken:
 
 async def test_a_beat_that_fails_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     transport: Any = Broken()
-    beat = live.Beat(transport)
+    beat = live_updates.ChangeNotifier(transport)
     with caplog.at_level(logging.WARNING):
         async with asyncio.timeout(60), beat.listening():
             while transport.left >= 0:
@@ -138,6 +138,6 @@ async def test_a_newest_segment_that_is_edited_reaches_open_pages(memory: Supaba
     newest = (await said.asummaries())[-1]
     async with Person(memory) as person:
         (body,) = (await person.page("/conversation/summaries", thread="t")).all("body")
-        await said.aedit_summary(newest.number, "About a kiln.", by="maya")
+        await said.aedit_summary(newest.number, "About a kiln.", actor="maya")
         told = await person.http.get(str(body["data-events"]))
     assert "event: changed" in told.text

@@ -14,12 +14,12 @@ from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, S
 from langchain_supabase_memory.inspector import rendering
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
+from langchain_supabase_memory.inspector.screens.message_range import MOST as IN_PLACE
 from langchain_supabase_memory.inspector.screens.prompt import MOST, MOST_LINES
 from langchain_supabase_memory.inspector.screens.prompts import STATES, WHY
 from langchain_supabase_memory.inspector.screens.queue import MOST as QUEUED
-from langchain_supabase_memory.inspector.screens.said import MOST as IN_PLACE
 from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
-from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.work import WorkState
 from langchain_supabase_memory.worker import Worker
 from tests.embedders import WordEmbedder
@@ -64,7 +64,7 @@ async def test_a_list_narrows_to_a_state_of_work_and_a_state_of_life(memory: Sup
     threads = ("due", "idle", "dead", "waiting", "running", "opted-out", "archived")
     for thread in threads:
         await memory.conversation(thread).aadd_turn(f"about {thread}", "yes", idempotency_key=thread)
-    await memory.conversation("opted-out").aopt_out(by="maya")
+    await memory.conversation("opted-out").aopt_out(actor="maya")
     with psycopg.connect(conn_string, autocommit=True) as connection:
         for thread, change in {
             "dead": "run_after = 'infinity', dead_at = now(), error = 'AuthenticationError'",
@@ -119,8 +119,8 @@ async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_i
 async def test_everybodys_list_marks_what_is_not_remembered(server: SupabaseMemory, user_id: str) -> None:
     for thread in ("kept", "out"):
         await server.conversation(thread, user_id=user_id, agent_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
-    await server.conversation("out", user_id=user_id, agent_id=user_id).aopt_out(by="maya")
-    await server.aopt_out("a topic", by="maya", user_id=user_id)
+    await server.conversation("out", user_id=user_id, agent_id=user_id).aopt_out(actor="maya")
+    await server.aopt_out("a topic", actor="maya", user_id=user_id)
     async with Person(server) as person:
         rows = (await person.answer("/", agent=user_id)).text.split("<tr")[2:]
         assert [("opted out" in row) for row in rows] == ["thread=out" in row for row in rows]
@@ -182,7 +182,7 @@ async def test_each_message_is_in_the_state_that_coverage_says(memory: SupabaseM
         for number in (0, 19, 21, 49):
             place = page.elements.index(("li", next(each for each in page.all("li", id=f"m{number}"))))
             marks = [each["class"] for tag, each in page.elements[place:] if tag == "svg"]
-            assert marks[0] == f"c-{coverage.of(number).state} mark"
+            assert marks[0] == f"c-{coverage.range_of(number).state} mark"
         assert "1 message, 20 to 20, not there" in page.text
         assert "look_up" in (await person.page("/conversation", thread="t")).text
         original = await person.page("/conversation/message", part=True, thread="t", number=61)
@@ -230,7 +230,7 @@ async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: s
         said = memory.conversation("t")
         await said.aappend([*talk(100), HumanMessage("The code is E-47.", id="code"), *talk(300)[100:]])
         await Worker(memory, user_id=user_id).drain()
-        await said.aadd_board_item("fact", "The kiln is blue.", by="maya")
+        await said.aadd_board_item("fact", "The kiln is blue.", actor="maya")
         question = "What was the code?"
         pack = await said.acontext(question)
         async with Person(memory) as person:
@@ -292,25 +292,25 @@ async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
     await said.aappend(talk(60))
     await said.aforget_message("m3")
     async with Person(memory) as person:
-        part = await person.page("/conversation/said", part=True, thread="t", first=2, last=50)
+        part = await person.page("/conversation/messages", part=True, thread="t", first=2, last=50)
         assert [each for each in range(60) if f"Sentence {each} about" in part.text] == [
             place for place in range(2, 2 + IN_PLACE) if place != 3
         ]
         assert "1 message of these is not there any more" in part.text
         assert f"{49 - IN_PLACE} more messages, on the time line" in part.text
-        whole = await person.answer("/conversation/said", thread="t", first=2, last=5)
+        whole = await person.answer("/conversation/messages", thread="t", first=2, last=5)
         assert (whole.status_code, whole.headers["location"].endswith("thread=t&at=2#said")) == (303, True)
         for wrong in ({"first": 5, "last": 2}, {"first": "x", "last": 2}, {"first": 1}, {}):
-            await person.page("/conversation/said", 404, part=True, thread="t", **wrong)
-        await person.page("/conversation/said", 404, part=True, thread="nowhere", first=0, last=1)
+            await person.page("/conversation/messages", 404, part=True, thread="t", **wrong)
+        await person.page("/conversation/messages", 404, part=True, thread="nowhere", first=0, last=1)
 
 
 # The prompts of earlier answers
 
 
 def test_every_part_has_a_color_and_every_reason_a_sentence() -> None:
-    assert {*STATES} == {*codes.PARTS}
-    assert {*WHY} == {*codes.REASONS}
+    assert {*STATES} == {*encoding.PARTS}
+    assert {*WHY} == {*encoding.REASONS}
 
 
 async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:
@@ -318,7 +318,7 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
         said = memory.conversation("t")
         await said.aappend(talk(60))
         await Worker(memory, user_id=user_id).drain()
-        await said.aadd_board_item("fact", "Maya wants a blue glaze.", by="maya")
+        await said.aadd_board_item("fact", "Maya wants a blue glaze.", actor="maya")
         for number in range(2):
             question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")
             pack = await said.acontext(question)
@@ -349,7 +349,7 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
             known = [item for item in (await said.aboard()).items if item.id[:8] in newest.items]
             assert known
             assert all(item.text in shown.text for item in known)
-            await said.adelete_board_item(known[0].id, by="maya")
+            await said.adelete_board_item(known[0].id, actor="maya")
             left = Reader((await person.http.get(links[0])).text).text
             assert "1 item is not on the board any more" in left
             assert known[0].text not in left.partition("Of the board")[2].partition("Not sent")[0]
@@ -368,7 +368,7 @@ async def test_a_board_of_five_hundred_items_is_one_page(memory: SupabaseMemory)
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
     for number in range(500):
-        await said.aadd_board_item("fact", f"Fact number {number}.", by="maya")
+        await said.aadd_board_item("fact", f"Fact number {number}.", actor="maya")
     async with Person(memory, write=True) as person:
         answer = await person.answer("/conversation/board", thread="t")
         page = Reader(answer.text)
@@ -503,7 +503,7 @@ async def test_a_conversation_that_is_not_there_has_a_page_that_says_so(
 
 
 async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:
-    await memory.conversation("empty").aopt_out(by="maya")
+    await memory.conversation("empty").aopt_out(actor="maya")
     async with Person(memory, write=True) as person:
         for path in ("/", "/queue", "/doctor", "/recall"):
             await person.page(path)
@@ -513,7 +513,7 @@ async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:
 
 SCREENS = (
     "/", "/?state=opted-out", "/recall?thread=t&q=kiln", "/queue", "/doctor", "/conversation?thread=t",
-    "/conversation/message?thread=t&number=0", "/conversation/said?thread=t&first=0&last=1",
+    "/conversation/message?thread=t&number=0", "/conversation/messages?thread=t&first=0&last=1",
     "/conversation/prompt?thread=t&question=kiln", "/conversation/prompts?thread=t",
     "/conversation/prompts/turn?thread=t&answer=1", "/conversation/board?thread=t",
     "/conversation/board/history?thread=t", "/conversation/summaries?thread=t", "/conversation/savings?thread=t",
@@ -553,7 +553,7 @@ async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -
 
 async def test_a_database_without_a_schema_says_what_to_do(cluster: Cluster) -> None:
     async with memory_of(cluster.conn_string(cluster.create_database()), "maya") as memory, Person(memory) as person:
-        for path in {*SCREENS} - {"/doctor", "/conversation/said?thread=t&first=0&last=1"}:
+        for path in {*SCREENS} - {"/doctor", "/conversation/messages?thread=t&first=0&last=1"}:
             page = Reader((await person.http.get(path)).text)
             assert "supabase-memory migrate" in page.text, path
         assert "supabase-memory migrate" in (await person.page("/doctor")).text

@@ -16,9 +16,9 @@ from starlette.routing import Mount
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.inspector import application, live
-from langchain_supabase_memory.inspector.edits import LARGEST, ROUTES
-from langchain_supabase_memory.inspector.looks import FILES
+from langchain_supabase_memory.inspector import application, live_updates
+from langchain_supabase_memory.inspector.edit_routes import LARGEST, ROUTES
+from langchain_supabase_memory.inspector.static_files import FILES
 from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
 
 WRITES = [route.path for route in ROUTES]
@@ -26,7 +26,7 @@ PAGES = [
     "/", "/queue", "/doctor", "/recall?q=kiln", "/conversation?thread=t", "/conversation/message?thread=t&number=0",
     "/conversation/prompt?thread=t&question=kiln", "/conversation/board?thread=t", "/conversation/board/history?thread=t",
     "/conversation/summaries?thread=t", "/conversation/prompts?thread=t", "/conversation/savings?thread=t", "/recall?thread=t&q=kiln",
-    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/said?thread=t&first=0&last=1",
+    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/messages?thread=t&first=0&last=1",
     "/conversation?thread=nowhere", "/nowhere",
 ]  # fmt: skip
 TAGS = {
@@ -247,7 +247,7 @@ async def test_what_was_said_is_never_more_than_words(
     conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything that anybody can write is hostile: ids, titles, messages, metadata, boards, summaries, errors."""
-    monkeypatch.setattr(live, "STREAM_SECONDS", 0.1)
+    monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.1)
     owner = f"{user_id}{HOSTILE}"
     async with memory_of(conn_string) as memory:
         said = memory.conversation(HOSTILE, user_id=owner, agent_id=HOSTILE)
@@ -262,15 +262,15 @@ async def test_what_was_said_is_never_more_than_words(
         )
         await said.aindex()
         await said.aupdate(title=HOSTILE)
-        items = [await said.aadd_board_item(kind, f"{HOSTILE} {kind}", by=HOSTILE) for kind in ("fact", "action")]
-        await said.aedit_board_item(items[0], by=HOSTILE, text=HOSTILE + " edited")
-        await said.aedit_board_summary(HOSTILE, by=HOSTILE)
-        await memory.aopt_out("kangaroo" + HOSTILE, by=HOSTILE, user_id=owner)
+        items = [await said.aadd_board_item(kind, f"{HOSTILE} {kind}", actor=HOSTILE) for kind in ("fact", "action")]
+        await said.aedit_board_item(items[0], actor=HOSTILE, text=HOSTILE + " edited")
+        await said.aedit_board_summary(HOSTILE, actor=HOSTILE)
+        await memory.aopt_out("kangaroo" + HOSTILE, actor=HOSTILE, user_id=owner)
         pack = await said.acontext(HOSTILE)
         await said.aappend([HumanMessage(HOSTILE, id="asked"), AIMessage(HOSTILE, id="told")], pack=pack)
         await said.asummarize(policy=SummaryPolicy(messages=2, keep_messages=1))
         (segment, *_) = await said.asummaries()
-        await said.aedit_summary(segment.number, f"{HOSTILE} in short", by=HOSTILE)
+        await said.aedit_summary(segment.number, f"{HOSTILE} in short", actor=HOSTILE)
         await _with_hostile_names(conn_string, owner)
         asked: dict[str, Any] = {"user": owner, "agent": HOSTILE, "thread": HOSTILE}
         async with Person(memory, write=True, by=HOSTILE) as person:
@@ -285,7 +285,7 @@ async def test_what_was_said_is_never_more_than_words(
             assert turn.status_code == 200
             pages.append(turn)
             pages.append(await person.answer("/conversation/prompts/turn", **asked, answer=HOSTILE))
-            pages.append(await person.answer("/conversation/said", part=True, **asked, first=0, last=9))
+            pages.append(await person.answer("/conversation/messages", part=True, **asked, first=0, last=9))
             events = await person.answer("/events", **asked, about=HOSTILE, seen=HOSTILE, state=HOSTILE)
             assert HOSTILE not in events.text
             assert "<" not in events.text
@@ -338,7 +338,7 @@ async def test_as_a_user_nobody_elses_rows_are_there(
         await server.conversation("mine", user_id=user_id).aadd_turn("my words", "yes")
         theirs = server.conversation("theirs", user_id=f"{user_id}-other")
         await theirs.aadd_turn("a secret of another", "yes")
-        item = await theirs.aadd_board_item("fact", "a secret fact", by="them")
+        item = await theirs.aadd_board_item("fact", "a secret fact", actor="them")
         kept = [HumanMessage("a secret question", id="q"), AIMessage("a secret answer", id="a")]
         await theirs.aappend(kept, pack=await theirs.acontext("a secret question"))
         mine = server.as_user({"sub": user_id, "role": "authenticated"})
@@ -351,9 +351,9 @@ async def test_as_a_user_nobody_elses_rows_are_there(
                 for whose in ("", f"{user_id}-other"):
                     await person.page(f"/conversation{path}", 404, thread="theirs", user=whose)
             await person.page("/conversation/message", 404, thread="theirs", number=0)
-            await person.page("/conversation/said", 404, part=True, thread="theirs", first=0, last=1)
+            await person.page("/conversation/messages", 404, part=True, thread="theirs", first=0, last=1)
             await person.page("/conversation/prompts/turn", 404, thread="theirs", answer=3)
-            monkeypatch.setattr(live, "STREAM_SECONDS", 0.1)
+            monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.1)
             told = await person.answer(
                 "/events", about="conversation", thread="theirs", user=f"{user_id}-other", seen="x"
             )
@@ -406,7 +406,7 @@ async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_i
             assert [item.author for item in board.items] == [user_id]
             assert board.edited_by == user_id
             await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, thread="t")
-        assert [out.by for out in await said.aopt_outs()] == [user_id]
+        assert [out.actor for out in await said.aopt_outs()] == [user_id]
 
 
 async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_page_says_so(
@@ -503,5 +503,5 @@ def test_what_is_no_memory_is_refused(conn_string: str) -> None:
     with pytest.raises(ConfigurationError, match="hosts"):
         application(memory, hosts="localhost")
     with pytest.raises(InvalidInputError, match="Nobody"):
-        application(memory, by=" ")
+        application(memory, actor=" ")
     memory.close()

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
+from langchain_supabase_memory.language.chunks.episodes import assign_episodes
 from langchain_supabase_memory.language.chunks.parts import parts
-from langchain_supabase_memory.language.chunks.stretches import placed
-from langchain_supabase_memory.language.chunks.units import Said, Unit, units
-from langchain_supabase_memory.language.messages import fence, opaque
+from langchain_supabase_memory.language.chunks.units import StoredText, Unit, units
+from langchain_supabase_memory.language.messages import encoded_data, fence
 from langchain_supabase_memory.language.tokens import count_tokens
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
-def said(*messages: BaseMessage, every: timedelta = timedelta(minutes=1)) -> list[Said]:
-    return [Said(n, f"m{n}", message, START + every * n) for n, message in enumerate(messages)]
+def said(*messages: BaseMessage, every: timedelta = timedelta(minutes=1)) -> list[StoredText]:
+    return [StoredText(n, f"m{n}", message, START + every * n) for n, message in enumerate(messages)]
 
 
 def made(*messages: BaseMessage, most_tokens: int = 256, **asked: Any) -> list[Unit]:
@@ -95,7 +95,7 @@ def test_one_endless_word_is_cut_all_the_same() -> None:
     ],
 )
 def test_what_a_text_is(text: str, kind: str) -> None:
-    assert kinds.kind(cues.marks(text), is_action=False, after_question=False) == kind
+    assert kinds.chunk_kind(query_hints.marks(text), is_action=False, after_question=False) == kind
 
 
 def test_what_follows_a_question_is_an_answer_and_a_tool_is_an_action() -> None:
@@ -109,7 +109,7 @@ def test_what_follows_a_question_is_an_answer_and_a_tool_is_an_action() -> None:
 
 @given(text=st.text(max_size=200), kind=st.sampled_from(kinds.KINDS))
 def test_importance_lies_between_0_and_1(text: str, kind: Any) -> None:
-    assert 0 <= kinds.importance(text, cues.marks(text), kind) <= 1
+    assert 0 <= kinds.importance(text, query_hints.marks(text), kind) <= 1
 
 
 def test_importance_may_be_said_by_a_function_and_stays_in_its_bounds() -> None:
@@ -118,8 +118,8 @@ def test_importance_may_be_said_by_a_function_and_stays_in_its_bounds() -> None:
 
     found = made(HumanMessage("low"), HumanMessage("high"), HumanMessage("other"), importance=weigh)
     assert [unit.parts[0].importance for unit in found] == [0, 1, 0.5]
-    names = kinds.importance("Ana paid 300 on Friday.", cues.marks("Ana paid 300 on Friday."), "fact")
-    assert names > kinds.importance("hm", cues.marks("hm"), "dialogue")
+    names = kinds.importance("Ana paid 300 on Friday.", query_hints.marks("Ana paid 300 on Friday."), "fact")
+    assert names > kinds.importance("hm", query_hints.marks("hm"), "dialogue")
 
 
 @pytest.mark.parametrize("text", ["Done.", "OK, it's done!", "Tapos na po.", "Fixed the bug.", "Listo.", "Erledigt!"])
@@ -170,7 +170,7 @@ def test_what_is_no_talk_becomes_no_unit() -> None:
 
 def test_a_message_of_many_words_has_an_end() -> None:
     [unit] = made(HumanMessage("word " * 300_000), most_tokens=512)
-    assert opaque.LONGEST * 0.9 < sum(len(part.text) for part in unit.parts) <= opaque.LONGEST
+    assert encoded_data.LONGEST * 0.9 < sum(len(part.text) for part in unit.parts) <= encoded_data.LONGEST
     assert any("[… 500 KB left out …]" in part.text for part in unit.parts)
     assert all(part.tokens <= 512 for part in unit.parts)
 
@@ -184,16 +184,21 @@ def test_nuls_and_halves_of_characters_are_gone_at_once() -> None:
 # --- Segments
 
 
-def run(messages: list[Said], vectors: list[list[float] | None] | None = None, **asked: Any) -> list[tuple[int, int]]:
+def run(
+    messages: list[StoredText], vectors: list[list[float] | None] | None = None, **asked: Any
+) -> list[tuple[int, int]]:
     found, _ = units(messages, most_tokens=256)
     asked = {"pause": timedelta(hours=4), "most_tokens": 1000, **asked}
-    return [(each.place, each.stretch) for each in placed(found, vectors or [None] * len(found), None, **asked)]
+    return [
+        (each.place, each.stretch) for each in assign_episodes(found, vectors or [None] * len(found), None, **asked)
+    ]
 
 
 def test_a_long_pause_begins_a_segment_and_leaves_a_gap() -> None:
     messages = said(*(HumanMessage(f"kiln {n}") for n in range(4)))
     messages[2:] = [
-        Said(each.sequence, each.message_id, each.message, each.said_at + timedelta(hours=5)) for each in messages[2:]
+        StoredText(each.sequence, each.message_id, each.message, each.said_at + timedelta(hours=5))
+        for each in messages[2:]
     ]
     assert run(messages) == [(0, 0), (1, 0), (4, 2), (5, 2)]
 

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.language.cues import Cues, Days, Marks, NamedDate, find, marks, told, without
-from langchain_supabase_memory.language.cues.lexicon import TABLES
 from langchain_supabase_memory.language.lexicon import languages, load
+from langchain_supabase_memory.language.query_hints import (
+    Days,
+    Marks,
+    NamedDate,
+    QueryHints,
+    find_hints,
+    marks,
+    relative_days,
+    without,
+)
+from langchain_supabase_memory.language.query_hints.lexicon import TABLES
 from langchain_supabase_memory.language.spelling import key
 
 NOW = datetime(2023, 11, 15, 12, tzinfo=UTC)  # a Wednesday
@@ -69,12 +78,12 @@ NO_NAMES = [
 
 @pytest.mark.parametrize(("question", "expected"), NAMES)
 def test_names_are_found(question: str, expected: tuple[str, ...]) -> None:
-    assert find(question, NOW).names == expected
+    assert find_hints(question, NOW).names == expected
 
 
 @pytest.mark.parametrize("question", NO_NAMES)
 def test_other_words_with_a_capital_are_no_names(question: str) -> None:
-    assert find(question, NOW).names == ()
+    assert find_hints(question, NOW).names == ()
 
 
 DATES: list[tuple[str, tuple[NamedDate, ...]]] = [
@@ -182,34 +191,34 @@ NO_DATES = [
 
 @pytest.mark.parametrize(("question", "expected"), DATES)
 def test_dates_are_found(question: str, expected: tuple[NamedDate, ...]) -> None:
-    assert find(question, NOW).dates == expected
+    assert find_hints(question, NOW).dates == expected
     assert marks(question).has_time
 
 
 @pytest.mark.parametrize("question", NO_DATES)
 def test_what_looks_like_a_date_is_none(question: str) -> None:
-    assert find(question, NOW).dates == ()
+    assert find_hints(question, NOW).dates == ()
 
 
 def test_yesterday_is_the_askers() -> None:
     late = datetime(2023, 11, 15, 23, 30, tzinfo=UTC)
     manila = late.astimezone(timezone(timedelta(hours=8)))
-    assert find("kahapon", late).dates == (day(2023, 11, 14),)
-    assert find("kahapon", manila).dates == (day(2023, 11, 15),)
+    assert find_hints("kahapon", late).dates == (day(2023, 11, 14),)
+    assert find_hints("kahapon", manila).dates == (day(2023, 11, 15),)
 
 
 def test_at_most_four_dates_each_once() -> None:
     months = ["May 1", "May 2", "May 2", "May 3", "May 4", "May 5"]
-    found = find(f"on {', on '.join(months)}", NOW).dates
+    found = find_hints(f"on {', on '.join(months)}", NOW).dates
     assert found == tuple(day(None, 5, number) for number in range(1, 5))
 
 
 def test_the_calendars_ends_are_no_obstacle() -> None:
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     for question in ("yesterday", "last Monday", "900 years ago", "last year"):
-        assert find(question, first).dates == ()
+        assert find_hints(question, first).dates == ()
     for question in ("tomorrow", "next year", "next Sunday"):
-        assert find(question, last).dates == ()
+        assert find_hints(question, last).dates == ()
 
 
 # Wednesday: the week is from two days before to four days after.
@@ -237,18 +246,18 @@ NOT_TOLD = [
 
 @pytest.mark.parametrize(("text", "expected"), TOLD)
 def test_days_are_told_by_how_far_they_are(text: str, expected: tuple[Days, ...]) -> None:
-    assert told(text, NOW.date()) == expected
+    assert relative_days(text, NOW.date()) == expected
     assert marks(text).has_time, "else nobody would look for them"
 
 
 @pytest.mark.parametrize("text", NOT_TOLD)
 def test_what_is_said_by_its_date_or_vaguely_is_not_told(text: str) -> None:
-    assert told(text, NOW.date()) == ()
+    assert relative_days(text, NOW.date()) == ()
 
 
 def test_of_the_days_that_are_told_there_are_at_most_eight() -> None:
     text = ", ".join(f"{number} days ago" for number in range(2, 30))
-    assert told(text, NOW.date()) == tuple((-number, -number) for number in range(2, 10))
+    assert relative_days(text, NOW.date()) == tuple((-number, -number) for number in range(2, 10))
 
 
 TIME, NUMBER = frozenset({"time"}), frozenset({"number"})
@@ -297,12 +306,12 @@ WANTS_NOTHING = [
 
 @pytest.mark.parametrize(("question", "expected"), WANTS)
 def test_the_kind_of_answer_is_found(question: str, expected: frozenset[str]) -> None:
-    assert find(question, NOW).wants == expected
+    assert find_hints(question, NOW).expects == expected
 
 
 @pytest.mark.parametrize("question", WANTS_NOTHING)
 def test_other_questions_want_neither_time_nor_number(question: str) -> None:
-    assert find(question, NOW).wants == frozenset()
+    assert find_hints(question, NOW).expects == frozenset()
 
 
 WITHOUT: list[tuple[str, list[str], str]] = [
@@ -425,7 +434,7 @@ def test_names_inside_sentences_are_marked(text: str) -> None:
 
 
 def test_nothing_named_is_nothing_found() -> None:
-    assert find("what do i like to eat", NOW) == Cues()
+    assert find_hints("what do i like to eat", NOW) == QueryHints()
     assert marks("i like to eat") == Marks()
 
 
@@ -447,8 +456,8 @@ MOMENTS = st.datetimes(timezones=st.just(UTC))
 @given(ALPHABET, MOMENTS)
 @example("\ud800 May \udfff", datetime.max.replace(tzinfo=UTC))
 def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
-    found = find(text, now)
-    assert found == find(text, now)
+    found = find_hints(text, now)
+    assert found == find_hints(text, now)
     assert len(found.names) <= 3
     assert len(found.dates) <= 4
     assert all(name and not name.endswith(("'s", "\u2019s")) for name in found.names)
@@ -456,7 +465,7 @@ def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
         assert date != NamedDate()
         assert date.day is None or date.month is not None or date.weekday is not None
     assert isinstance(marks(text), Marks)
-    days = told(text, now.date())
+    days = relative_days(text, now.date())
     assert len(set(days)) == len(days) <= 8
     assert all(-1_000_000 <= first <= last < 1_000_000 for first, last in days)
 
@@ -476,7 +485,7 @@ def test_a_question_without_its_names_is_never_blank_and_stays_so(text: str, nam
 @settings(max_examples=40, deadline=None)
 @given(ALPHABET, MOMENTS)
 def test_a_date_that_is_named_is_a_time_that_is_said(text: str, now: datetime) -> None:
-    if find(text, now).dates:
+    if find_hints(text, now).dates:
         assert marks(text).has_time
 
 
@@ -491,9 +500,9 @@ def test_long_hostile_texts_take_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * (length // len(piece) + 1))[:length]
         began = time.process_time()
-        find(text, NOW)
+        find_hints(text, NOW)
         marks(text)
-        told(text, NOW.date())
+        relative_days(text, NOW.date())
         without(text, ["A", "Tim"])
         return time.process_time() - began
 

@@ -74,7 +74,7 @@ def every_hidden() -> frozenset[int]:
 
 def test_the_table_is_unicodes(every_hidden: frozenset[int]) -> None:
     assert len(every_hidden) > 6000
-    assert {code for code in EVERY if invisible.is_unseen(chr(code))} == every_hidden
+    assert {code for code in EVERY if invisible.is_invisible(chr(code))} == every_hidden
     assert every_hidden.issuperset(KNOWN)
 
 
@@ -87,7 +87,7 @@ def test_no_code_point_hides_between_two_letters_of_a_fence(every_hidden: frozen
         visible = "".join(
             f"a{chr(code)}b" for code in codes if code not in every_hidden and code not in (0xFFFE, 0xFFFF)
         )
-        assert invisible.seen(visible) == visible, "what is seen stays as it is"
+        assert invisible.visible(visible) == visible, "what is seen stays as it is"
 
 
 @pytest.mark.parametrize("code", KNOWN, ids=hex)
@@ -122,7 +122,7 @@ def test_no_tag_hides_behind_what_is_not_seen(code: int) -> None:
     ],
 )
 def test_what_is_not_seen_is_left_out_or_becomes_what_it_looks_like(text: str, told: str) -> None:
-    assert invisible.seen(text) == told
+    assert invisible.visible(text) == told
 
 
 @pytest.mark.parametrize("text", SURVIVES.values(), ids=SURVIVES)
@@ -140,17 +140,17 @@ def test_the_longer_a_text_the_longer_it_is_escaped(text: str) -> None:
     """A cut is looked for by halves, and what was escaped once has nothing more to lose."""
     lengths = [len(fence.escaped(text[:end])) for end in range(len(text) + 1)]
     assert lengths == sorted(lengths)
-    once = invisible.seen(text)
-    assert len(invisible.seen(once)) <= len(once)
+    once = invisible.visible(text)
+    assert len(invisible.visible(once)) <= len(once)
 
 
 def test_on_a_terminal_every_code_point_is_seen(every_hidden: frozenset[int]) -> None:
-    shown = invisible.spelled("".join(map(chr, EVERY)))
+    shown = invisible.spell_out("".join(map(chr, EVERY)))
     assert (every_hidden | {0x9, 0xA}).isdisjoint(map(ord, shown))
-    assert invisible.spelled("a\u202eb\u2028c\U000e0041d\n") == r"a\u202eb\u2028c\U000e0041d\u000a"
-    assert invisible.spelled_lines("one\ntwo\u200b") == "one\ntwo\\u200b"
-    assert invisible.spelled("Kumain ka na ba? 🍚 中文 ñ") == "Kumain ka na ba? 🍚 中文 ñ"
-    assert invisible.spelled("one\r\n") == r"one\u000d\u000a"
+    assert invisible.spell_out("a\u202eb\u2028c\U000e0041d\n") == r"a\u202eb\u2028c\U000e0041d\u000a"
+    assert invisible.spell_out_lines("one\ntwo\u200b") == "one\ntwo\\u200b"
+    assert invisible.spell_out("Kumain ka na ba? 🍚 中文 ñ") == "Kumain ka na ba? 🍚 中文 ñ"
+    assert invisible.spell_out("one\r\n") == r"one\u000d\u000a"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_on_a_terminal_every_code_point_is_seen(every_hidden: frozenset[int]) ->
     ],
 )  # fmt: skip
 def test_what_shapes_a_title_stays_in_one_line(shaped: str) -> None:
-    assert (invisible.spelled(shaped), invisible.legible(shaped)) == (shaped, shaped)
+    assert (invisible.spell_out(shaped), invisible.legible(shaped)) == (shaped, shaped)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_shapes_a_title_stays_in_one_line(shaped: str) -> None:
     ],
 )  # fmt: skip
 def test_a_lone_joiner_is_named(lone: str, named: str) -> None:
-    assert invisible.spelled(lone) == named
+    assert invisible.spell_out(lone) == named
 
 
 NASTY = "thread\u202egnp\u2028\u3164\U000e0041"

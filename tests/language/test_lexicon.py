@@ -10,9 +10,17 @@ import pytest
 
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language import lexicon
-from langchain_supabase_memory.language.cues.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.extractive.phrases import TABLES as PHRASES
-from langchain_supabase_memory.language.lexicon import Subject, joined, languages, load, once, several, singles
+from langchain_supabase_memory.language.lexicon import (
+    Subject,
+    languages,
+    load,
+    load_once,
+    merge_entries,
+    multi_word,
+    single_word,
+)
+from langchain_supabase_memory.language.query_hints.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
 
 if TYPE_CHECKING:
@@ -74,16 +82,16 @@ def test_the_error_names_the_languages_that_are_there() -> None:
 
 def test_what_lists_know_is_joined_and_the_longest_comes_first() -> None:
     first, second = frozenset({"first"}), frozenset({"second"})
-    known = joined([(("a",), first), (("a", "b"), first), (("a", "b", "c"), second), (("a",), second)])
-    assert singles(known) == {"a": first | second}
-    assert several(known) == {("a", "b"): [(("c",), second), ((), first)]}
+    known = merge_entries([(("a",), first), (("a", "b"), first), (("a", "b", "c"), second), (("a",), second)])
+    assert single_word(known) == {"a": first | second}
+    assert multi_word(known) == {("a", "b"): [(("c",), second), ((), first)]}
 
 
 def test_what_many_threads_ask_for_at_once_is_made_once() -> None:
     made: list[int] = []
     asked = threading.Barrier(8)
 
-    @once
+    @load_once
     def thing() -> object:
         made.append(1)
         threading.Event().wait(0.05)  # others come meanwhile

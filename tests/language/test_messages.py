@@ -200,7 +200,7 @@ class Counted(set[str]):
 def test_keys_that_become_alike_are_numbered_in_as_many_steps_as_there_are_keys() -> None:
     taken, numbers = Counted(), dict[str, int]()
     for _ in range(1000):
-        taken.add(sanitizer.numbered("a", taken, numbers))
+        taken.add(sanitizer.unique_key("a", taken, numbers))
     assert {"a", "a (2)", "a (1000)"} <= {*taken}
     assert taken.asked <= 3000
 
@@ -328,7 +328,7 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
 )
 def test_what_is_no_list_of_messages_is_refused_with_the_next_action(messages: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"Pass a list|convert_to_messages"):
-        codec.checked(messages)
+        codec.check_messages(messages)
 
 
 def test_the_token_count_never_raises_and_leans_high() -> None:

@@ -17,13 +17,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import PERSONAL_DATA, SECRETS, Redactor
-from langchain_supabase_memory.flow import Line, Material
-from langchain_supabase_memory.language import cues, prompts
-from langchain_supabase_memory.language.chunks.units import Said, units
+from langchain_supabase_memory.flow import Material, TranscriptLine
+from langchain_supabase_memory.language import prompts, query_hints
+from langchain_supabase_memory.language.chunks.units import StoredText, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
-from langchain_supabase_memory.language.extractive.entities import named
-from langchain_supabase_memory.language.extractive.phrases import Reading
-from langchain_supabase_memory.language.messages import content, opaque, rendering
+from langchain_supabase_memory.language.extractive.entities import find_names
+from langchain_supabase_memory.language.extractive.phrases import ParsedText
+from langchain_supabase_memory.language.messages import content, encoded_data, rendering
 from langchain_supabase_memory.language.quality import quality
 from tests.conftest import Door
 
@@ -56,8 +56,8 @@ DUMP: Final = "\n".join(
     ids=["data url", "base64", "wrapped", "hexadecimal", "bytes", "dump", "vector", "binary", "code", "json"],
 )  # fmt: skip
 def test_what_is_no_language_is_named_and_the_words_around_it_stay(text: str, wanted: str) -> None:
-    assert opaque.without_data(text) == wanted
-    assert opaque.without_data(wanted) == wanted
+    assert encoded_data.without_data(text) == wanted
+    assert encoded_data.without_data(wanted) == wanted
 
 
 ROOT: Final = Path(__file__).parents[2]
@@ -79,17 +79,17 @@ ROOT: Final = Path(__file__).parents[2]
     ],
 )
 def test_what_can_be_read_stays(text: str) -> None:
-    assert opaque.without_data(text) is text
+    assert encoded_data.without_data(text) is text
 
 
 def test_a_very_long_text_is_its_beginning_and_its_end() -> None:
     text = "first " + "word " * 460_000 + "last"
-    made = opaque.bounded(text)
-    assert len(made) == opaque.LONGEST
+    made = encoded_data.shorten_middle(text)
+    assert len(made) == encoded_data.LONGEST
     assert made.startswith("first ")
     assert made.endswith(" last")
     assert "\n[… 1.3 MB left out …]\n" in made
-    assert opaque.bounded(text[:1_000]) == text[:1_000]
+    assert encoded_data.shorten_middle(text[:1_000]) == text[:1_000]
 
 
 def of_length(kind: str, length: int) -> str:
@@ -116,36 +116,38 @@ KINDS: Final = (
 
 
 def write(task: Any) -> Callable[[str], Any]:
-    return lambda text: ExtractiveSummarizer().write(Material(task, None, [Line(0, "user", None, text)], 2_000))
+    return lambda text: ExtractiveSummarizer().write(
+        Material(task, None, [TranscriptLine(0, "user", None, text)], 2_000)
+    )
 
 
 READERS: Final[dict[str, Callable[[str], Any]]] = {
     "summary": write("summary"),
     "board": write("board"),
-    "quality": lambda text: quality([Line(0, "user", None, text)], text[:2_000]),
-    "chunks": lambda text: units([Said(0, "m", HumanMessage(text), NOW)], most_tokens=256),
+    "quality": lambda text: quality([TranscriptLine(0, "user", None, text)], text[:2_000]),
+    "chunks": lambda text: units([StoredText(0, "m", HumanMessage(text), NOW)], most_tokens=256),
     "prompt": lambda text: prompts.pieces([(0, HumanMessage(text))], 24_000),
-    "rendered": lambda text: rendering.rendered(HumanMessage(text)),
+    "rendered": lambda text: rendering.render(HumanMessage(text)),
     "redaction": Redactor([*SECRETS, *PERSONAL_DATA]).redact,
-    "question": lambda text: cues.find(text, NOW),
-    "marks": cues.marks,
-    "days": lambda text: cues.told(text, NOW.date()),
+    "question": lambda text: query_hints.find_hints(text, NOW),
+    "marks": query_hints.marks,
+    "days": lambda text: query_hints.relative_days(text, NOW.date()),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_four_megabytes_no_more_is_read_than_the_bound(kind: str) -> None:
     text = of_length(kind, 4_000_000)
-    assert len(opaque.prose(text)) <= opaque.LONGEST
-    assert len(opaque.words_alone(text)) <= opaque.LONGEST
+    assert len(encoded_data.prose(text)) <= encoded_data.LONGEST
+    assert len(encoded_data.words_only(text)) <= encoded_data.LONGEST
     pieces = prompts.pieces([(0, HumanMessage(text))], 24_000)
-    assert sum(len(line.text) for piece in pieces for line in piece.lines) <= opaque.LONGEST
+    assert sum(len(line.text) for piece in pieces for line in piece.lines) <= encoded_data.LONGEST
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_beyond_the_bound_a_longer_text_is_no_more_work(reader: str) -> None:
-    few, many = (steps(READERS[reader], of_length("log", times * opaque.LONGEST)) for times in (2, 20))
+    few, many = (steps(READERS[reader], of_length("log", times * encoded_data.LONGEST)) for times in (2, 20))
     assert many <= few * 1.1 + 1_000
 
 
@@ -175,16 +177,16 @@ def steps(function: Callable[[str], Any], text: str) -> int:
 
 def test_names_in_a_language_of_capital_nouns_are_told_in_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
-    every = Reading.all
+    every = ParsedText.all
 
-    def counted(self: Reading, *kinds: str) -> Any:
+    def counted(self: ParsedText, *kinds: str) -> Any:
         nonlocal looks
         looks += 1
         return every(self, *kinds)
 
-    monkeypatch.setattr(Reading, "all", counted)
+    monkeypatch.setattr(ParsedText, "all", counted)
     text = "und der Ofen von Maya und die Glasur " * 200
-    list(named(text, Reading(text)))
+    list(find_names(text, ParsedText(text)))
     assert looks == 1
 
 
@@ -216,8 +218,8 @@ async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(door: Door, 
 
 def test_a_message_of_data_is_named_where_it_is_read_and_whole_where_it_is_sent() -> None:
     message = ToolMessage(CODED * 100, tool_call_id="1")
-    assert content.prose(message)[0] == "[data: 400 KB of base64]"
-    assert content.spoken(message)[0] == CODED * 100
+    assert content.prose_text(message)[0] == "[data: 400 KB of base64]"
+    assert content.text_and_names(message)[0] == CODED * 100
     [piece] = prompts.pieces([(0, message)], 24_000)
     assert "[data: 400 KB of base64]" in piece.text
     assert ExtractiveSummarizer().write(Material("summary", None, piece.lines, 500)).count("\n") == 0

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langchain_supabase_memory.cli.demo import transcript
-from langchain_supabase_memory.flow import Line, Material
+from langchain_supabase_memory.flow import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.quality import KINDS, WEIGHTS, Quality, quality
 
 
-def said(*texts: str, said_at: str | None = "2026-11-20T09:00:00+00:00") -> list[Line]:
-    return [Line(at, "user", None, text, said_at) for at, text in enumerate(texts, 1)]
+def said(*texts: str, said_at: str | None = "2026-11-20T09:00:00+00:00") -> list[TranscriptLine]:
+    return [TranscriptLine(at, "user", None, text, said_at) for at, text in enumerate(texts, 1)]
 
 
 NOTHING = dict.fromkeys(KINDS, 0)
@@ -102,7 +102,10 @@ def test_german_nouns_are_no_names() -> None:
 
 
 def test_an_answered_question_is_not_open() -> None:
-    lines = [*said("How long does the visa for Japan take?"), Line(2, "assistant", None, "About ten working days.")]
+    lines = [
+        *said("How long does the visa for Japan take?"),
+        TranscriptLine(2, "assistant", None, "About ten working days."),
+    ]
     assert quality(lines, "").present["questions"] == 0
 
 
@@ -130,7 +133,9 @@ def test_a_blank_summary_keeps_nothing_and_the_source_everything() -> None:
 
 def test_an_extractive_summary_is_told_from_a_poor_one() -> None:
     lines = [
-        Line(at, "user" if each.message.type == "human" else "assistant", None, str(each.message.content), None)
+        TranscriptLine(
+            at, "user" if each.message.type == "human" else "assistant", None, str(each.message.content), None
+        )
         for at, each in enumerate(transcript.load()[:307], 1)
     ]
     good = quality(lines, ExtractiveSummarizer().write(Material("summary", None, lines, 2000))).score
@@ -149,7 +154,9 @@ RECORDED = [json.loads(each) for each in Path(__file__).with_name("quality_recor
 @pytest.mark.parametrize("order", [1, -1])
 def test_counts_are_those_that_were_recorded(order: int) -> None:
     for case in RECORDED[::order]:
-        lines = [Line(at, role, None, text, said_at) for at, (role, text, said_at) in enumerate(case["lines"], 1)]
+        lines = [
+            TranscriptLine(at, role, None, text, said_at) for at, (role, text, said_at) in enumerate(case["lines"], 1)
+        ]
         found = quality(lines, case["summary"], before=case["before"])
         assert ([*found.kept.values()], [*found.present.values()]) == (case["kept"], case["present"]), case
 
@@ -202,7 +209,7 @@ TEXTS = st.one_of(
 )
 LINES = st.lists(
     st.builds(
-        Line, st.integers(1, 9), st.sampled_from(["user", "assistant", "tool"]), st.none(), TEXTS,
+        TranscriptLine, st.integers(1, 9), st.sampled_from(["user", "assistant", "tool"]), st.none(), TEXTS,
         st.sampled_from([None, "", "2026-11-20T09:00:00+00:00", "0001-01-01", "9999-12-31", "x"]),
     ),
     max_size=6,
@@ -211,7 +218,7 @@ LINES = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, TEXTS, st.one_of(st.none(), TEXTS))
-def test_bounds_hold_and_nothing_raises(lines: list[Line], summary: str, before: str | None) -> None:
+def test_bounds_hold_and_nothing_raises(lines: list[TranscriptLine], summary: str, before: str | None) -> None:
     found = quality(lines, summary, before=before)
     assert found == quality(lines, summary, before=before)
     assert 0 <= found.score <= 1
@@ -224,6 +231,6 @@ def test_bounds_hold_and_nothing_raises(lines: list[Line], summary: str, before:
 
 @settings(max_examples=80, deadline=None)
 @given(LINES, TEXTS, TEXTS)
-def test_a_longer_summary_is_no_worse(lines: list[Line], summary: str, more: str) -> None:
+def test_a_longer_summary_is_no_worse(lines: list[TranscriptLine], summary: str, more: str) -> None:
     longer = f"{summary}\n\n{more}"
     assert quality(lines, longer).score >= quality(lines, summary).score - 1e-9

@@ -52,8 +52,8 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.language.messages.redaction.checksums import is_card, is_iban
-from langchain_supabase_memory.language.messages.redaction.looks import looks
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.normalized_views import views
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from tests.chat_models import calls, says
 from tests.conftest import Door
 from tests.embedders import WordEmbedder
@@ -208,13 +208,13 @@ def test_what_is_written_otherwise_is_found_and_the_rest_stays_as_it_is_written(
 )
 @settings(max_examples=200, deadline=None)
 def test_a_span_of_a_copy_is_where_the_same_stands_in_the_text(text: str, data: st.DataObject) -> None:
-    for look in looks(text):
+    for look in views(text):
         start = data.draw(st.integers(0, len(look.text)))
         end = data.draw(st.integers(start, len(look.text)))
         first, last = look.span(start, end)
         assert 0 <= first <= last <= len(text)
         # What is left of the piece when it is looked at in the same way is the same.
-        made = [each.text for each in looks(text[first:last])]
+        made = [each.text for each in views(text[first:last])]
         assert look.text[start:end] in made
 
 
@@ -232,7 +232,7 @@ def test_rules_of_others_are_shown_the_text_and_the_copies() -> None:
     filler = "\ufffc" * 18 + " é"
     assert shown == ["plain \\ u0040", "Café ＃４\u200b!", "Café #4\u200b!", "Café #4!", filler]
     assert Redactor([pattern_rule("ticket", "№—[0-9]+")]).redact("№—12, №—７") == "[redacted: ticket], №—７"
-    assert redacted_value({"ｐａｓｓｗｏｒｄ": "correct horse"}, ALL) == {"ｐａｓｓｗｏｒｄ": "[redacted: secret]"}
+    assert redact_value({"ｐａｓｓｗｏｒｄ": "correct horse"}, ALL) == {"ｐａｓｓｗｏｒｄ": "[redacted: secret]"}
 
 
 def encoded(text: str, encoding: str = "utf-8") -> str:
@@ -275,36 +275,34 @@ def test_what_only_begins_like_a_data_url_is_looked_through(text: str) -> None:
 @pytest.mark.parametrize("around", ["{}", "![a]({}) and", '["{}", 1]', '{{"a": "{}"}}'])
 def test_the_text_in_a_data_url_is_looked_through(kind: str, around: str) -> None:
     said = f"My key is {KEY}, and its name is Zoë."
-    made = redacted_value(around.format(f"data:{kind};base64,{encoded(said)}"), ALL)
+    made = redact_value(around.format(f"data:{kind};base64,{encoded(said)}"), ALL)
     assert made == around.format(f"data:{kind};base64,{encoded(said.replace(KEY, '[redacted: api key]'))}")
-    assert redacted_value(made, ALL) == made
+    assert redact_value(made, ALL) == made
 
 
 def test_text_in_a_file_is_looked_through_whatever_its_encoding() -> None:
     said = f"My key is {KEY}; Zoë has it."
     for encoding in ("utf-8", "latin-1", "utf-16"):
         for data in (encoded(said, encoding), encoded(said, encoding).rstrip("=")):
-            assert redacted_value(f"data:text/plain;base64,{data}", ALL) != f"data:text/plain;base64,{data}"
-            (block,) = redacted_value([{"type": "file", "mime_type": "text/plain", "base64": data}], ALL)
+            assert redact_value(f"data:text/plain;base64,{data}", ALL) != f"data:text/plain;base64,{data}"
+            (block,) = redact_value([{"type": "file", "mime_type": "text/plain", "base64": data}], ALL)
             assert base64.b64decode(block["base64"]).decode(encoding) == said.replace(KEY, "[redacted: api key]")
     short = {"type": "file", "file_data": encoded("AKIAIOSFODNN7EXAMPLE"), "filename": "a"}
-    assert base64.b64decode(redacted_value(short, ALL)["file_data"]) == b"[redacted: api key]"
+    assert base64.b64decode(redact_value(short, ALL)["file_data"]) == b"[redacted: api key]"
     odd = Redactor([pattern_rule("odd", "odd")], lambda *_: "…")
-    assert redacted_value(f"data:text/plain;base64,{encoded('oddé', 'latin-1')}", odd).endswith(
-        encoded("?é", "latin-1")
-    )
+    assert redact_value(f"data:text/plain;base64,{encoded('oddé', 'latin-1')}", odd).endswith(encoded("?é", "latin-1"))
 
 
 def test_media_stay_with_the_breaks_of_their_lines() -> None:
     lines = base64.encodebytes(bytes(range(256)) * 4).decode().strip()
     for value in (f"data:image/png;base64,{lines}", f"data:image/png;base64,{lines}\n", f"data:application/pdf;name=a.pdf;base64,{PNG}",
                   {"type": "file", "mime_type": "text/plain", "base64": encoded("Nothing in it. " * 9)}):  # fmt: skip
-        assert redacted_value(value, ALL) == value
+        assert redact_value(value, ALL) == value
 
 
 def test_under_a_telling_key_media_go_too() -> None:
     for data in (PNG, "hunter2", encoded("hunter2")):
-        made = redacted_value({"password": {"format": "raw", "data": data}}, ALL)
+        made = redact_value({"password": {"format": "raw", "data": data}}, ALL)
         assert made == {"password": {"format": "[redacted: secret]", "data": "[redacted: secret]"}}
 
 
@@ -313,7 +311,7 @@ def test_numbers_are_looked_at_however_they_are_written() -> None:
     message = HumanMessage("x", id="m", additional_kwargs={"numbers": said})
     data = codec.to_row(message, ALL)["payload"]["data"]
     assert data["additional_kwargs"]["numbers"] == dict.fromkeys(said, "[redacted: card]")
-    assert redacted_value('{"n": 4111111111111111.0}', ALL) == '{"n": "[redacted: card]"}'
+    assert redact_value('{"n": 4111111111111111.0}', ALL) == '{"n": "[redacted: card]"}'
     left = {"a": 1.5, "b": 4111111111111112.0, "c": 1e300, "d": 123456.0, "e": Decimal("4111.5"), "f": float("inf")}
     message = HumanMessage("x", id="m", additional_kwargs=left)
     assert codec.to_row(message, ALL) == codec.to_row(message)
@@ -392,13 +390,13 @@ JSON = st.recursive(
 @settings(max_examples=200, deadline=None)
 def test_json_is_redacted_at_every_depth_and_only_once(value: Any) -> None:
     before = copy.deepcopy(value)
-    made = redacted_value(value, ALL)
+    made = redact_value(value, ALL)
     assert value == before
     written = json.dumps(made)
     assert "x.org" not in written
     assert "sk-ant" not in written
-    assert redacted_value(made, ALL) == made
-    assert json.loads(redacted_value(json.dumps(value), ALL)) == made
+    assert redact_value(made, ALL) == made
+    assert json.loads(redact_value(json.dumps(value), ALL)) == made
 
 
 # Texts that make engines go back: 100,000 characters each, for which a rule that is quadratic takes minutes.
@@ -413,7 +411,7 @@ def test_json_is_redacted_at_every_depth_and_only_once(value: Any) -> None:
 def test_no_text_takes_for_ever(unit: str) -> None:
     text = unit * (100_000 // len(unit))
     assert len(ALL.redact(text)) > 0
-    assert redacted_value(text + "-----END PRIVATE KEY-----", ALL) is not None
+    assert redact_value(text + "-----END PRIVATE KEY-----", ALL) is not None
 
 
 class Broken:
@@ -571,12 +569,12 @@ def test_what_holds_nothing_is_stored_as_ever() -> None:
 def test_what_is_under_a_telling_key_goes_whole() -> None:
     args = {"password": "correct horse", "apiKey": 123456789, "credentials": {"user": "x", "list": [True, None]},
             "phone_number": "5551234567", "card": 4111111111111111, "max_tokens": 4096, "a": 1, "tokens": "fine"}  # fmt: skip
-    assert redacted_value(args, ALL) == {
+    assert redact_value(args, ALL) == {
         "password": "[redacted: secret]", "apiKey": "[redacted: secret]",
         "credentials": {"user": "[redacted: secret]", "list": [True, None]}, "phone_number": "[redacted: phone]",
         "card": "[redacted: card]", "max_tokens": 4096, "a": 1, "tokens": "fine",
     }  # fmt: skip
-    assert redacted_value({"a@x.org": 1, "b@x.org": 2}, ALL) == {"[redacted: email]": 1, "[redacted: email] (2)": 2}
+    assert redact_value({"a@x.org": 1, "b@x.org": 2}, ALL) == {"[redacted: email]": 1, "[redacted: email] (2)": 2}
 
 
 def test_every_way_to_the_database_names_the_redactor() -> None:

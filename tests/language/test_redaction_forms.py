@@ -18,11 +18,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_supabase_memory import PERSONAL_DATA, SECRETS, Redactor, SupabaseMemory
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.language.messages.opaque import LONGEST
-from langchain_supabase_memory.language.messages.redaction import bound
-from langchain_supabase_memory.language.messages.redaction.alike import ALIKE
+from langchain_supabase_memory.language.messages.encoded_data import LONGEST
+from langchain_supabase_memory.language.messages.redaction import size_limit
 from langchain_supabase_memory.language.messages.redaction.checksums import is_card
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.confusables import ALIKE
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from tests.fuzzing import examples
 
 ALL = Redactor([*SECRETS, *PERSONAL_DATA])
@@ -163,7 +163,7 @@ def test_what_looks_like_a_secret_and_is_none_stays() -> None:
     for text in ORDINARY:
         for said in (text, f"We said {text}", f"> {text}\n\nThanks."):
             assert ALL.redact(said) == said
-            assert redacted_value({"note": said}, ALL) == {"note": said}
+            assert redact_value({"note": said}, ALL) == {"note": said}
 
 
 def base64_of(text: str, encoding: str = "utf-8") -> str:
@@ -230,7 +230,7 @@ def test_where_a_key_alone_does_not_tell_the_text_does() -> None:
         "pwd": None,
         "bypass": "swordfish2",
     }
-    made = redacted_value({**told, "nested": [kept]}, ALL)
+    made = redact_value({**told, "nested": [kept]}, ALL)
     secret = "[redacted: secret]"
     assert made == {"auth": secret, "pass": secret, "db_pass": secret, "user": "maya", "contraseña": secret, "pаssword": secret, "nested": [kept]}  # fmt: skip
 
@@ -315,7 +315,7 @@ def test_no_more_of_a_message_is_stored_than_was_read(kind: str) -> None:
     ],
 )
 def test_a_secret_that_stands_where_a_text_is_cut_goes(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound, "LONGEST", 5_000)
+    monkeypatch.setattr(size_limit, "LONGEST", 5_000)
     for before in range(0, len(secret) + 60, 3):
         text = "x " * ((5_000 - before) // 2) + secret + " y" * 1_000
         made = Redactor().redact(text)
@@ -347,11 +347,11 @@ def test_a_document_or_a_file_that_is_not_read_to_its_end_is_left_out_and_short_
 
 
 def test_what_was_redacted_within_base64_is_left() -> None:
-    once = redacted_value(
+    once = redact_value(
         {"type": "file", "mime_type": "text/plain", "base64": base64_of("my key: pw: hunter2 " * 9)}, ALL
     )
     assert b"[redacted: secret]" in base64.b64decode(once["base64"])
-    assert redacted_value(once, ALL) == once
+    assert redact_value(once, ALL) == once
     assert ALL.redact(once["base64"]) == once["base64"]
 
 

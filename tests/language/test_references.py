@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.language.references import Match, find, turn_number
+from langchain_supabase_memory.language.references import Match, find_reference, turn_number
 
 CORPUS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parents[1] / "references_corpus.jsonl").read_text("utf-8").splitlines()
@@ -29,7 +29,7 @@ LEAST = 0.97
 
 
 def resolved(text: str) -> int | None:
-    match = find(text)
+    match = find_reference(text)
     return None if match is None else turn_number(match, TURNS)
 
 
@@ -110,7 +110,7 @@ def test_precision_and_recall(part: str, capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_the_span_and_the_rule(text: str, words: str, rule: str) -> None:
-    match = find(text)
+    match = find_reference(text)
     assert match is not None
     assert text[slice(*match.span)] == words
     assert match.rule == rule
@@ -165,7 +165,7 @@ def test_every_tagalog_position_with_its_linker(frame: str) -> None:
 def test_a_position_counts_the_noun_after_it(noun: str) -> None:
     for word in [*ENGLISH, "last", "previous", "2nd"]:
         for frame in ("the {} {}", "my {} {}", "what is the {} {}?", "{} {}", "yung {} {} ko", "explain the {} {}"):
-            assert find(frame.format(word, noun)) is None, (word, noun)
+            assert find_reference(frame.format(word, noun)) is None, (word, noun)
 
 
 # -- several, none, and which
@@ -195,7 +195,7 @@ def test_which_of_several_references_wins(text: str, turn: int | None) -> None:
 
 
 def test_a_position_counts_the_turns_that_are_kept() -> None:
-    first, third, last = find("the first one"), find("yung pangatlo"), find("yung huli")
+    first, third, last = find_reference("the first one"), find_reference("yung pangatlo"), find_reference("yung huli")
     assert first is not None
     assert third is not None
     assert last is not None
@@ -272,10 +272,10 @@ ENDINGS = [
 def test_a_number_below_zero_points_at_nothing(
     opening: str, counted: str, sign: str, number: int, suffix: str, ending: str
 ) -> None:
-    assert find(f"{opening}{counted}{sign}{number}{suffix}{ending}") is None
+    assert find_reference(f"{opening}{counted}{sign}{number}{suffix}{ending}") is None
     if counted[-1:] == " ":
         word = ENGLISH_NUMBERS[number - 1]
-        assert find(f"{opening}{counted}{sign}{word}{ending}") is None
+        assert find_reference(f"{opening}{counted}{sign}{word}{ending}") is None
 
 
 ENGLISH_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -311,12 +311,14 @@ def test_a_question_by_its_letter(number: int) -> None:
     for text in ("Q{} again please", "q{}?", "explain Q{}", "what was Q{}?", "Q-{} please", "Q {} again", "yung Q{} nga",
                  "go back to Q{}", "revisit Q{}", "what about Q{}?"):  # fmt: skip
         # Up to four these are the quarters of a year.
-        assert (find(text.format(number)) is None) if number <= 4 else (resolved(text.format(number)) == number), text
+        assert (
+            (find_reference(text.format(number)) is None) if number <= 4 else (resolved(text.format(number)) == number)
+        ), text
     for text in ("Q{} 2024 results", "Q{} results", "Q{} earnings", "2024 Q{} revenue", "Audi Q{} again", "CoQ{} please", "A{} paper", "A{} notation", "A{}",
                  "print it on A{} again", "cell A{} again", "B{} again", "Q{}: what is a cell?", "I got an A{} again"):  # fmt: skip
-        assert find(text.format(number)) is None, text
+        assert find_reference(text.format(number)) is None, text
     for text in ("our Q{}", "how did we do in Q{}?", "2024 Q{}", "Q{} of 2024", "since Q{}", "kita namin noong Q{}"):
-        assert number > 4 or find(text.format(number)) is None, text
+        assert number > 4 or find_reference(text.format(number)) is None, text
 
 
 # -- variants of typing
@@ -379,7 +381,7 @@ def test_as_people_type(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_the_span_lies_in_the_text_as_it_was_typed(row: dict[str, Any]) -> None:
     typed = f"🙏🏽 ½ ﬁ é {row['text']} ﷺ"
-    match = find(typed)
+    match = find_reference(typed)
     if match is not None:
         start, end = match.span
         assert 0 <= start < end <= len(typed)
@@ -398,32 +400,32 @@ def test_the_span_lies_in_the_text_as_it_was_typed(row: dict[str, Any]) -> None:
 @example("-" * 300)
 @example("#" * 50 + "9" * 250)
 def test_any_text_is_answered(text: str) -> None:
-    match = find(text)
+    match = find_reference(text)
     if match is not None:
         assert 0 <= match.span[0] < match.span[1] <= len(text)
         assert (match.ordinal is None) != (match.from_end is None)
-        assert find(text) == match
+        assert find_reference(text) == match
 
 
 @given(st.lists(st.sampled_from(sorted({word for row in CORPUS for word in row["text"].split()})), max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_any_words_are_answered(words: list[str]) -> None:
-    find(" ".join(words))
+    find_reference(" ".join(words))
 
 
 @pytest.mark.parametrize(
     "text", ["the first one ", "yung una ", "2 ", "'", "ﷺ", "\ud800", "kanina sabi mo ", "pang", "\x00"]
 )
 def test_of_a_huge_text_only_the_ends_are_read(text: str) -> None:
-    find(text * (100_000 // len(text)))
+    find_reference(text * (100_000 // len(text)))
 
 
 def test_of_a_long_text_the_ends_count_and_the_middle_does_not() -> None:
     filler = "lorem ipsum dolor sit amet. " * 60
     head, middle, tail = (
-        find(f"the second one? {filler}"),
-        find(f"{filler}the second one? {filler}"),
-        find(f"{filler}turn 3"),
+        find_reference(f"the second one? {filler}"),
+        find_reference(f"{filler}the second one? {filler}"),
+        find_reference(f"{filler}turn 3"),
     )
     assert head is not None
     assert head.ordinal == 2
@@ -435,7 +437,7 @@ def test_of_a_long_text_the_ends_count_and_the_middle_does_not() -> None:
 @pytest.mark.parametrize("text", [None, 2, b"the first one", ["the first one"]])
 def test_what_is_no_string_is_refused(text: Any) -> None:
     with pytest.raises(InvalidInputError, match="must be a string"):
-        find(text)
+        find_reference(text)
 
 
 # -- languages are data
@@ -484,18 +486,18 @@ def test_a_language_is_added_by_a_file(tmp_path: Path) -> None:
         "mikaon ko ganiha": None,
     }
     for text, turn in said.items():
-        match = find(text, path)
+        match = find_reference(text, path)
         counted = None if match is None else match.ordinal or -(match.from_end or 0)
         assert counted == turn, text
-    with_english = find("the ikaduha", ("en", path))
+    with_english = find_reference("the ikaduha", ("en", path))
     assert with_english is not None
     assert with_english.ordinal == 2
 
 
 def test_only_the_languages_named_are_looked_for() -> None:
-    assert find("yung una", "en") is None
-    assert find("the first one", "tl") is None
-    assert find("the first one", ["en"]) is not None
+    assert find_reference("yung una", "en") is None
+    assert find_reference("the first one", "tl") is None
+    assert find_reference("the first one", ["en"]) is not None
 
 
 @pytest.mark.parametrize(
@@ -516,10 +518,10 @@ def test_a_language_file_that_is_wrong_says_where(tmp_path: Path, content: str, 
     path = tmp_path / "x.toml"
     path.write_text(content, "utf-8")
     with pytest.raises(ConfigurationError, match=named):
-        find("the first one", path)
+        find_reference("the first one", path)
 
 
 @pytest.mark.parametrize("language", ["xx", "../en", "", Path("/nowhere/en.toml")])
 def test_a_language_that_is_not_there_is_refused(language: str | Path) -> None:
     with pytest.raises(ConfigurationError, match="could not be read"):
-        find("the first one", language)
+        find_reference("the first one", language)

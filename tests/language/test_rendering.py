@@ -17,10 +17,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 
 from langchain_supabase_memory import SummaryPolicy
 from langchain_supabase_memory.agents.tools.messages import _passage
-from langchain_supabase_memory.language.chunks.units import Said, texts, units
-from langchain_supabase_memory.language.messages import codec, content, opaque
-from langchain_supabase_memory.language.messages.blocks import Entry, blocks
-from langchain_supabase_memory.language.messages.rendering import rendered
+from langchain_supabase_memory.language.chunks.units import StoredText, texts, units
+from langchain_supabase_memory.language.messages import codec, content, encoded_data
+from langchain_supabase_memory.language.messages.blocks import PromptEntry, blocks
+from langchain_supabase_memory.language.messages.rendering import render
 from langchain_supabase_memory.language.prompts import pieces
 from langchain_supabase_memory.values import StoredMessage
 from tests.conftest import Door
@@ -260,10 +260,12 @@ BESIDE: dict[str, Callable[[Plant], BaseMessage]] = {
 def surfaces(message: BaseMessage) -> dict[str, str]:
     """The message as each place shows it."""
     stored = codec.from_payload(codec.to_row(message)["payload"])
-    said = Said(0, "m", stored, NOW)
-    made, _ = blocks([Entry(stored, (0,))])
+    said = StoredText(0, "m", stored, NOW)
+    made, _ = blocks([PromptEntry(stored, (0,))])
     if not made:  # a tool's result is not shown without its call
-        made, _ = blocks([Entry(AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c"}])), Entry(stored, (0,))])
+        made, _ = blocks(
+            [PromptEntry(AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c"}])), PromptEntry(stored, (0,))]
+        )
     return {
         "summary prompt": html.unescape("\n".join(each.text for each in pieces([(0, stored)], 100_000))),
         "chunks": "\n".join(texts(units([said], most_tokens=100_000, more=True)[0])),
@@ -337,7 +339,7 @@ def test_a_call_is_shown_once_wherever_it_stands(name: str) -> None:
     assert codec.to_row(known)["text"] == "ok"
     alone = AIMessage([CALLS[name]], id="m")
     alone.tool_calls = []
-    assert content.shown(alone).count("kiwi") == 1
+    assert content.display_text(alone).count("kiwi") == 1
     assert codec.to_row(alone)["text"] == "", "what calls something is no final answer"
     assert content.characters(alone) >= len("findkiwi")
     elsewhere = HumanMessage([CALLS[name]], id="m")
@@ -368,7 +370,7 @@ def test_what_is_said_around_the_calls_of_a_server_stays_in_order() -> None:
             {"type": "text", "text": "."},
         ]
     )  # fmt: skip
-    assert content.shown(message) == (
+    assert content.display_text(message) == (
         'Let me look.\n[calls web_search({"query": "kiln"})]\n[web_search_tool_result] Kilns\nurl: https://k\n'
         "It is hot.\n[cites Kilns (https://k) “very hot”]\n"
         "[encrypted content, 2 KB; reasoning, 2 bytes; signature, 900 bytes]"
@@ -378,29 +380,34 @@ def test_what_is_said_around_the_calls_of_a_server_stays_in_order() -> None:
 def test_what_is_named_says_what_it_is_and_how_large() -> None:
     image = {"type": "image", "base64": "A" * 17_336, "mime_type": "image/png"}
     file = {"type": "file", "url": "https://example.com/a.pdf", "mime_type": "application/pdf", "filename": "a.pdf"}
-    assert content.shown(HumanMessage(["Look", image, file])) == (
+    assert content.display_text(HumanMessage(["Look", image, file])) == (
         "Look\n[file a.pdf]\n[image/png, 13 KB; application/pdf, https://example.com/a.pdf]"
     )
     result = ToolMessage("found", tool_call_id="c", artifact=[{"page": "x" * 3_000}])
-    assert content.shown(result) == "found\n[artifact list, 3 KB]"
-    assert content.shown(ToolMessage("found", tool_call_id="c", artifact=[])) == "found"
-    assert [opaque.human(size) for size in (0, 999, 13_002, 2_500_000)] == ["0 bytes", "999 bytes", "13 KB", "2.5 MB"]
+    assert content.display_text(result) == "found\n[artifact list, 3 KB]"
+    assert content.display_text(ToolMessage("found", tool_call_id="c", artifact=[])) == "found"
+    assert [encoded_data.readable_size(size) for size in (0, 999, 13_002, 2_500_000)] == [
+        "0 bytes",
+        "999 bytes",
+        "13 KB",
+        "2.5 MB",
+    ]
 
 
 def test_reasoning_alone_says_nothing_and_ends_no_turn() -> None:
     thought = AIMessage([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}], id="m")
     assert codec.to_row(thought)["text"] == ""
-    assert content.shown(thought) == "[reasoning, 2 bytes]"
+    assert content.display_text(thought) == "[reasoning, 2 bytes]"
     assert content.is_empty(thought)
     # OpenAI adds a block without anything to every answer.
-    assert content.shown(AIMessage([{"type": "reasoning", "id": "rs", "summary": []}, "Yes."])) == "Yes."
+    assert content.display_text(AIMessage([{"type": "reasoning", "id": "rs", "summary": []}, "Yes."])) == "Yes."
 
 
 def test_a_size_is_no_number_that_somebody_said() -> None:
     image: Block = {"type": "image", "base64": "A" * 17_336, "mime_type": "image/png"}
     bodies: list[Any] = ["look at this", ["look at this", image]]
     plain, named = (
-        units([Said(0, "m", HumanMessage(said, id="m"), NOW)], most_tokens=400, more=True)[0][0].parts[0]
+        units([StoredText(0, "m", HumanMessage(said, id="m"), NOW)], most_tokens=400, more=True)[0][0].parts[0]
         for said in bodies
     )
     assert (named.kind, named.importance, named.marks) == (plain.kind, plain.importance, plain.marks)
@@ -408,7 +415,7 @@ def test_a_size_is_no_number_that_somebody_said() -> None:
     (piece,) = pieces([(0, HumanMessage(["look at this", image]))], 1000)
     assert (piece.lines[0].text, "[image/png, 13 KB]" in piece.text) == ("look at this", True)
     many = HumanMessage(["a " * 90, *[{"type": "image", "url": f"https://example.com/{n}"} for n in range(60)]], id="m")
-    parts = units([Said(0, "m", many, NOW)], most_tokens=100, more=True)[0][0].parts
+    parts = units([StoredText(0, "m", many, NOW)], most_tokens=100, more=True)[0][0].parts
     assert len(parts) > 2
     assert all(part.tokens <= 100 for part in parts)
     assert all(f"https://example.com/{n}" in "".join(each.text for each in parts) for n in range(60))
@@ -431,7 +438,7 @@ def test_what_a_person_deleted_is_hidden_whatever_it_stood_in() -> None:
     image: Block = {"type": "image", "url": "https://example.com/a.png"}
     message = AIMessage(["Found:", result, image], id="m", additional_kwargs={"refusal": "Her PIN is 4711"})
     made = content.without(message, ["Her PIN is 4711"])
-    shown = content.shown(made)
+    shown = content.display_text(made)
     assert "4711" not in shown
     assert (shown.count(content.HIDDEN), "https://example.com/a.png" in shown, "Found:" in shown) == (2, True, True)
     assert content.without(message, ["nobody said"]) is message
@@ -446,9 +453,11 @@ def test_calls_of_the_memorys_own_tools_are_no_talk_wherever_they_stand() -> Non
         {"type": "tool_use", "id": each["id"], "name": each["name"], "input": each["args"]} for each in calls
     ]
     said = [
-        Said(0, "a", AIMessage(use, id="a", tool_calls=calls), NOW),
-        Said(1, "b", ToolMessage("<conversation_memory>plum</conversation_memory>", tool_call_id="c1", id="b"), NOW),
-        Said(2, "c", ToolMessage("found", tool_call_id="c2", id="c"), NOW),
+        StoredText(0, "a", AIMessage(use, id="a", tool_calls=calls), NOW),
+        StoredText(
+            1, "b", ToolMessage("<conversation_memory>plum</conversation_memory>", tool_call_id="c1", id="b"), NOW
+        ),
+        StoredText(2, "c", ToolMessage("found", tool_call_id="c2", id="c"), NOW),
     ]
     text = "\n".join(texts(units(said, most_tokens=400, more=True)[0]))
     assert "plum" not in text
@@ -494,9 +503,9 @@ def test_nothing_raises_whatever_a_block_holds(body: list[Any], beside: dict[str
 @given(_values)
 def test_nothing_raises_where_a_block_is_none(value: Any) -> None:
     message = AIMessage("").model_copy(update={"content": [value, None, 7, [value], {"type": value}]})
-    whole = rendered(message)
+    whole = render(message)
     assert isinstance(whole.words, str)
-    rendered(AIMessage("", response_metadata={"grounding_metadata": value}))
+    render(AIMessage("", response_metadata={"grounding_metadata": value}))
 
 
 class Hostile:
@@ -513,16 +522,16 @@ def test_deep_and_foreign_values_are_named_and_large_ones_are_quick() -> None:
         deep = {"inner": [deep]}
     for kind in ("odd", "server_tool_result", "non_standard", "text", "image", "reasoning", "tool_use", "citation"):
         message = HumanMessage([{"type": kind, "value": deep, "text": deep, "output": deep, "input": deep}])
-        whole = rendered(message)
+        whole = render(message)
         assert "nested values" in whole.named or "kiwi" in whole.unsaid + whole.words
         assert content.characters(message) >= len("kiwi")
     foreign = HumanMessage("").model_copy(
         update={"content": [{"type": "odd", "x": Hostile()}, {"type": "mcp_call", "output": Hostile()}]}
     )
-    assert "secret" not in content.shown(foreign)
+    assert "secret" not in content.display_text(foreign)
     large = {"type": "web_search_tool_result", "content": [{"title": f"word {n}", "url": URL} for n in range(20_000)]}
     began = time.perf_counter()
-    assert "word 19999" in content.shown(AIMessage([large]))
+    assert "word 19999" in content.display_text(AIMessage([large]))
     assert time.perf_counter() - began < 3
 
 

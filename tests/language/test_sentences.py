@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.language.sentences import begins_sentence, ends, sentences
-from langchain_supabase_memory.operations.asking import shortened
+from langchain_supabase_memory.language.sentences import begins_sentence, sentence_ends, sentences
+from langchain_supabase_memory.operations.model_calls import shorten
 
 ENDS = [
     "Dr. Lim said no.| It cost 12.5 euros!| 我喜欢茶。|他不喜欢。| Really?",
@@ -67,7 +67,7 @@ def test_sentences_lie_in_order_and_leave_out_nothing_that_is_said(text: str) ->
     assert all(span.start < span.end for span in spans)
     kept = re.sub(r"[\W_\d]", "", "".join(text[span.start : span.end] for span in spans))
     assert kept == re.sub(r"[\W_\d]", "", text)
-    found = list(ends(text))
+    found = list(sentence_ends(text))
     assert found == sorted(set(found))
     assert all(0 < end < len(text) for end in found)
 
@@ -82,4 +82,4 @@ def test_sentences_lie_in_order_and_leave_out_nothing_that_is_said(text: str) ->
     ],
 )
 def test_what_is_too_long_is_cut_after_a_sentence(text: str, characters: int, expected: str) -> None:
-    assert shortened(text, characters) == expected
+    assert shorten(text, characters) == expected

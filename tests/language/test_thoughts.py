@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Chat
 
 from langchain_supabase_memory import ExpandModel, ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.flow import Expand
-from langchain_supabase_memory.language.messages import codec, content, thoughts
+from langchain_supabase_memory.language.messages import codec, content, reasoning
 from tests.chat_models import says
 from tests.conftest import Door
 
@@ -73,7 +73,7 @@ ABOUT = {
 @pure
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_is_said_is_told_from_what_is_thought(name: str) -> None:
-    said, thought = thoughts.split(ANSWERS[name])
+    said, thought = reasoning.split(ANSWERS[name])
     assert said == SAID
     assert THOUGHT in thought or name == "empty"
 
@@ -81,13 +81,13 @@ def test_what_is_said_is_told_from_what_is_thought(name: str) -> None:
 @pure
 @pytest.mark.parametrize("name", ALONE)
 def test_thoughts_alone_say_nothing(name: str) -> None:
-    assert thoughts.said(ALONE[name]) == ""
+    assert reasoning.answer_text(ALONE[name]) == ""
 
 
 @pure
 @pytest.mark.parametrize("name", ABOUT)
 def test_a_text_about_tags_stays_as_it_is(name: str) -> None:
-    assert thoughts.split(ABOUT[name]) == (ABOUT[name], "")
+    assert reasoning.split(ABOUT[name]) == (ABOUT[name], "")
 
 
 @pure
@@ -98,7 +98,7 @@ def test_a_text_about_tags_stays_as_it_is(name: str) -> None:
 )  # fmt: skip
 def test_a_text_of_tags_is_looked_at_once(hostile: str) -> None:
     # Quadratic it would take hours.
-    said, thought = thoughts.split(hostile * (2_000_000 // len(hostile)))
+    said, thought = reasoning.split(hostile * (2_000_000 // len(hostile)))
     assert len(said) + len(thought) <= 2_000_100
 
 
@@ -116,7 +116,7 @@ def test_thoughts_in_an_answer_are_no_words_of_it(name: str) -> None:
     ]
     for answer in answers:
         assert content.words(answer) == words
-        assert THOUGHT not in content.shown(answer)
+        assert THOUGHT not in content.display_text(answer)
         assert codec.to_row(answer.model_copy(update={"id": "m"}))["text"] == words
         # It is sent, so it is paid for.
         assert content.characters(answer) >= len(words) + (0 if name == "empty" else len(THOUGHT))

@@ -32,11 +32,11 @@ from langchain_supabase_memory import (
     Promoted,
     Remembered,
     Retention,
+    Revoked,
     StoreLongTerm,
     SupabaseMemory,
     SupabaseStore,
     VectorStoreLongTerm,
-    Withdrawn,
     aforget_source,
     apromote,
     forget_source,
@@ -50,9 +50,9 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
 )
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.long_term import moving
+from langchain_supabase_memory.long_term import promotion
 from langchain_supabase_memory.long_term.memories import derived_id
-from langchain_supabase_memory.long_term.on_store import _label
+from langchain_supabase_memory.long_term.store_backend import _label
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import ConversationKey, Scope
 from tests.conftest import Door
@@ -201,7 +201,7 @@ async def test_what_is_remembered_is_recalled_whole_and_once(made: tuple[Maker, 
     found = await use(color, memory.recall, "porcelain cone", 10)
     assert len(found) == 3
     (recalled,) = [each for each in found if each.id == first.stored[0]]
-    assert recalled == FULL.of("maya")
+    assert recalled == FULL.with_owner("maya")
     assert recalled.metadata == FULL.metadata
     assert found[0] == recalled or found[0].score is None
 
@@ -339,16 +339,18 @@ def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
 def test_an_id_is_the_users_and_of_text_and_place() -> None:
     one = Memory("a", thread_id="t", message_ids=("m",))
     ids = {
-        one.of("maya").id,
-        one.of("zoe").id,
-        Memory("b", thread_id="t", message_ids=("m",)).of("maya").id,
-        Memory("a", thread_id="u", message_ids=("m",)).of("maya").id,
-        Memory("a", thread_id="t", message_ids=("n",)).of("maya").id,
-        Memory("a", thread_id="t").of("maya").id,
+        one.with_owner("maya").id,
+        one.with_owner("zoe").id,
+        Memory("b", thread_id="t", message_ids=("m",)).with_owner("maya").id,
+        Memory("a", thread_id="u", message_ids=("m",)).with_owner("maya").id,
+        Memory("a", thread_id="t", message_ids=("n",)).with_owner("maya").id,
+        Memory("a", thread_id="t").with_owner("maya").id,
     }
     assert len(ids) == 6
-    assert one.of("maya").id == Memory("a", "event", 0.1, WHEN, "t", ("m",), "q", {"x": 1}).of("maya").id
-    assert one.of("maya").of("zoe") == one.of("maya"), "who has an id keeps it"
+    assert (
+        one.with_owner("maya").id == Memory("a", "event", 0.1, WHEN, "t", ("m",), "q", {"x": 1}).with_owner("maya").id
+    )
+    assert one.with_owner("maya").with_owner("zoe") == one.with_owner("maya"), "who has an id keeps it"
 
 
 def test_no_two_names_make_one_label() -> None:
@@ -445,7 +447,7 @@ async def test_our_own_store_through_every_door(door: Door, user_id: str) -> Non
         assert await door(mine.remember, [FULL]) == Remembered([], receipt.stored[:1])
         found = await door(mine.recall, "porcelain at cone 6", 5)
         assert texts(found) == [FULL.text, f"of {name}"]
-        assert found[0] == FULL.of(name)
+        assert found[0] == FULL.with_owner(name)
         assert found[0].score is not None
         assert texts(await door(mine.recall, "", 5, ["event"])) == [f"of {name}"]
     # Somebody who poses as another reaches nothing: the rows are the bearer's own, by row level security.
@@ -455,10 +457,10 @@ async def test_our_own_store_through_every_door(door: Door, user_id: str) -> Non
     assert await door(forged.recall, "porcelain", 5) == []
     with pytest.raises(PermissionDeniedError):
         await door(forged.remember, [Memory("forged")])
-    await door(forged.forget, [str(FULL.of(user_id).id)])
+    await door(forged.forget, [str(FULL.with_owner(user_id).id)])
     mine = StoreLongTerm(SupabaseStore(bearers[user_id]), user_id)
     assert len(await door(mine.recall, "porcelain", 5)) == 2
-    await door(mine.forget, [str(FULL.of(user_id).id)])
+    await door(mine.forget, [str(FULL.with_owner(user_id).id)])
     assert texts(await door(mine.recall, "porcelain", 5)) == [f"of {user_id}"]
     anonymous = StoreLongTerm(SupabaseStore(door.as_token(token("anon", user_id)), user_id=user_id), user_id)
     with pytest.raises(AccessError):
@@ -517,7 +519,7 @@ async def test_a_store_with_async_texts_is_used_as_it_wants() -> None:
     store = Texts()
     await VectorStoreLongTerm(store, "maya").aremember([FULL])
     assert store.threads == set()
-    assert list(store.inner.store) == [derived_id("maya", str(FULL.of("maya").id))]
+    assert list(store.inner.store) == [derived_id("maya", str(FULL.with_owner("maya").id))]
 
 
 def test_a_store_that_ignores_the_filter_is_asked_for_more(caplog: pytest.LogCaptureFixture) -> None:
@@ -639,7 +641,7 @@ async def moved(door: Door, *arguments: Any, **named: Any) -> Promoted:
     return promote(*arguments, **named) if door.color == "sync" else await apromote(*arguments, **named)
 
 
-async def gone(door: Door, *arguments: Any, **named: Any) -> Withdrawn:
+async def gone(door: Door, *arguments: Any, **named: Any) -> Revoked:
     return forget_source(*arguments, **named) if door.color == "sync" else await aforget_source(*arguments, **named)
 
 
@@ -687,10 +689,10 @@ async def test_what_is_important_moves_once_through_every_door(door: Door, user_
     # Forgetting in the memory reaches it.
     await door(conversation.forget_message, "m0")
     dry = await gone(door, memory, long_term, dry_run=True)
-    assert dry == Withdrawn([str(ana.id)], dry_run=True)
+    assert dry == Revoked([str(ana.id)], dry_run=True)
     assert len(await door(long_term.recall, "Ana", 10)) == 4
-    assert await gone(door, memory, long_term) == Withdrawn([str(ana.id)])
-    assert await gone(door, memory, long_term) == Withdrawn()
+    assert await gone(door, memory, long_term) == Revoked([str(ana.id)])
+    assert await gone(door, memory, long_term) == Revoked()
     assert "Ana lives in Cebu!" not in texts(await door(long_term.recall, "Ana", 10))
     await door(memory.forget_user)
     assert len((await gone(door, memory, long_term)).memories) == 3
@@ -771,12 +773,12 @@ def test_repeats_are_one_memory(direct: SupabaseMemory, user_id: str, sql: psyco
     assert promote(direct, long_term) == Promoted()
     # Who forgets a repeat forgets no more than that; the place itself, and the repeat stands for it.
     direct.conversation("a").forget_message("m1")
-    assert forget_source(direct, long_term, dry_run=True) == Withdrawn(dry_run=True)
+    assert forget_source(direct, long_term, dry_run=True) == Revoked(dry_run=True)
     assert len(ledger(sql, user_id)) == 3
-    assert forget_source(direct, long_term) == Withdrawn()
+    assert forget_source(direct, long_term) == Revoked()
     assert len(ledger(sql, user_id)) == 2
     direct.conversation("a").forget()
-    assert forget_source(direct, long_term) == Withdrawn(done.moved)
+    assert forget_source(direct, long_term) == Revoked(done.moved)
     assert long_term.all() == []
     (moved_anew,) = promote(direct, long_term).moved
     (recalled,) = long_term.recall("Ana")
@@ -872,13 +874,13 @@ def test_an_edit_takes_back_what_was_moved_before_it(direct: SupabaseMemory, use
     long_term = Recording(user_id)
     promote(direct, long_term)
     direct.conversation("t").append([HumanMessage("The code is 7!", id=ids[1])])
-    assert forget_source(direct, long_term) == Withdrawn(), "the same once more is no edit"
+    assert forget_source(direct, long_term) == Revoked(), "the same once more is no edit"
     direct.conversation("t").append([HumanMessage("Ana lives in Manila!", id=ids[0])])
     direct.conversation("t").index()
     assert len(promote(direct, long_term).moved) == 1
     assert len(forget_source(direct, long_term).memories) == 1
     assert long_term.all() == ["Ana lives in Manila!", "The code is 7!"]
-    assert forget_source(direct, long_term) == Withdrawn()
+    assert forget_source(direct, long_term) == Revoked()
 
 
 def test_what_expires_stays_until_it_is_named(direct: SupabaseMemory, user_id: str) -> None:
@@ -889,11 +891,11 @@ def test_what_expires_stays_until_it_is_named(direct: SupabaseMemory, user_id: s
     direct.forget_expired(retention=Retention(max_messages=1))
     assert conversation.count() == 1
     assert conversation.chunks() == [each for each in conversation.chunks() if "Nothing" in each.content]
-    assert forget_source(direct, long_term) == Withdrawn()
+    assert forget_source(direct, long_term) == Revoked()
     assert long_term.all() == FACTS, "that is what it is for"
     assert len(forget_source(direct, long_term, message_ids=[ids[0]], thread_id="t").memories) == 1
-    assert forget_source(direct, long_term, message_ids=[ids[2]], thread_id="other") == Withdrawn()
-    assert forget_source(direct, long_term, thread_id="t", agent_id="other") == Withdrawn()
+    assert forget_source(direct, long_term, message_ids=[ids[2]], thread_id="other") == Revoked()
+    assert forget_source(direct, long_term, thread_id="t", agent_id="other") == Revoked()
     assert len(forget_source(direct, long_term, message_ids=[ids[2]]).memories) == 1
     assert len(forget_source(direct, long_term, thread_id="t").memories) == 1
     assert long_term.all() == []
@@ -941,8 +943,8 @@ def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, us
     say(direct, "The code is 7!", thread_id="other")
     facts = [fact("Ana's home is Cebu"), fact("Ana likes tea", 2, 0.2), fact("It may rain", 1, 0.1)]
     write(direct, [*facts, new("action", "Call Ana", 0, importance=1.0), new("entity", "Ana", 0, importance=1.0)])
-    direct.conversation("t").pin_board_item(item(direct, "Ana likes tea"), by="maya")
-    direct.conversation("t").add_board_item("fact", "Ana is a potter", by="maya")
+    direct.conversation("t").pin_board_item(item(direct, "Ana likes tea"), actor="maya")
+    direct.conversation("t").add_board_item("fact", "Ana is a potter", actor="maya")
     long_term = Recording(user_id)
     assert len(promote(direct, long_term).moved) == 4
     assert long_term.all() == ["Ana is a potter", "Ana likes tea", "Ana's home is Cebu", "The code is 7!"]
@@ -984,7 +986,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
     await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
     long_term = Recording(user_id)
     assert len((await moved(door, memory, long_term)).moved) == 2
-    assert await gone(door, memory, long_term) == Withdrawn(), "nothing has gone yet"
+    assert await gone(door, memory, long_term) == Revoked(), "nothing has gone yet"
     board = await door(conversation.board)
     (ana,) = [each for each in board.items if "Ana" in each.text]
     now: list[str] = []
@@ -1011,7 +1013,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
     assert len((await gone(door, memory, long_term)).memories) == 1
     assert "Ana's home is Cebu" not in long_term.all()
     await moved(door, memory, long_term)
-    assert await gone(door, memory, long_term) == Withdrawn()
+    assert await gone(door, memory, long_term) == Revoked()
     if how != "edited message":
         assert long_term.all() == sorted([*now, "The answer is 12"])
 
@@ -1026,7 +1028,7 @@ def test_nothing_moves_both_from_a_chunk_and_from_the_board(
     assert len(promote(direct, long_term).moved) == 1
     assert long_term.all() == ["Ana lives in Cebu!", "She likes tea"]
     # Taken back, it comes from the board.
-    assert forget_source(direct, long_term, message_ids=[ids[0]]) == Withdrawn(first.moved)
+    assert forget_source(direct, long_term, message_ids=[ids[0]]) == Revoked(first.moved)
     promote(direct, long_term)
     assert long_term.all() == ["Ana's home is Cebu", "She likes tea"]
     # Where the board has nothing read any more, chunks are looked at again, and not those of what moved.
@@ -1036,7 +1038,7 @@ def test_nothing_moves_both_from_a_chunk_and_from_the_board(
     assert long_term.all() == ["Ana's home is Cebu", "She likes tea", "The code is 7!"]
     # What only expired stays.
     direct.forget_expired(retention=Retention(max_messages=1))
-    assert forget_source(direct, long_term) == Withdrawn()
+    assert forget_source(direct, long_term) == Revoked()
 
 
 def test_a_move_from_a_chunk_that_broke_off_comes_to_its_end_beside_a_board(
@@ -1087,7 +1089,7 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
         ):
             if who == {"user_id": user_id}:
                 # Named and consistent: row level security has the last word.
-                assert await verb(door, memory, mine, **who) in (Promoted(), Withdrawn())
+                assert await verb(door, memory, mine, **who) in (Promoted(), Revoked())
             else:
                 with pytest.raises(InvalidInputError, match="another's"):
                     await verb(door, memory, mine, **who)
@@ -1125,13 +1127,13 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
 def test_facts_are_read_by_pages_behind_one_signature(direct: SupabaseMemory, user_id: str) -> None:
     say(direct, *[f"number {n} is here!" for n in range(120)])
     scope = Scope(user_id)
-    page = direct.run(moving.important(scope, 0.6))
+    page = direct.run(promotion.important_facts(scope, 0.6))
     assert (page.user_id, len(page.facts)) == (user_id, 100)
-    rest = direct.run(moving.important(scope, 0.6, after=page.facts[-1]))
+    rest = direct.run(promotion.important_facts(scope, 0.6, after=page.facts[-1]))
     assert len(rest.facts) == 20
     said = [fact.memory.text for fact in [*page.facts, *rest.facts]]
     assert said == [f"number {n} is here!" for n in range(120)]
-    assert direct.run(moving.important(Scope(user_id, "default", "none"), 0.6)).facts == []
+    assert direct.run(promotion.important_facts(Scope(user_id, "default", "none"), 0.6)).facts == []
     assert ConversationKey("t", user_id) == direct.key("t")
 
 
@@ -1171,7 +1173,7 @@ async def test_a_store_is_asked_in_batches() -> None:
     memory = StoreLongTerm(Asked(), "maya")
     memory.remember(Memory(f"fact {n}") for n in range(250))
     assert sizes == [100, 100, 100, 100, 50, 50]
-    item = memory._store.get(("long_term", "maya"), str(Memory("fact 3").of("maya").id))
+    item = memory._store.get(("long_term", "maya"), str(Memory("fact 3").with_owner("maya").id))
     assert isinstance(item, Item)
     assert item.value["user_id"] == "maya"
 
@@ -1194,7 +1196,7 @@ async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
 
 def test_steps_are_performed_by_the_memory_alone() -> None:
     """So that `health` knows of each that fails: nobody beside it hands a call to its transport."""
-    package = Path(moving.__file__).parents[1]
+    package = Path(promotion.__file__).parents[1]
     calls = re.compile(r"transport\.a?perform\(|\bdoor\.a?perform\(")
     found = [str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())]
-    assert found == ["memory/core.py"]
+    assert found == ["memory/services.py"]

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.mcp.served import OneOwner, Options
+from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
 from langchain_supabase_memory.mcp.server import MemoryServer
 from tests.services.data_api import DataApi
 from tests.services.postgres import Cluster
@@ -113,8 +113,8 @@ async def studio(memory: SupabaseMemory) -> AsyncIterator[SupabaseMemory]:
 @asynccontextmanager
 async def client(memory: SupabaseMemory, mode: str = "auto", **settings: Any) -> AsyncIterator[Client]:
     """A client of a server in this process; what is no option of the server is one of the client."""
-    options = {name: settings.pop(name) for name in list(settings) if name in Options.__annotations__}
-    async with Client(MemoryServer(OneOwner(memory), Options(**options)), mode=mode, **settings) as made:
+    options = {name: settings.pop(name) for name in list(settings) if name in ServerOptions.__annotations__}
+    async with Client(MemoryServer(OneOwner(memory), ServerOptions(**options)), mode=mode, **settings) as made:
         assert made.protocol_version == MODES[mode]
         yield made
 

@@ -10,7 +10,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.mcp.served import OneOwner
+from langchain_supabase_memory.mcp.request_memory import OneOwner
 from langchain_supabase_memory.mcp.server import MemoryServer
 from tests.chat_models import calls, says
 from tests.cli.running import PROGRAM, surroundings

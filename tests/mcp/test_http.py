@@ -25,10 +25,10 @@ from mcp.shared.exceptions import MCPError
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.mcp.http import Site, app, own_address
-from langchain_supabase_memory.mcp.served import Options
+from langchain_supabase_memory.mcp.http_app import AuthSite, app, own_address
+from langchain_supabase_memory.mcp.request_memory import ServerOptions
 from langchain_supabase_memory.mcp.sessions import MOST
-from langchain_supabase_memory.mcp.tokens import ALGORITHMS, Keys
+from langchain_supabase_memory.mcp.tokens import ALGORITHMS, SigningKeys
 from tests.cli.running import PROGRAM, refused, surroundings
 from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, told
 from tests.services.data_api import SECRET, token
@@ -54,11 +54,11 @@ async def serving(
 ) -> AsyncIterator[str]:
     """A server for the project's users, on a port of this machine: its address."""
     port = free_port()
-    site = Site(issuer=project.issuer, address=f"http://127.0.0.1:{port}/mcp")
-    keys = Keys(site.keys, pause_seconds=pause, clock=clock)
+    site = AuthSite(issuer=project.issuer, address=f"http://127.0.0.1:{port}/mcp")
+    keys = SigningKeys(site.keys, pause_seconds=pause, clock=clock)
     await keys.load()
     async with SupabaseMemory.from_url(project.url, PUBLISHABLE, model=None) as shared:
-        made = app(shared, site, Options(**options), keys=keys)
+        made = app(shared, site, ServerOptions(**options), keys=keys)
         server = uvicorn.Server(uvicorn.Config(made, port=port, log_level="warning"))
         task = asyncio.create_task(server.serve())
         while not server.started:
@@ -399,7 +399,7 @@ async def test_while_the_issuer_is_away_its_keys_go_on_for_an_hour_and_are_fetch
 ) -> None:
     caplog.set_level(logging.INFO, "langchain_supabase_memory.mcp.tokens")
     clock = Clock()
-    keys = Keys(Site(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
+    keys = SigningKeys(AuthSite(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
     await keys.load()
     begun = project.fetched
     with away(project):
@@ -431,7 +431,7 @@ async def test_while_the_issuer_is_away_its_keys_go_on_for_an_hour_and_are_fetch
 
 async def test_an_issuer_that_hangs_delays_one_request_and_then_none(project: Project) -> None:
     clock = Clock()
-    keys = Keys(Site(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
+    keys = SigningKeys(AuthSite(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, clock=clock)
     await keys.load()
     begun = project.fetched
     clock.now += 601

@@ -82,8 +82,8 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
         await conversation.aadd_turn(f"My kiln's code is {SECRET}", f"Noted: {SECRET}", idempotency_key="1")
         await conversation.asummarize(policy=SummaryPolicy(messages=1, keep_messages=1), model=ExtractiveSummarizer())
         await conversation.aindex()
-        await conversation.aadd_board_item("fact", f"The code is {SECRET}.", by="victim")
-        await conversation.aadd_board_item("action", f"Ask whether the code is {SECRET}.", by="victim")
+        await conversation.aadd_board_item("fact", f"The code is {SECRET}.", actor="victim")
+        await conversation.aadd_board_item("action", f"Ask whether the code is {SECRET}.", actor="victim")
         (first, _) = await conversation.aread()
         assert first.message is not None
         assert first.message.id is not None

@@ -1,6 +1,6 @@
 """The schemas of the tools, as a model reads them."""
 
-from langchain_supabase_memory.mcp.schemas import slim
+from langchain_supabase_memory.mcp.schemas import compact_schema
 
 
 def test_a_slim_schema_says_the_same() -> None:
@@ -15,7 +15,7 @@ def test_a_slim_schema_says_the_same() -> None:
         },
     }
     slimmed = {"type": "object", "properties": {"title": {"type": "string"}}}
-    assert slim(schema) == {
+    assert compact_schema(schema) == {
         "type": "object",
         "properties": {"one": slimmed, "two": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
     }

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult, TextContent
 
 from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
-from langchain_supabase_memory.language.messages.invisible import is_unseen
+from langchain_supabase_memory.language.messages.invisible import is_invisible
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
 from tests.mcp.conftest import (
@@ -218,7 +218,7 @@ async def test_an_answer_names_the_conversation_that_it_is_about(studio: Supabas
 
 
 async def test_nothing_is_promised_or_said_that_is_for_programmers(memory: SupabaseMemory, mode: str) -> None:
-    await memory.conversation("quiet").aopt_out(by="maya")
+    await memory.conversation("quiet").aopt_out(actor="maya")
     async with client(memory, mode, write=True) as made:
         (search,) = [each for each in (await made.list_tools()).tools if each.name == "search_conversation_history"]
         assert "by words" in str(search.description)
@@ -305,7 +305,7 @@ async def test_what_the_person_is_asked_is_bounded_and_everything_of_it_is_seen(
     assert "kiln" in asked
     assert "Id: a\\u202eb Id: other\n" in asked
     assert len(asked.split("\n")) == 5
-    assert not any(is_unseen(each) for each in asked)
+    assert not any(is_invisible(each) for each in asked)
     assert max(map(len, asked.split("\n"))) < 200
     await memory.aclose()
 
@@ -313,7 +313,7 @@ async def test_what_the_person_is_asked_is_bounded_and_everything_of_it_is_seen(
 async def test_resources_and_prompts(studio: SupabaseMemory, mode: str) -> None:
     conversation = studio.conversation("a/b ../ü")
     await conversation.aadd_turn("What is the price of clay?", "I do not know.", idempotency_key="1")
-    await conversation.aadd_board_item("action", "Buy clay.", by="maya")
+    await conversation.aadd_board_item("action", "Buy clay.", actor="maya")
     async with client(studio, mode) as made:
         assert [each.uri for each in (await made.list_resources()).resources] == ["memory://conversations"]
         templates = {each.name for each in (await made.list_resource_templates()).resource_templates}

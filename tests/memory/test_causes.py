@@ -19,7 +19,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     from_code,
 )
-from langchain_supabase_memory.memory.causes import Causes
+from langchain_supabase_memory.memory.health import HealthTracker
 from langchain_supabase_memory.settings import BreakerPolicy
 from tests.adapters.test_breaker import CALL, Clock, Scripted
 from tests.chat_models import ScriptedModel
@@ -35,16 +35,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def causes(clock: Clock) -> Causes:
-    return Causes(Breaker(BreakerPolicy()), clock=clock)
+def causes(clock: Clock) -> HealthTracker:
+    return HealthTracker(Breaker(BreakerPolicy()), clock=clock)
 
 
-def fails(causes: Causes, error: Exception, function: str = "memory_append", part: Any = "database") -> None:
+def fails(causes: HealthTracker, error: Exception, function: str = "memory_append", part: Any = "database") -> None:
     with pytest.raises(type(error)), causes.watching(part, function=function):
         raise error
 
 
-def works(causes: Causes, function: str = "memory_append", part: Any = "database") -> None:
+def works(causes: HealthTracker, function: str = "memory_append", part: Any = "database") -> None:
     with causes.watching(part, function=function):
         pass
 
@@ -58,15 +58,17 @@ def _heard(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
 
 
-def test_an_outage_is_one_line_whatever_words_it_comes_in(causes: Causes, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_one_line_whatever_words_it_comes_in(
+    causes: HealthTracker, caplog: pytest.LogCaptureFixture
+) -> None:
     for code in ("57P01", "PGRST000", "08006", "57P03", "PGRST001", None):
         fails(causes, UnavailableError(f"away as {code}", code=code))
         fails(causes, UnavailableError(f"the next try is in {code}", was_sent=False), "memory_context")
-    (cause,) = causes.standing
+    (cause,) = causes.failures
     assert (cause.reason, cause.code, cause.times) == ("away as 57P01", "57P01", 6)
     assert cause.since <= cause.last
     works(causes, "memory_count")
-    assert causes.standing == ()
+    assert causes.failures == ()
     (warning, info) = lines(caplog)
     assert warning[0] == "WARNING"
     assert "away as 57P01" in warning[1]
@@ -75,7 +77,7 @@ def test_an_outage_is_one_line_whatever_words_it_comes_in(causes: Causes, caplog
 
 
 def test_each_outage_is_told_but_one_that_comes_and_goes_is_bounded(
-    causes: Causes, clock: Clock, caplog: pytest.LogCaptureFixture
+    causes: HealthTracker, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(40):
         fails(causes, UnavailableError(code="57P01"))
@@ -86,28 +88,28 @@ def test_each_outage_is_told_but_one_that_comes_and_goes_is_bounded(
     assert len(lines(caplog)) == 11
 
 
-def test_a_read_mends_no_write_and_anything_mends_an_outage(causes: Causes) -> None:
+def test_a_read_mends_no_write_and_anything_mends_an_outage(causes: HealthTracker) -> None:
     for code in ("53100", "25006", "42501", "57014"):
         fails(causes, from_code(code))
         works(causes, "memory_count")
-        assert [each.code for each in causes.standing] == [code]
+        assert [each.code for each in causes.failures] == [code]
         works(causes)
-        assert causes.standing == ()
+        assert causes.failures == ()
     fails(causes, UnavailableError(code="57P03"))
     works(causes, "memory_count")
-    assert causes.standing == ()
+    assert causes.failures == ()
 
 
-def test_what_is_another_cause_is_another_line(causes: Causes, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_another_cause_is_another_line(causes: HealthTracker, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(3):
         fails(causes, UnavailableError(code="57P03"))
         fails(causes, PermissionDeniedError(code="42501"))
         fails(causes, EmbeddingError("no key"), part="embedder")
     assert len(lines(caplog)) == 3
-    assert [(each.part, each.code) for each in causes.standing] == [("database", "42501"), ("embedder", None)]
+    assert [(each.part, each.code) for each in causes.failures] == [("database", "42501"), ("embedder", None)]
 
 
-def test_a_failure_is_logged_as_usual_once_and_then_for_who_debugs(causes: Causes) -> None:
+def test_a_failure_is_logged_as_usual_once_and_then_for_who_debugs(causes: HealthTracker) -> None:
     def level(error: SupabaseMemoryError, what: str = "Reading failed") -> int:
         return causes.level(what, error, logging.ERROR)
 
@@ -122,7 +124,7 @@ def test_a_failure_is_logged_as_usual_once_and_then_for_who_debugs(causes: Cause
 
 
 def test_what_is_done_again_and_again_is_logged_once_in_ten_minutes_whatever_fails(
-    causes: Causes, clock: Clock
+    causes: HealthTracker, clock: Clock
 ) -> None:
     def level(error: Exception, what: str = "A chore was left undone") -> int:
         return causes.level(what, error, logging.WARNING, repeats=True)

@@ -28,14 +28,14 @@ from langchain_supabase_memory import (
     SummaryPolicy,
     SupabaseMemory,
 )
-from langchain_supabase_memory.memory.core import Settings
 from langchain_supabase_memory.memory.flows.conversation import ConversationFlows
 from langchain_supabase_memory.memory.flows.memory import MemoryFlows
 from langchain_supabase_memory.memory.flows.rollout import RolloutFlows
 from langchain_supabase_memory.memory.flows.work import WorkFlows
 from langchain_supabase_memory.memory.rollouts import Rollouts
+from langchain_supabase_memory.memory.services import Settings
 from langchain_supabase_memory.memory.work import Work
-from langchain_supabase_memory.operations.recall.question import Filters
+from langchain_supabase_memory.operations.recall.query import Filters
 from tests.embedders import WordEmbedder
 
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ from langchain_supabase_memory import (
     Worker,
 )
 from langchain_supabase_memory.context.fit import LEFT_OUT
-from langchain_supabase_memory.memory.core import Settings
+from langchain_supabase_memory.memory.services import Settings
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder

@@ -38,7 +38,7 @@ from langchain_supabase_memory import (
     errors,
 )
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.adapters.transports.responses import failure
+from langchain_supabase_memory.adapters.transports.http_errors import failure
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -535,7 +535,7 @@ FATAL = 'connection failed: connection to server at "canary.tenant.password", po
 def test_what_postgres_says_of_a_connection_becomes_the_next_action(
     said: str, kind: type[SupabaseMemoryError], words: str
 ) -> None:
-    error = errors.unconnected(said)
+    error = errors.connection_failed(said)
     assert type(error) is kind
     assert re.search(words, str(error)), str(error)
     assert "canary" not in str(error)

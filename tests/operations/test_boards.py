@@ -26,18 +26,18 @@ from langchain_supabase_memory import (
     SupabaseMemory,
 )
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, NotFoundError, PermissionDeniedError
-from langchain_supabase_memory.flow import Ask, Call, Line, Material
+from langchain_supabase_memory.flow import Ask, Call, Material, TranscriptLine
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.prompts import board_prompt
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations import boards
-from langchain_supabase_memory.operations.asking import shortened_to_tokens
-from langchain_supabase_memory.operations.boards.answer import SCHEMA
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
-from langchain_supabase_memory.operations.boards.editing import edit
-from langchain_supabase_memory.operations.boards.reading import Folding, document, revision
-from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.boards.editing import edit_board
+from langchain_supabase_memory.operations.boards.parse_answer import TextMatcher, document, parse_revision
+from langchain_supabase_memory.operations.boards.revise import revise_board
+from langchain_supabase_memory.operations.boards.schema import SCHEMA
+from langchain_supabase_memory.operations.model_calls import shorten_to_tokens
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -131,8 +131,8 @@ def everything(conn_string: str, user_id: str | None) -> str:
 
 
 LINES = [
-    Line(0, "user", None, "My name is Ada, and I said: “The kiln shows E-47” — twice."),
-    Line(1, "assistant", None, "Noted."),
+    TranscriptLine(0, "user", None, "My name is Ada, and I said: “The kiln shows E-47” — twice."),
+    TranscriptLine(1, "assistant", None, "Noted."),
 ]
 TEXTS = {line.number: line.text for line in LINES}
 
@@ -154,7 +154,7 @@ answers = st.fixed_dictionaries(
 @given(answers)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_answered_what_is_kept_has_its_evidence(answer: dict[str, Any]) -> None:
-    found = revision(answer, LINES, {"f1": ("id-1", "fact"), "a1": ("id-2", "action")})
+    found = parse_revision(answer, LINES, {"f1": ("id-1", "fact"), "a1": ("id-2", "action")})
     for item in found.items:
         assert item.quote
         assert item.quote in TEXTS[item.sequence]
@@ -180,25 +180,27 @@ def test_whatever_is_answered_what_is_kept_has_its_evidence(answer: dict[str, An
     ],
 )
 def test_a_quote_is_found_however_it_was_copied(quote: str, part: str | None) -> None:
-    assert Folding(TEXTS[0]).located(Folding(quote.strip())) == part
+    assert TextMatcher(TEXTS[0]).locate(TextMatcher(quote.strip())) == part
 
 
 def test_an_accent_is_the_same_composed_or_not() -> None:
-    assert Folding("im Cafe\u0301 um acht").located(Folding("Café")) == "Cafe\u0301"
-    assert Folding("in der STRASSE").located(Folding("Straße")) == "STRASSE"
+    assert TextMatcher("im Cafe\u0301 um acht").locate(TextMatcher("Café")) == "Cafe\u0301"
+    assert TextMatcher("in der STRASSE").locate(TextMatcher("Straße")) == "STRASSE"
 
 
 @pytest.mark.parametrize("source", [1, 99, -1, None, "x", True, 10**30, 0.5])
 def test_a_wrong_number_is_forgiven_where_one_message_alone_has_the_words(source: Any) -> None:
-    assert [each.sequence for each in revision(noted(fact("Ada", source, "My name is Ada")), LINES, {}).items] == [0]
-    assert revision(noted(fact("x", 7, "e")), LINES, {}).items == [], "so short a quote tells nothing"
-    twice = [*LINES, Line(2, "user", None, LINES[0].text)]
-    assert revision(noted(fact("Ada", 1, "My name is Ada")), twice, {}).items == []
+    assert [
+        each.sequence for each in parse_revision(noted(fact("Ada", source, "My name is Ada")), LINES, {}).items
+    ] == [0]
+    assert parse_revision(noted(fact("x", 7, "e")), LINES, {}).items == [], "so short a quote tells nothing"
+    twice = [*LINES, TranscriptLine(2, "user", None, LINES[0].text)]
+    assert parse_revision(noted(fact("Ada", 1, "My name is Ada")), twice, {}).items == []
 
 
 @pytest.mark.parametrize("source", [0, "0", "[0]", "message 0", 0.0])
 def test_a_number_may_be_written_as_a_text(source: Any) -> None:
-    (item,) = revision(noted(fact("Ada", source, "Ada")), LINES, {}).items
+    (item,) = parse_revision(noted(fact("Ada", source, "Ada")), LINES, {}).items
     assert item.sequence == 0
 
 
@@ -325,14 +327,14 @@ def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: Supabase
     for number, state in enumerate(("open", "done", "open")):
         say(shopping, "milk", first=number)
         conversation.revise_board()
-        (item,) = conversation.board().of("action", open_only=False)
+        (item,) = conversation.board().of_kind("action", open_only=False)
         assert item.state == state
     # What a message had done is undone with it.
     conversation.forget_message("m2")
-    (item,) = conversation.board().of("action", open_only=False)
+    (item,) = conversation.board().of_kind("action", open_only=False)
     assert (item.state, item.message_ids) == ("done", ["m0", "m1"])
     conversation.append([HumanMessage("no milk", id="m1")])
-    (item,) = conversation.board().of("action", open_only=False)
+    (item,) = conversation.board().of_kind("action", open_only=False)
     assert (item.state, item.message_ids) == ("open", ["m0"])
 
 
@@ -465,7 +467,9 @@ def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:
     found = document(answer)
     assert found is not None
     assert found["summary"].startswith("s")
-    assert [each.text for each in revision(found, [Line(0, "user", None, "I am Ada")], {}).items] == ["Ada"]
+    assert [each.text for each in parse_revision(found, [TranscriptLine(0, "user", None, "I am Ada")], {}).items] == [
+        "Ada"
+    ]
 
 
 BAD: list[Any] = [
@@ -606,7 +610,7 @@ def pending(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_board_is_read_asked_for_and_committed() -> None:
-    flow = revise(KEY, BoardPolicy(), model="m")
+    flow = revise_board(KEY, BoardPolicy(), model="m")
     assert isinstance(next(flow), Call)
     step = sent(flow, pending("I am Ada"))
     assert isinstance(step, Ask)
@@ -627,7 +631,7 @@ def test_a_board_is_read_asked_for_and_committed() -> None:
 
 def test_only_what_is_due_is_revised() -> None:
     for texts, size, due in ((4, 10, False), (5, 10, True), (1, 6001, True)):
-        flow = revise(KEY, BoardPolicy(), only_due=True)
+        flow = revise_board(KEY, BoardPolicy(), only_due=True)
         next(flow)
         document = pending(*["x"] * texts, behind_characters=size)
         if due:
@@ -693,7 +697,7 @@ def test_what_changes_while_the_model_thinks_is_not_read_as_it_was(memory: Supab
         return quoting(material)
 
     result = told(memory, meanwhile).conversation(**WHERE).revise_board()
-    assert result.overtaken
+    assert result.conflict
     assert conversation.board().items == []
     assert conversation.revise_board().failed is None
     assert "I am Ada" not in facts(conversation.board())
@@ -713,7 +717,7 @@ def test_what_is_said_meanwhile_is_read_next(memory: SupabaseMemory) -> None:
 
 def test_a_commit_whose_answer_was_lost_is_made_once(memory: SupabaseMemory) -> None:
     say(memory, "one")
-    flow = revise(memory.key("t"), BoardPolicy())
+    flow = revise_board(memory.key("t"), BoardPolicy())
     step: Any = next(flow)
     step = sent(flow, memory.transport.perform(step))
     commit: Any = sent(flow, AIMessage('{"summary": "s", "facts": [{"text": "one", "source": 0, "quote": "one"}]}'))
@@ -743,9 +747,9 @@ def full(memory: SupabaseMemory) -> None:
     assert repeating.conversation(**WHERE).revise_board().added == 3
     conversation = memory.conversation(**WHERE)
     item = conversation.board().facts[0]
-    conversation.edit_board_item(item, text=f"It surely is {CANARY}", by="ana")
-    conversation.edit_board_summary(f"I say {CANARY}", by="ana")
-    conversation.edit_board_summary(f"I say again {CANARY}", by="ana")
+    conversation.edit_board_item(item, text=f"It surely is {CANARY}", actor="ana")
+    conversation.edit_board_summary(f"I say {CANARY}", actor="ana")
+    conversation.edit_board_summary(f"I say again {CANARY}", actor="ana")
     assert repeating.conversation(**WHERE).complete_summary().failed is None
     assert repeating.conversation(**WHERE).summarize().failed is None
 
@@ -933,9 +937,9 @@ def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
     conversation.revise_board()
     items = conversation.board().items
     assert len(items) >= 3
-    conversation.delete_board_item(items[0], by="ana")
-    conversation.edit_board_item(items[1], text="As I say it", by="ana")
-    conversation.regenerate_board(by="ana")
+    conversation.delete_board_item(items[0], actor="ana")
+    conversation.edit_board_item(items[1], text="As I say it", actor="ana")
+    conversation.regenerate_board(actor="ana")
     texts = [(each.kind, each.text) for each in conversation.board().items]
     assert (items[0].kind, items[0].text) not in texts
     assert (items[1].kind, items[1].text) not in texts
@@ -952,11 +956,11 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
 
     def meanwhile(_: Material) -> dict[str, Any]:
         run = told(memory, lambda _: noted(summary="Lives in Riga."), **policy)
-        run.run(edit(run.key("t"), "regenerate", by="ana"))
-        assert run.run(revise(run.key("t"), run.settings.board_policy, most_revisions=1)).through_sequence == 0
+        run.run(edit_board(run.key("t"), "regenerate", actor="ana"))
+        assert run.run(revise_board(run.key("t"), run.settings.board_policy, most_revisions=1)).through_sequence == 0
         return noted(summary="Lives on Mars, with a cat.")
 
-    assert told(memory, meanwhile, **policy).conversation(**WHERE).revise_board().overtaken
+    assert told(memory, meanwhile, **policy).conversation(**WHERE).revise_board().conflict
     assert memory.conversation(**WHERE).board().summary == "Lives in Riga."
 
 
@@ -981,7 +985,7 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
         for number in order:
             left.remove(number)
             memory.conversation(**WHERE).forget_message(f"m{number}")
-            (item,) = memory.conversation(**WHERE).board().of("action", open_only=False)
+            (item,) = memory.conversation(**WHERE).board().of_kind("action", open_only=False)
             assert item.state == states[left[-1]], (order, left)
             assert item.message_ids == [f"m{at}" for at in left]
 
@@ -1009,7 +1013,7 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
     told(memory, piece, input_characters=1100).conversation(**WHERE).revise_board()
     board = memory.conversation(**WHERE).board()
     assert facts(board) == ["I live in Rome."]
-    assert [each.state for each in board.of("action", open_only=False)] == ["done"]
+    assert [each.state for each in board.of_kind("action", open_only=False)] == ["done"]
 
 
 SEATS = "I prefer window seats."
@@ -1037,19 +1041,19 @@ def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, w
     assert "window" in conversation.board().summary
     quoted = item.quote
     assert quoted is not None
-    conversation.delete_board_item(item, by="ana")
+    conversation.delete_board_item(item, actor="ana")
     board = conversation.board()
     assert "window" not in f"{board.summary} {board.context_notes}"
     assert "Riga" in board.summary, "nothing else goes"
     shown.clear()
-    assert conversation.regenerate_board(by="ana").failed is None
+    assert conversation.regenerate_board(actor="ana").failed is None
     board = conversation.board()
     assert "window" not in f"{board.summary} {[each.text for each in board.items]}"
     assert "Riga" in board.summary
     assert quoted not in "".join(shown)
     # A person who writes it anew takes that back.
-    them.conversation("t").add_board_item("fact", item.text, by="ana")
-    conversation.regenerate_board(by="ana")
+    them.conversation("t").add_board_item("fact", item.text, actor="ana")
+    conversation.regenerate_board(actor="ana")
     assert "window" in conversation.board().summary
     # The message itself stays as it was said.
     assert [each.text for each in them.conversation("t").read(columns=["text"])] == said
@@ -1061,7 +1065,7 @@ def test_what_was_deleted_while_a_model_wrote_is_cut_from_its_summary(memory: Su
     say(memory, "I live in Oslo", first=2)
 
     def meanwhile(material: Material) -> dict[str, Any]:
-        memory.conversation(**WHERE).delete_board_item(one(memory, SEATS), by="ana")
+        memory.conversation(**WHERE).delete_board_item(one(memory, SEATS), actor="ana")
         return noted(fact("I live in Oslo", 2), summary=f"They speak. {SEATS} They live in Oslo.")
 
     assert told(memory, meanwhile).conversation(**WHERE).revise_board().failed is None
@@ -1076,7 +1080,7 @@ def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) 
         lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
     ).conversation(**WHERE).revise_board()
     (item,) = memory.conversation(**WHERE).board().entities
-    memory.conversation(**WHERE).delete_board_item(item, by="ana")
+    memory.conversation(**WHERE).delete_board_item(item, actor="ana")
     assert memory.conversation(**WHERE).board().summary == "Ada lives in Riga."
 
 
@@ -1088,9 +1092,9 @@ def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None
 
     def meanwhile(material: Material) -> dict[str, Any]:
         ids = {each["text"]: each["id"] for each in material.items}
-        conversation.edit_board_item(one(memory, "I live in Riga"), text="I live in Rome", by="ana")
-        conversation.pin_board_item(one(memory, "tea"), by="ana")
-        conversation.delete_board_item(one(memory, "soup"), by="ana")
+        conversation.edit_board_item(one(memory, "I live in Riga"), text="I live in Rome", actor="ana")
+        conversation.pin_board_item(one(memory, "tea"), actor="ana")
+        conversation.delete_board_item(one(memory, "soup"), actor="ana")
         return noted(
             fact("I live in Oslo", 3, replaces=ids["I live in Riga"]),
             fact("coffee", 3, "Oslo", replaces=ids["tea"]),
@@ -1107,13 +1111,13 @@ def test_an_edit_may_be_taken_back_and_what_was_deleted_written_anew(memory: Sup
     say(memory, "old words", "other")
     conversation = memory.conversation(**WHERE)
     conversation.revise_board()
-    conversation.edit_board_item(one(memory, "old words"), text="new words", by="ana")
-    conversation.edit_board_item(one(memory, "new words"), text="old words", by="ana")
+    conversation.edit_board_item(one(memory, "old words"), text="new words", actor="ana")
+    conversation.edit_board_item(one(memory, "new words"), text="old words", actor="ana")
     with pytest.raises(InvalidInputError, match="already"):
-        conversation.edit_board_item(one(memory, "old words"), text="Other!", by="ana")
+        conversation.edit_board_item(one(memory, "old words"), text="Other!", actor="ana")
     item = one(memory, "other")
-    conversation.delete_board_item(item, by="ana")
-    assert memory.conversation("t").add_board_item("fact", "other", by="ana") == item.id
+    conversation.delete_board_item(item, actor="ana")
+    assert memory.conversation("t").add_board_item("fact", "other", actor="ana") == item.id
     assert facts(conversation.board()) == ["old words", "other"]
 
 
@@ -1134,7 +1138,7 @@ def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_nam
         arguments = {"p_thread_id": "t", "p_user_id": user_id, "p_action": "add", "p_kind": kind, "p_text": text}
         by = {"p_by": "ana", "p_state": "current"}
         added = memory.transport.perform(Call("memory_edit_board", {**arguments, **by}))
-        conversation.delete_board_item(added["item_id"], by="ana")
+        conversation.delete_board_item(added["item_id"], actor="ana")
         assert conversation.board().summary == summary
 
 
@@ -1145,7 +1149,7 @@ def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
     for number, text in enumerate(("Riga", "Oslo")):
         say(moving, text, first=number)
         moving.conversation(**WHERE).revise_board()
-    memory.conversation(**WHERE).delete_board_item(one(memory, "Riga"), by="ana")
+    memory.conversation(**WHERE).delete_board_item(one(memory, "Riga"), actor="ana")
     say(moving, "Riga", first=2)
     moving.conversation(**WHERE).revise_board()
     assert facts(memory.conversation(**WHERE).board()) == ["Oslo"]
@@ -1157,7 +1161,7 @@ def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
     conversation.revise_board()
     conversation.summarize(model=lambda _: "The rolling one.")
     memory.forget_expired(retention=Retention(max_messages=3))
-    conversation.regenerate_board(by="ana")
+    conversation.regenerate_board(actor="ana")
     assert facts(conversation.board()) == [f"fact {n}" for n in range(8)]
 
 
@@ -1182,13 +1186,13 @@ def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
     conversation.revise_board()
     item = one(memory, "fact")
     for wrong in (
-        lambda: conversation.edit_board_item(item, state="done", by="ana"),
-        lambda: conversation.edit_board_item(item, by="ana"),
-        lambda: conversation.edit_board_item(item, text=" ", by="ana"),
-        lambda: conversation.add_board_item("fact", "x" * 501, by="ana"),
-        lambda: conversation.add_board_item("fact", "x", by=" "),
-        lambda: conversation.add_board_item("nothing", "x", by="ana"),  # type: ignore[arg-type]
-        lambda: conversation.add_board_item("action", "x", state="answered", by="ana"),
+        lambda: conversation.edit_board_item(item, state="done", actor="ana"),
+        lambda: conversation.edit_board_item(item, actor="ana"),
+        lambda: conversation.edit_board_item(item, text=" ", actor="ana"),
+        lambda: conversation.add_board_item("fact", "x" * 501, actor="ana"),
+        lambda: conversation.add_board_item("fact", "x", actor=" "),
+        lambda: conversation.add_board_item("nothing", "x", actor="ana"),  # type: ignore[arg-type]
+        lambda: conversation.add_board_item("action", "x", state="answered", actor="ana"),
     ):
         with pytest.raises(InvalidInputError):
             wrong()
@@ -1229,7 +1233,7 @@ def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     with_many = told(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
     say(with_many, "hello")
     with_many.conversation(**WHERE).revise_board()
-    board = memory.run(boards.board(memory.key("t"), limit=100))
+    board = memory.run(boards.read_board(memory.key("t"), limit=100))
     assert (len(board.items), board.unlisted) == (100, 50)
     assert memory.conversation(**WHERE).board().unlisted == 0
 
@@ -1237,4 +1241,4 @@ def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
 @pytest.mark.parametrize("tokens", [0, 1, 2, 5])
 def test_a_summary_is_shortened_to_any_number_of_tokens(tokens: int) -> None:
     for text in ("\U0001f600", "\U0001f600" * 50, "窯" * 300, "Glaze A. " * 100):
-        assert count_tokens(shortened_to_tokens(text, tokens)) <= tokens
+        assert count_tokens(shorten_to_tokens(text, tokens)) <= tokens

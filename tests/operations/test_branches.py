@@ -169,15 +169,15 @@ class Subject:
 
     def agrees(self, before: Sequence[str] = (), sequences: int | None = None) -> None:
         """The store, the pack and the coverage have what the state has, behind what was there before it."""
-        state = content.said(self.state)
+        state = content.conversation_messages(self.state)
         stored = self.memory.conversation("t").read()
         assert texts([each.message for each in stored if each.message]) == [*before, *texts(state)]
         assert [each.message for each in stored][len(before) :] == state
         pack = self.memory.conversation("t").context()
-        assert texts(content.said(pack.messages)) == [*before, *texts(state)]
+        assert texts(content.conversation_messages(pack.messages)) == [*before, *texts(state)]
         assert pack.omitted == []
         if isinstance(state[-1], AIMessage) and not state[-1].tool_calls:
-            assert texts(content.said(self.chat.shown[-1])) == [*before, *texts(state[:-1])]
+            assert texts(content.conversation_messages(self.chat.shown[-1])) == [*before, *texts(state[:-1])]
         coverage = self.memory.conversation("t").coverage()
         assert coverage.complete
         shown = [
@@ -373,7 +373,7 @@ async def test_what_a_summary_stands_for_stays(memory: SupabaseMemory, way: str)
     subject.update(RemoveMessage(id=str(subject.state[-1].id)))
     await subject("last")
     assert texts(subject.state)[-3:] == ["q5", "last", "re last"]
-    assert memory.conversation("t").coverage().of(11).state == "superseded"
+    assert memory.conversation("t").coverage().range_of(11).state == "superseded"
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
@@ -512,7 +512,7 @@ async def test_an_agent_that_is_retried_stores_its_question_once(
     # What the first try called, and what came of it, was seen: it stays, and the question is there once.
     assert texts(stored) == ["go", "", "meaning of w0", "", "meaning of w2", "done"]
     assert [each for each in stored if each in state] == state
-    assert texts(content.said(conversation.context().messages)) == texts(stored)
+    assert texts(content.conversation_messages(conversation.context().messages)) == texts(stored)
     assert conversation.coverage().complete
 
 
@@ -679,7 +679,7 @@ async def test_what_is_superseded_is_listed_and_brought_back(memory: SupabaseMem
     expected = ["one", "re one", "two", "re two", "other", "re other"]
     assert texts([each.message for each in conversation.read() if each.message]) == expected
     await subject("on")  # who brought them back wants them to stay
-    assert texts(content.said(subject.chat.shown[-1])) == [*expected, "on"]
+    assert texts(content.conversation_messages(subject.chat.shown[-1])) == [*expected, "on"]
     assert texts([each.message for each in await conversation.aread(superseded=True) if each.message]) == [
         "three", "re three",
     ]  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from langchain_supabase_memory.operations.boards.answer import ItemKind
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
-from langchain_supabase_memory.operations.boards.card import card
+from langchain_supabase_memory.operations.boards.html import board_card
+from langchain_supabase_memory.operations.boards.schema import BoardItemKind
 
 TIME = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = TIME + timedelta(days=4, hours=1)
@@ -21,7 +21,7 @@ ENDLESS = "https://example.com/" + "x" * 250
 ARABIC = "يعيش في القاهرة منذ 2019"
 
 
-def item(kind: ItemKind, text: str, **more: Any) -> BoardItem:
+def item(kind: BoardItemKind, text: str, **more: Any) -> BoardItem:
     made = BoardItem(
         id="i", kind=kind, text=text, state="open" if kind in ("action", "question") else "current", type=None, quote=None,
         message_ids=["m"], sequences=[3], importance=0.5, first_seen_at=TIME, last_seen_at=TIME, version=1,
@@ -35,7 +35,7 @@ def board(*items: BoardItem, **more: Any) -> Board:
     return replace(made, **more)
 
 
-KINDS: tuple[ItemKind, ...] = ("fact", "action", "question", "entity", "topic")
+KINDS: tuple[BoardItemKind, ...] = ("fact", "action", "question", "entity", "topic")
 
 
 def full(text: str) -> Board:
@@ -86,11 +86,11 @@ def styles(given: dict[str, str]) -> dict[str, str]:
     "text", [NASTY, '" onmouseover="alert(1)', "'><svg onload=alert(1)>", "</section></div>", "\u202e"]
 )
 def test_nothing_that_was_said_is_markup(text: str) -> None:
-    shown = Card(card(full(text)))
+    shown = Card(board_card(full(text)))
     assert {tag for tag, _ in shown.elements} <= {"section", "div", "span", "ul", "li", "br", "s", "time"}
     names = {name for _, given in shown.elements for name in given}
     assert names <= {"style", "dir", "role", "aria-level", "aria-label"}
-    harmless = card(full("harmless"))
+    harmless = board_card(full("harmless"))
     assert [each[0] for each in shown.elements] == [each[0] for each in Card(harmless).elements]
     assert "url(" not in harmless
     assert "position" not in harmless
@@ -98,7 +98,7 @@ def test_nothing_that_was_said_is_markup(text: str) -> None:
 
 
 def test_all_that_was_said_has_the_direction_of_its_letters() -> None:
-    shown = Card(card(full(ARABIC)))
+    shown = Card(board_card(full(ARABIC)))
     for text, around in shown.texts:
         if ARABIC in text:
             assert any(given.get("dir") == "auto" for given in around), text
@@ -107,7 +107,7 @@ def test_all_that_was_said_has_the_direction_of_its_letters() -> None:
 
 
 def test_nothing_runs_out_of_the_card() -> None:
-    shown = Card(card(full(ENDLESS)))
+    shown = Card(board_card(full(ENDLESS)))
     (_, outer), *_ = shown.elements
     style = styles(outer)
     assert (style["overflow-wrap"], style["box-sizing"], style["max-width"]) == (
@@ -148,7 +148,7 @@ def contrast(text: str, page: str, opacity: float) -> float:
     ],
 )
 def test_every_word_can_be_read_on_light_and_dark_pages(text: str, page: str) -> None:
-    shown = Card(card(full("text")))
+    shown = Card(board_card(full("text")))
     assert round(contrast("#888888", "#ffffff", 1), 2) == 3.54, "a grey of its own could not"
     for said, around in shown.texts:
         opacity = 1.0
@@ -159,7 +159,7 @@ def test_every_word_can_be_read_on_light_and_dark_pages(text: str, page: str) ->
 
 
 def test_headings_are_headings() -> None:
-    shown = Card(card(full("text")))
+    shown = Card(board_card(full("text")))
     found = [(around[-1] if around[-1].get("role") else around[-2])["aria-level"] for _, around in shown.texts
              if any(given.get("role") == "heading" for given in around)]  # fmt: skip
     assert found == ["3", "4", "4", "4", "4", "4"]
@@ -167,12 +167,12 @@ def test_headings_are_headings() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_evidence_is_in_sight(kind: ItemKind) -> None:
+def test_all_evidence_is_in_sight(kind: BoardItemKind) -> None:
     made = item(
         kind, "Budget", quote="we have 4,200 euros", sequences=[3, 7, 12], last_seen_at=LATER, superseded_at=LATER,
         pinned=True, author="tomas", edited_by="ana", edited_at=LATER,
     )  # fmt: skip
-    shown = Card(card(board(made)))
+    shown = Card(board_card(board(made)))
     assert not any("title" in given for _, given in shown.elements)
     for each in (
         "pinned", "superseded, held until 2026-03-06 10:00", "by tomas", "edited by ana 2026-03-06 10:00",
@@ -184,28 +184,30 @@ def test_all_evidence_is_in_sight(kind: ItemKind) -> None:
 
 
 def test_what_says_nothing_is_not_said() -> None:
-    text = Card(card(board(item("fact", "User: I live in Cebu", quote="I live in Cebu")))).text
+    text = Card(board_card(board(item("fact", "User: I live in Cebu", quote="I live in Cebu")))).text
     assert text.endswith("User: I live in Cebu message 3 · 2026-03-02 09:00"), (
         "neither the same words again nor the writer"
     )
     added = item("action", "Book", sequences=[], author="ana", edited_by="ana", edited_at=TIME)
-    assert Card(card(board(added))).text.endswith("Book by ana 2026-03-02 09:00")
-    assert "messages 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in card(board(item("topic", "x", sequences=list(range(20)))))
+    assert Card(board_card(board(added))).text.endswith("Book by ana 2026-03-02 09:00")
+    assert "messages 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in board_card(
+        board(item("topic", "x", sequences=list(range(20))))
+    )
 
 
 def test_a_time_elsewhere_is_told_in_utc() -> None:
     made = item("fact", "x", first_seen_at=datetime.fromisoformat("2026-03-02T17:00:00+08:00"))
-    html = card(board(replace(made, last_seen_at=made.first_seen_at)))
+    html = board_card(board(replace(made, last_seen_at=made.first_seen_at)))
     assert "times in UTC" in html
     assert "2026-03-02 09:00" in html
 
 
 @pytest.mark.parametrize(("unlisted", "said"), [(1, "1 more item is on the board"), (1_200, "1,200 more items are on")])
 def test_what_is_not_listed_is_counted(unlisted: int, said: str) -> None:
-    assert said in card(board(item("fact", "x"), unlisted=unlisted))
-    assert "not listed" not in card(board(item("fact", "x")))
-    assert "Nothing is on the board" not in card(Board("t", unlisted=unlisted))
+    assert said in board_card(board(item("fact", "x"), unlisted=unlisted))
+    assert "not listed" not in board_card(board(item("fact", "x")))
+    assert "Nothing is on the board" not in board_card(Board("t", unlisted=unlisted))
 
 
 def test_an_empty_board_says_so() -> None:
-    assert Card(card(Board("t"))).text == "t nothing yet · version 0 Nothing is on the board yet."
+    assert Card(board_card(Board("t"))).text == "t nothing yet · version 0 Nothing is on the board yet."

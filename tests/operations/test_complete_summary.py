@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_supabase_memory import ContextBudget, Retention, Segment, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.flow import Material
 from langchain_supabase_memory.operations import summaries
-from langchain_supabase_memory.operations.summaries.levels import summarize_levels
+from langchain_supabase_memory.operations.summaries.hierarchical import summarize_levels
 from langchain_supabase_memory.values import LevelFault
 from tests.conftest import Door
 from tests.embedders import WordEmbedder
@@ -79,7 +79,7 @@ def say(memory: SupabaseMemory, number: int, first: int = 0, thread_id: str = "t
 
 def make(memory: SupabaseMemory, writer: Any, thread_id: str = "t", policy: SummaryPolicy = POLICY) -> Any:
     """The flow over the levels alone, without the board."""
-    from langchain_supabase_memory.adapters.writer import SummaryModel, asking
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel, asking
 
     flow = summarize_levels(memory.key(thread_id), memory.summary_policy(policy))
     return memory.run(asking(flow, SummaryModel(writer)))
@@ -88,7 +88,7 @@ def make(memory: SupabaseMemory, writer: Any, thread_id: str = "t", policy: Summ
 def levels(memory: SupabaseMemory, thread_id: str = "t") -> list[list[Segment]]:
     found: list[list[Segment]] = []
     for level in count(1):
-        there = memory.run(summaries.segments(memory.key(thread_id), level=level))
+        there = memory.run(summaries.list_segments(memory.key(thread_id), level=level))
         if not there:
             return found
         found.append(there)
@@ -190,7 +190,7 @@ def test_what_is_half_made_is_not_taken_for_the_whole(memory: SupabaseMemory) ->
     make(memory, needed, "other")
     make(memory, Counting(fail_at=needed.calls))  # all but the root
     assert len(levels(memory)[-1]) > 1
-    (top,) = memory.run(summaries.segments(memory.key("t"), last=1, level=None))
+    (top,) = memory.run(summaries.list_segments(memory.key("t"), last=1, level=None))
     assert (top.from_sequence, top.number) == (0, 1)
     for found in memory.recall_summaries("all parts"):
         assert found.from_sequence == 0
@@ -257,7 +257,7 @@ def test_faults_on_any_level_are_reported(memory: SupabaseMemory, sql: psycopg.C
             sql.execute(change.encode())
             row = sql.execute("select public.memory_coverage('t', %s)", [memory.user_id]).fetchone()
             assert row is not None
-            from langchain_supabase_memory.context.cover import _levels
+            from langchain_supabase_memory.context.coverage import _levels
 
             stored = [(first, last) for first, last in row[0]["stored"]]
             return [(each.level, each.number, each.kind) for each in _levels(row[0]["levels"], stored)]
@@ -421,7 +421,7 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
     assert kept <= 2700
     coverage = conversation.coverage()
     assert coverage.complete
-    assert coverage.of(49).state == "verbatim"
+    assert coverage.range_of(49).state == "verbatim"
 
 
 def test_a_poor_summary_never_keeps_less(memory: SupabaseMemory) -> None:

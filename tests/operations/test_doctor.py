@@ -16,8 +16,8 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import EmbeddingModel, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.memory.doctor import connection as of_door
 from langchain_supabase_memory.memory.doctor import database as of_database
-from langchain_supabase_memory.memory.doctor import door as of_door
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
 from tests.counting import CountingTransport
@@ -66,7 +66,7 @@ async def test_a_sound_memory_is_green_by_every_door(door: Door) -> None:
         "Calls speak as " + ("service_role" if door.kind == "data_api" else "postgres")
     )
     assert findings["door"].words.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
-    assert f"127.0.0.1:{door.service.transport.door.address}".count("127.0.0.1") == 2
+    assert f"127.0.0.1:{door.service.transport.endpoint.address}".count("127.0.0.1") == 2
     with pytest.raises(FrozenInstanceError):
         findings["key"].state = "red"
 
@@ -137,7 +137,7 @@ def test_rights_that_are_not_as_shipped_are_red_until_it_is_migrated(fresh: str,
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, statement)
         assert changed(memory) == {"access": "red"}
-        assert words in found(memory)["access"].words
+        assert words in found(memory)["access"].text
         execute(fresh, "drop table if exists memory.theirs")
         migrate(fresh)
         assert changed(memory) == {}
@@ -154,7 +154,7 @@ def test_a_role_that_row_level_security_binds_is_red_and_told_what_it_lacks(clus
             assert memory.conversation("t").count() == 0
             assert changed(memory) == {"key": "red"}
             key = found(memory)["key"]
-            assert "every read is empty" in key.words
+            assert "every read is empty" in key.text
             assert key.next_action is not None
         cluster.execute(key.next_action.partition(": ")[2].partition(";")[0], superuser=True)
         with SupabaseMemory.from_conn_string(fresh.replace("//postgres:", "//Kiln:"), user_id="u") as memory:
@@ -189,7 +189,7 @@ def test_a_right_that_somebody_gave_a_role_of_theirs_is_only_said(cluster: Clust
 def test_many_changes_are_counted_and_not_all_told(fresh: str) -> None:
     execute(fresh, "revoke all on all tables in schema memory from authenticated")
     with SupabaseMemory.from_conn_string(fresh) as memory:
-        words = found(memory)["access"].words
+        words = found(memory)["access"].text
         assert "; and " in words
         assert len(words) < 600
 
@@ -212,7 +212,7 @@ def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Clus
     )
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert found(memory)["schema"].state == "red"
-        assert "0.0.1" in found(memory)["schema"].words
+        assert "0.0.1" in found(memory)["schema"].text
 
 
 def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:
@@ -227,11 +227,11 @@ def test_pgvector_that_has_moved_is_red_until_it_is_migrated(cluster: Cluster, f
     cluster.execute("alter extension vector set schema elsewhere", database=database, superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"pgvector": "red"}
-        assert "lies in the schema elsewhere: it has moved" in found(memory)["pgvector"].words
+        assert "lies in the schema elsewhere: it has moved" in found(memory)["pgvector"].text
         cluster.execute("grant usage on schema elsewhere to public", database=database, superuser=True)
         migrate(fresh)
         assert changed(memory) == {}
-        assert "lies in the schema elsewhere." in found(memory)["pgvector"].words
+        assert "lies in the schema elsewhere." in found(memory)["pgvector"].text
 
 
 def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None:
@@ -257,21 +257,21 @@ def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None
 def test_an_older_pgvector_is_named_where_its_faults_matter(version: str, indexed: bool, state: str) -> None:
     indexes = ["chunk_embeddings_hnsw_24"] if indexed else []
     made = of_database.pgvector({"version": version, "schema": "extensions"}, None, indexes, [])
-    assert (made.state, version in made.words) == (state, True)
+    assert (made.state, version in made.text) == (state, True)
 
 
 def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, "alter table memory.conversations set (autovacuum_enabled = off)")
         assert changed(memory) == {"autovacuum": "red"}
-        assert "memory.conversations" in found(memory)["autovacuum"].words
+        assert "memory.conversations" in found(memory)["autovacuum"].text
         execute(fresh, "alter table memory.conversations reset (autovacuum_enabled)")
         cluster.execute("alter system set autovacuum = off", superuser=True)
         try:
             cluster.execute("select pg_reload_conf()", superuser=True)
             while found(memory)["autovacuum"].state == "green":
                 pass  # until each process has read it
-            assert "only grow" in found(memory)["autovacuum"].words
+            assert "only grow" in found(memory)["autovacuum"].text
             fill = "insert into memory_private.chores select n::text, now() from generate_series(1, 10100) n"
             execute(fresh, fill, "delete from memory_private.chores", "select pg_stat_force_next_flush()")
         finally:
@@ -279,7 +279,7 @@ def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> N
             cluster.execute("select pg_reload_conf()", superuser=True)
         while found(memory)["autovacuum"].state == "red":
             pass
-        assert "dead rows" in found(memory)["autovacuum"].words
+        assert "dead rows" in found(memory)["autovacuum"].text
         assert changed(memory) == {"autovacuum": "yellow"}
 
 
@@ -303,9 +303,9 @@ async def test_a_worker_that_lives_is_seen_and_a_leased_piece_does_not_wait(fres
         await memory.conversation("t").aappend([HumanMessage("hello")])
         await memory.aconversations()
         execute(fresh, "insert into memory_private.chores values ('heartbeat', now(), now() - interval '1 hour')")
-        await Worker(memory, policy=WorkerPolicy(settle_seconds=0)).drain()
+        await Worker(memory, policy=WorkerPolicy(debounce_seconds=0)).drain()
         findings = {each.name: each for each in await memory.adoctor()}
-        assert findings["worker"].words.startswith("A worker was seen ")
+        assert findings["worker"].text.startswith("A worker was seen ")
         assert {each.state for each in findings.values()} == {"green"}
 
 
@@ -316,12 +316,12 @@ def test_what_was_given_up_is_red(fresh: str) -> None:
     policy = SummaryPolicy(messages=4, keep_messages=1)
     with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, policy=policy) as memory:
         memory.conversation("t").append([HumanMessage(f"hello {n}, {'the kiln is hot ' * 20}") for n in range(9)])
-        with Worker(memory, policy=WorkerPolicy(most_attempts=1, duties=("summarize",), settle_seconds=0)).in_thread():
+        with Worker(memory, policy=WorkerPolicy(max_attempts=1, duties=("summarize",), debounce_seconds=0)).in_thread():
             while not memory.work.status(state="dead"):
                 pass
         findings = found(memory)
         assert findings["dead work"].state == "red"
-        assert "1 conversation was" in findings["dead work"].words
+        assert "1 conversation was" in findings["dead work"].text
         assert "retry" in str(findings["dead work"].next_action)
         assert "canary" not in str(findings)
 
@@ -348,12 +348,12 @@ def test_an_embedder_that_fails_or_gives_another_width_is_red(fresh: str) -> Non
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(24), user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         assert memory.conversation("t").index().failed is None
-        assert "24 dimensions" in found(memory)["embedder"].words
+        assert "24 dimensions" in found(memory)["embedder"].text
         assert changed(memory) == {}
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(32)) as memory:
         assert changed(memory) == {"embedder": "red"}
-        assert "32 dimensions" in found(memory)["embedder"].words
-        assert "has 24" in found(memory)["embedder"].words
+        assert "32 dimensions" in found(memory)["embedder"].text
+        assert "has 24" in found(memory)["embedder"].text
 
 
 def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(fresh: str) -> None:
@@ -402,7 +402,7 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 def test_a_clock_that_is_wrong_is_red(apart: float, state: str, words: str) -> None:
     server = NOW + timedelta(seconds=apart)
     made = of_door.clock(server, NOW - timedelta(seconds=1), NOW)
-    assert (made.state, words in made.words) == (state, True)
+    assert (made.state, words in made.text) == (state, True)
     slow = of_door.clock(server, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert slow.state == "green", "nobody can tell within the time that the answer took"
 
@@ -417,7 +417,7 @@ def test_a_server_whose_clock_is_an_hour_off_is_red(fresh: str, hours: int, word
         connection.execute(row[0].replace(before, after).encode())
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"clock": "red"}
-        assert words in found(memory)["clock"].words
+        assert words in found(memory)["clock"].text
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(0, "green"), (60, "green"), (61, "yellow"), (7200, "yellow")])
@@ -434,7 +434,7 @@ def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None
         assert changed(memory) == {"address": "red"}
         assert tuple(found(memory)) == ("address", "writer", "embedder")
         assert "secret" not in str(found(memory))
-        assert "127.0.0.1:" in found(memory)["address"].words
+        assert "127.0.0.1:" in found(memory)["address"].text
 
 
 async def test_a_key_without_rights_is_red(door: Door) -> None:
@@ -465,7 +465,7 @@ def test_a_pooler_is_known(cluster: Cluster, fresh: str) -> None:
         SupabaseMemory.from_conn_string(pooler.conn_string) as memory,
     ):
         assert changed(memory) == {}
-        assert "through a pooler" in found(memory)["door"].words
+        assert "through a pooler" in found(memory)["door"].text
 
 
 @pytest.fixture
@@ -504,13 +504,13 @@ def project() -> Iterator[Callable[[bytes, int], str]]:
 async def test_keys_that_mcp_over_http_needs_are_looked_for(
     project: Callable[[bytes, int], str], body: bytes, status: int, state: str, words: str
 ) -> None:
-    from langchain_supabase_memory.adapters.transports.door import of_data_api, signing_keys
+    from langchain_supabase_memory.adapters.transports.endpoint_info import of_data_api, signing_keys
 
     url = project(body, status)
     door = of_data_api(f"{url}/", url)
     assert door.keys_url is not None
     made = of_door.tokens(signing_keys(door.keys_url))
-    assert (made.state, words in made.words) == (state, True)
+    assert (made.state, words in made.text) == (state, True)
 
 
 MANY = """
@@ -543,9 +543,9 @@ def test_it_reads_no_more_of_many_conversations_than_of_a_hundred(planner: Clust
             memory = SupabaseMemory(transport, embeddings=WordEmbedder(3), user_id="u")
             assert found(memory)["dead work"].state == "red"
             assert found(memory)["lag"].state == "yellow"
-            assert "3 dimensions" in found(memory)["embedder"].words
+            assert "3 dimensions" in found(memory)["embedder"].text
             transport.taken()
-            assert found(memory)["vectors"].words.startswith("100" if first == 1 else "")
+            assert found(memory)["vectors"].text.startswith("100" if first == 1 else "")
             cost.append(transport.taken())
     few, many = cost
     assert few.round_trips == many.round_trips == 1

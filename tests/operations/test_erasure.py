@@ -26,10 +26,10 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.chunks.stretches import Placed
-from langchain_supabase_memory.language.chunks.units import Said, units
+from langchain_supabase_memory.language.chunks.episodes import PlacedUnit
+from langchain_supabase_memory.language.chunks.units import StoredText, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
-from langchain_supabase_memory.memory.core import DefaultUser
+from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations.recall.indexing import _rows
 from langchain_supabase_memory.values import Receipt
 from tests.chat_models import says
@@ -287,7 +287,7 @@ def edit_it(memory: SupabaseMemory) -> None:
 
 
 def drop_its_topic(memory: SupabaseMemory) -> None:
-    memory.opt_out(topic="knee", by="ana")
+    memory.opt_out(topic="knee", actor="ana")
 
 
 @pytest.mark.parametrize(
@@ -443,9 +443,10 @@ def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(me
     assert len({chunk for chunk, _ in found}) == 2, "another conversation is another place"
     conversation = str(uuid4())
     pieces = [
-        units([Said(3, "pin", HumanMessage(text), datetime.now(UTC))], most_tokens=99)[0] for text in ("A kiln.", "B.")
+        units([StoredText(3, "pin", HumanMessage(text), datetime.now(UTC))], most_tokens=99)[0]
+        for text in ("A kiln.", "B.")
     ]
-    ids = [next(_rows(made, Placed(0, 0, None), conversation, {3: []}))["id"] for made in pieces]
+    ids = [next(_rows(made, PlacedUnit(0, 0, None), conversation, {3: []}))["id"] for made in pieces]
     assert ids[0] == ids[1], "the same place in one conversation has the same id, whatever is said there"
 
 
@@ -454,7 +455,7 @@ def test_what_people_said_of_a_chunk_goes_with_it(memory: SupabaseMemory, cluste
     talk = memory.conversation("t")
     talk.append([HumanMessage("My PIN is 4711.", id="pin"), HumanMessage("Else.", id="else")])
     talk.index()
-    memory.rate(talk.chunks()[0], importance=0.9, by="ana")
+    memory.rate(talk.chunks()[0], importance=0.9, actor="ana")
     if how == "forget":
         talk.forget_message("pin")
     elif how == "edit":
@@ -462,7 +463,7 @@ def test_what_people_said_of_a_chunk_goes_with_it(memory: SupabaseMemory, cluste
     elif how == "expire":
         memory.forget_expired(retention=Retention(max_messages=1))
     elif how == "topic":
-        memory.opt_out(by="ana", topic="PIN")
+        memory.opt_out(actor="ana", topic="PIN")
     else:
         with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:
             connection.execute(
@@ -480,9 +481,9 @@ def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
     talk = memory.conversation("t")
     for place in (memory, talk):
         talk.append([HumanMessage("Hello")])
-        place.opt_out(f"the {canary}", by="ana")
+        place.opt_out(f"the {canary}", actor="ana")
         assert canary in dump(cluster, own)
-        place.opt_in(f"The {canary}!", by="ana")
+        place.opt_in(f"The {canary}!", actor="ana")
         assert canary not in dump(cluster, own)
     assert [each.action for each in memory.changes()][:2] == ["opt_in", "opt_out"], "who did it stays"
 
@@ -495,7 +496,7 @@ def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
     conversation.append([HumanMessage("My kiln needs 3 shelves by May.", id="a"), AIMessage("Noted.", id="b")])
     conversation.revise_board()
     for item in conversation.board().items:
-        conversation.delete_board_item(item.id, by="ana")
+        conversation.delete_board_item(item.id, actor="ana")
     conversation.add_turn("Else?", "Nothing.")
     count = "select count(*) from memory.conversation_board_items where user_id = %s and deleted_at is not null"
     with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:

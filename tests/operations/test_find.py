@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import SECRETS, FoundPage, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.operations.recall.exact import place
+from langchain_supabase_memory.operations.recall.exact_search import place
 from tests.conftest import Door
 from tests.services.data_api import token
 

@@ -58,7 +58,7 @@ def numbered(texts: list[str]) -> list[BaseMessage]:
 
 def placed(chunks: list[Chunk]) -> list[tuple[Any, ...]]:
     return [
-        (each.place, each.part, each.stretch, each.type, each.message_ids, each.content, each.importance)
+        (each.place, each.part, each.episode, each.type, each.message_ids, each.content, each.importance)
         for each in chunks
     ]
 
@@ -175,7 +175,7 @@ def test_a_segment_of_many_short_units_has_its_ceiling_however_they_came_in(memo
         memory.conversation("bit").append([message], created_at=START)
         memory.conversation("bit").index(chunking=policy)
     chunks = memory.conversation("whole").chunks()
-    assert len({each.stretch for each in chunks}) > 1
+    assert len({each.episode for each in chunks}) > 1
     assert placed(chunks) == placed(memory.conversation("bit").chunks())
 
 
@@ -192,7 +192,7 @@ def test_two_indexers_at_once_make_each_chunk_once(
 
     with ThreadPoolExecutor(4) as threads:
         results = [each.result() for each in [threads.submit(index) for _ in range(4)]]
-    assert any(not each.overtaken for each in results) or conversation.index().failed is None
+    assert any(not each.conflict for each in results) or conversation.index().failed is None
     conversation.index()
     assert [each.place for each in conversation.chunks()] == list(range(90))
     assert orphans(connection, user_id) == []
@@ -288,7 +288,7 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
         return plain.embed_documents(texts)
 
     result = as_it_is(memory, ScriptedEmbedder(meanwhile, "words")).conversation("t").index()
-    assert (result.overtaken, result.chunks) == (True, 0)
+    assert (result.conflict, result.chunks) == (True, 0)
     conversation.index()
     left = {"forgotten": [0, 2, 3], "edited": [0, 2, 3], "expired": [2, 3], "begun anew": []}[how]
     said = [each.content for each in conversation.chunks()]
@@ -298,7 +298,7 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
 
 def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(numbered(["one thing", "another thing"]))
-    flow = indexing.index(memory.key("t"), memory.settings.chunking, model=memory.embedder_name)
+    flow = indexing.index_messages(memory.key("t"), memory.settings.chunking, model=memory.embedder_name)
     step = next(flow)
     while isinstance(step, Call) and step.function != "memory_commit_chunks":
         step = flow.send(memory.transport.perform(step))
@@ -481,8 +481,8 @@ def test_a_failing_embedder_costs_the_vectors_alone(
     assert "canary" not in caplog.text
     assert broken.work.index_due() == {}, "it is asked again later"
     conversation.append([human("a third word", "m2")])
-    waiting = indexing.index(broken.key("t"), broken.settings.chunking, model=broken.embedder_name)
-    assert broken.run(waiting) == IndexResult(2, 1, waiting=True), "words are indexed meanwhile"
+    waiting = indexing.index_messages(broken.key("t"), broken.settings.chunking, model=broken.embedder_name)
+    assert broken.run(waiting) == IndexResult(2, 1, backing_off=True), "words are indexed meanwhile"
     assert unembedded(connection, user_id) == ["a secret canary", "another", "a third word"]
     # Whoever comes next with an embedder that works.
     assert conversation.index() == IndexResult(2, 0, embedded=3)
@@ -527,7 +527,7 @@ def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psyc
     as_it_is(memory, None).conversation("t").index()
     counting = ScriptedEmbedder(lambda texts: WordEmbedder().embed_documents(texts), "words")
     other = as_it_is(memory, counting)
-    first = other.run(indexing.index(other.key("t"), ChunkPolicy(), model="words", most_batches=1))
+    first = other.run(indexing.index_messages(other.key("t"), ChunkPolicy(), model="words", most_batches=1))
     assert first == IndexResult(249, 0, embedded=100)
     assert other.conversation("t").index() == IndexResult(249, 0, embedded=150)
     assert unembedded(connection, user_id) == []

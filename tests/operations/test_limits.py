@@ -24,7 +24,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.errors import InvalidInputError, TooLargeError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.language.messages import codec, oversize
+from langchain_supabase_memory.language.messages import codec, truncation
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.values import check_id, is_id
 from tests.chat_models import ScriptedModel
@@ -98,11 +98,11 @@ async def test_a_turn_is_not_dropped_for_a_picture(door: Door, user_id: str) -> 
 def test_whatever_is_too_large_the_message_is_stored_within_the_limit(message: BaseMessage, limited: Any) -> None:
     memory = limited()
     memory.conversation(str(uuid4())).append([message])
-    row = codec.fitted(codec.to_row(message), oversize.MESSAGE_BYTES)
-    assert oversize.size(row) <= oversize.MESSAGE_BYTES
+    row = codec.fit_row(codec.to_row(message), truncation.MESSAGE_BYTES)
+    assert truncation.size(row) <= truncation.MESSAGE_BYTES
     kept = codec.from_payload(row["payload"])
     assert (type(kept), kept.id) == (type(message), "m")
-    assert codec.unreadable(kept) is None
+    assert codec.unreadable_message(kept) is None
     assert "left out" in json.dumps(row["payload"])
     if isinstance(kept, AIMessage) and isinstance(message, AIMessage):
         assert [call["name"] for call in kept.tool_calls] == [call["name"] for call in message.tool_calls]
@@ -110,7 +110,7 @@ def test_whatever_is_too_large_the_message_is_stored_within_the_limit(message: B
 
 def test_what_fits_is_stored_as_it_is() -> None:
     message = HumanMessage([{"type": "text", "text": "x" * MIB}, picture(MIB)], id="m")
-    assert codec.from_payload(codec.fitted(codec.to_row(message), oversize.MESSAGE_BYTES)["payload"]) == message
+    assert codec.from_payload(codec.fit_row(codec.to_row(message), truncation.MESSAGE_BYTES)["payload"]) == message
 
 
 LARGE: Final[dict[str, dict[str, Any]]] = {

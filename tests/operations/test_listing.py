@@ -228,14 +228,14 @@ def test_the_writers_title_is_the_first_and_goes_with_its_words(
         assert title(talk.info()) == "Bye"
         talk.revise_board()
         assert title(talk.info()) == "Another"
-        fact = talk.add_board_item("fact", "Maya moves in May", by="Maya")
-        talk.delete_board_item(fact, by="Maya")
+        fact = talk.add_board_item("fact", "Maya moves in May", actor="Maya")
+        talk.delete_board_item(fact, actor="Maya")
         assert talk.board().title is None
-        talk.regenerate_board(by="Maya")
+        talk.regenerate_board(actor="Maya")
         assert title(talk.info()) == "Another"
         talk.update(title="Mine")
         assert (title(talk.info()), talk.board().title) == ("Mine", "Another")
-        talk.opt_out(by="Maya")
+        talk.opt_out(actor="Maya")
         assert title(talk.info()) == "Mine", "what a person set stays"
         assert title(talk.update(title=" ")) == "Bye", "and what was derived is gone"
 
@@ -272,7 +272,7 @@ def test_what_is_not_to_be_remembered_is_in_no_title(memory: SupabaseMemory) -> 
     other = memory.conversation("other")
     other.append([HumanMessage("Hello"), AIMessage("Hi.")])
     other.update(title="The Studio")
-    memory.opt_out("studio", by="Maya")
+    memory.opt_out("studio", actor="Maya")
     for each in (talk, other):
         info = each.info()
         assert info is not None
@@ -280,7 +280,7 @@ def test_what_is_not_to_be_remembered_is_in_no_title(memory: SupabaseMemory) -> 
     assert title(other.info()) == "Hello"
     with pytest.raises(InvalidInputError, match="not to be remembered"):
         other.update(title="Studios")
-    memory.opt_in("studio", by="Maya")
+    memory.opt_in("studio", actor="Maya")
     assert (title(talk.info()), title(other.info())) == (TITLE, "The Studio"), "it is undone within a minute"
 
 

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import ContextBudget, ManifestPolicy, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.operations.manifests import codes
+from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from tests.conftest import Door
 from tests.services.data_api import token, verified
@@ -302,7 +302,7 @@ def test_usage_that_cannot_be_read_costs_no_answer(memory: SupabaseMemory, caplo
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf")])
 def test_a_score_that_is_no_number_counts_as_none(score: float) -> None:
-    assert codes.hundredths({"words": 0.25, "meaning": score, "rerank": 0.5}) == [25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50]
+    assert encoding.hundredths({"words": 0.25, "meaning": score, "rerank": 0.5}) == [25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50]
 
 
 # Erased with its messages
@@ -338,15 +338,15 @@ def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> N
 def test_items_of_the_board_that_were_edited_or_are_gone_are_said(memory: SupabaseMemory) -> None:
     told, roomy = memory.conversation("t"), ContextBudget(characters=4000, board=0.4)
     told.append([HumanMessage("I have four kilns.")])
-    items = [told.add_board_item("fact", f"The kiln number {n} is blue.", by="ana") for n in range(4)]
+    items = [told.add_board_item("fact", f"The kiln number {n} is blue.", actor="ana") for n in range(4)]
     asked = HumanMessage("Which kiln?")
     told.append([asked, AIMessage("The blue one.")], pack=told.context(asked, budget=roomy))
     (kept,) = told.manifests().manifests
     assert {*kept.items} == {each[:8] for each in items}
     assert kept.changed_items == ()
-    told.edit_board_item(items[0], text="The kiln is red.", by="ana")
-    told.delete_board_item(items[1], by="ana")
-    told.pin_board_item(items[2], by="ana")
+    told.edit_board_item(items[0], text="The kiln is red.", actor="ana")
+    told.delete_board_item(items[1], actor="ana")
+    told.pin_board_item(items[2], actor="ana")
     (now,) = told.manifests().manifests
     assert {*now.changed_items} == {items[0][:8], items[1][:8]}
     asked = HumanMessage("And now?")
@@ -464,19 +464,31 @@ def test_the_comment_of_the_function_says_every_code() -> None:
     """Another language reads and writes them by it."""
     (pack,) = (each for each in every()["memory_manifests"].contract.keys if each.path == "manifests[].pack")
     for name, codes_of in (
-        ("doors", codes.DOORS), ("units", codes.UNITS), ("parts", codes.PARTS), ("reasons", codes.REASONS),
-        ("a score's parts", codes.SCORES),
+        ("doors", encoding.DOORS), ("units", encoding.UNITS), ("parts", encoding.PARTS), ("reasons", encoding.REASONS),
+        ("a score's parts", encoding.SCORES),
     ):  # fmt: skip
         assert f"{name} ({', '.join(codes_of)})" in pack.meaning
     flags = {int(bit): what for bit, what in re.findall(r"(\d+) \(([^)]*)\)", pack.meaning.partition("Flags are")[2])}
-    named: dict[int, str] = {1 << bit: name for bit, name in enumerate(codes.FAILURES)}
-    named |= {codes.OPTED_OUT: "opted out", codes.CUT: f"cut to {codes.LONGEST} bytes", codes.MORE: "more items"}
+    named: dict[int, str] = {1 << bit: name for bit, name in enumerate(encoding.FAILURES)}
+    named |= {
+        encoding.OPTED_OUT: "opted out",
+        encoding.CUT: f"cut to {encoding.LONGEST} bytes",
+        encoding.MORE: "more items",
+    }
     assert flags.keys() == named.keys()
     assert all(name in flags[bit] for bit, name in named.items())
     kinds = [int(kind) for kind in re.findall(r"\[(\d), ", pack.meaning)]
-    assert kinds == [codes.HEAD, codes.PART, codes.ITEMS, codes.PASSAGE, codes.ELSEWHERE, codes.OMITTED, codes.USAGE]
+    assert kinds == [
+        encoding.HEAD,
+        encoding.PART,
+        encoding.ITEMS,
+        encoding.PASSAGE,
+        encoding.ELSEWHERE,
+        encoding.OMITTED,
+        encoding.USAGE,
+    ]
     head = re.findall(r"\[0, ([^]]*)\]", pack.meaning)[0].split(", ")
-    assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (codes.FLAGS, codes.AGE)
+    assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (encoding.FLAGS, encoding.AGE)
 
 
 # Within its size
@@ -484,10 +496,10 @@ def test_the_comment_of_the_function_says_every_code() -> None:
 
 LISTS = st.lists(
     st.one_of(
-        st.tuples(st.just(codes.OMITTED), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 18)),
-        st.lists(st.integers(0, 2**32 - 1), max_size=60).map(lambda ids: (codes.ITEMS, *ids)),
-        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (codes.PASSAGE, 10**5, 10**5, 1, *scores)),
-        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (codes.ELSEWHERE, 2**31, *scores)),
+        st.tuples(st.just(encoding.OMITTED), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 18)),
+        st.lists(st.integers(0, 2**32 - 1), max_size=60).map(lambda ids: (encoding.ITEMS, *ids)),
+        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (encoding.PASSAGE, 10**5, 10**5, 1, *scores)),
+        st.lists(st.integers(0, 100), max_size=10).map(lambda scores: (encoding.ELSEWHERE, 2**31, *scores)),
     ).map(list),
     max_size=60,
 )
@@ -496,12 +508,12 @@ LISTS = st.lists(
 @drawn(LISTS)
 @settings(deadline=None)
 def test_a_manifest_keeps_within_its_size_and_says_that_it_is_cut(more: list[list[int]]) -> None:
-    base = [[codes.HEAD, 1, 0, 12_000, 11_000, 140, 0, 2_592_000, 0, 281, 182_731, 45_000]]
-    base += [[codes.PART, part, 3, 12, 5000, 1250, 118, 139, 7] for part in range(7)]
+    base = [[encoding.HEAD, 1, 0, 12_000, 11_000, 140, 0, 2_592_000, 0, 281, 182_731, 45_000]]
+    base += [[encoding.PART, part, 3, 12, 5000, 1250, 118, 139, 7] for part in range(7)]
     whole = [*base, *more]
-    kept = codes.fitted(whole)
-    assert len(json.dumps(kept, separators=(",", ":"))) <= codes.LONGEST
-    assert codes.fitted(whole) == kept
+    kept = encoding.fit_manifest(whole)
+    assert len(json.dumps(kept, separators=(",", ":"))) <= encoding.LONGEST
+    assert encoding.fit_manifest(whole) == kept
     value = manifest(kept)
     assert len(value.parts) == 7
     assert value.cut == (kept != whole)

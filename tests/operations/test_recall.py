@@ -22,8 +22,8 @@ from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.kinds import Kind
-from langchain_supabase_memory.memory.core import DefaultUser
-from langchain_supabase_memory.operations.recall.question import Filters, Question
+from langchain_supabase_memory.memory.services import DefaultUser
+from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 from langchain_supabase_memory.operations.recall.ranges import bounds, zone_name
 from langchain_supabase_memory.settings import RecallWeights
 from langchain_supabase_memory.values import Chunk, Recall
@@ -242,8 +242,8 @@ def test_the_ranking_is_that_of_the_formula(
         for text in QUESTIONS:
             drawn = RecallWeights(**{name: round(source.uniform(-0.2, 1), 2) for name in asdict(RecallWeights())})
             for weights in (RecallWeights(), drawn):
-                question = Question(text, Filters(limit=1000, weights=weights, time_zone="Asia/Manila"))
-                cues = question.cued()
+                question = RecallQuery(text, Filters(limit=1000, weights=weights, time_zone="Asia/Manila"))
+                cues = question.find_hints()
                 vectors = []
                 if embeddings is not None and text.strip():
                     vectors = [(names, WordEmbedder().embed_query(said)) for names, said in question.variants(cues)]
@@ -349,7 +349,7 @@ def test_neighbors_and_segments_come_in_order(memory: SupabaseMemory) -> None:
     [best] = conversation.recall("kiln", limit=1, neighbors=2).chunks
     assert (ids(best.before), ids([best]), ids(best.after)) == (["m2", "m3"], ["m4"], ["m5", "m6"])
     [best] = conversation.recall("kiln", limit=1, stretch=True).chunks
-    stretch = [each.message_ids[0] for each in conversation.chunks() if each.stretch == best.stretch]
+    stretch = [each.message_ids[0] for each in conversation.chunks() if each.episode == best.episode]
     assert [*ids(best.before), *ids([best]), *ids(best.after)] == stretch
     assert len(stretch) > 5
     two = conversation.recall("kiln six", limit=2, neighbors=1).chunks

@@ -369,8 +369,8 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
     direct.forget_expired(retention=retention)
     coverage = direct.conversation("t").coverage()
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
-    assert {coverage.of(number).state for number in range(55)} == {"expired"}
-    assert coverage.of(12).segment == 2, "what was said is still told by its summary"
+    assert {coverage.range_of(number).state for number in range(55)} == {"expired"}
+    assert coverage.range_of(12).segment == 2, "what was said is still told by its summary"
     assert "What was said." in str(conversation.context().prompt[0].content)
 
     sql.execute(age.format("conversation_summaries", "number < 5").encode(), [timedelta(days=91), direct.user_id])
@@ -444,7 +444,7 @@ def test_one_that_is_too_old_between_others_leaves_the_sums_right(
     assert_counted(sql, str(direct.user_id))
     coverage = conversation.coverage(budget=ContextBudget(characters=100_000))
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
-    assert [number for number in range(60) if coverage.of(number).state == "expired"] == [7, 8, 23, 52, 59]
+    assert [number for number in range(60) if coverage.range_of(number).state == "expired"] == [7, 8, 23, 52, 59]
     assert len(conversation.summaries()) == segments
     pack = conversation.context(budget=ContextBudget(characters=100_000))
     assert len(pack.prompt) == 55, "everything that is kept fits"
@@ -544,7 +544,7 @@ class Story:
         edges = [(each.from_sequence, each.to_sequence) for each in coverage.ranges]
         assert [n for first, last in edges for n in range(first, last + 1)] == list(range(len(self.ids)))
         for number in range(len(self.ids)):
-            found = coverage.of(number)
+            found = coverage.range_of(number)
             assert (found.state in ("expired", "forgotten")) is (number not in stored)
             if number in stored:
                 inside = any(each.from_sequence <= number <= each.to_sequence for each in segments)

@@ -23,11 +23,11 @@ from langchain_supabase_memory import (
     SupabaseMemoryRetriever,
     search_conversation_history_tool,
 )
-from langchain_supabase_memory.adapters.patience import Patience
+from langchain_supabase_memory.adapters.model_timeout import ModelTimeout
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.flow import Call, Rerank
-from langchain_supabase_memory.memory import watch
-from langchain_supabase_memory.operations.recall.lines import MESSAGE_ID
+from langchain_supabase_memory.memory import instrumentation
+from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
@@ -202,7 +202,7 @@ def test_a_pack_is_one_round_trip_and_without_a_reranker_asks_as_before(
     filled: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[Any] = []
-    run = watch.run
+    run = instrumentation.run
 
     def noted(flow: Any, perform: Callable[[Any], Any], metrics: Any) -> Any:
         def performed(step: Any) -> Any:
@@ -211,7 +211,7 @@ def test_a_pack_is_one_round_trip_and_without_a_reranker_asks_as_before(
 
         return run(flow, performed, metrics)
 
-    monkeypatch.setattr(watch, "run", noted)
+    monkeypatch.setattr(instrumentation, "run", noted)
     budget = ContextBudget(characters=1_000)
     for reranker, pool in ((None, None), (backwards, 64)):
         steps.clear()
@@ -363,7 +363,7 @@ async def test_one_that_hangs_costs_its_deadline_once_and_blocks_nobody(
 
 
 def test_it_is_asked_again_after_its_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    patience = Patience(0.05)
+    patience = ModelTimeout(0.05)
     with pytest.raises(TimeoutError):
         patience.call(lambda: threading.Event().wait(5))
     with pytest.raises(TimeoutError, match="a moment ago"):

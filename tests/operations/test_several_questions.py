@@ -20,7 +20,7 @@ from langchain_supabase_memory import (
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.operations.recall.question import LONGEST
+from langchain_supabase_memory.operations.recall.query import LONGEST
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import says
 from tests.conftest import Door

@@ -27,7 +27,7 @@ from langchain_supabase_memory import (
     SummaryResult,
     SupabaseMemory,
 )
-from langchain_supabase_memory.adapters.writer import SummaryModel, asking
+from langchain_supabase_memory.adapters.summarizer import SummaryModel, asking
 from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.flow import Ask, Call, Flow, Step
 from langchain_supabase_memory.language import prompts
@@ -73,8 +73,8 @@ class Watch:
         return self.transport.user_varies
 
     @property
-    def door(self) -> Any:
-        return self.transport.door
+    def endpoint(self) -> Any:
+        return self.transport.endpoint
 
     def model(self, prompt: list[BaseMessage]) -> Any:
         self.calls += 1
@@ -172,7 +172,7 @@ def assert_no_block_is_cut(sql: psycopg.Connection, user_id: str) -> None:
 
 def assert_nothing_fell_between(pack: ContextPack, planted: dict[str, int], read: str) -> None:
     """Every fact was read for a summary that is shown, or is shown itself, or its message is said to be missing."""
-    shown = "\n".join(content.shown(entry.message) for entry in pack.fitted.recent)
+    shown = "\n".join(content.display_text(entry.message) for entry in pack.fitted.recent)
     missing = [*pack.omitted, *((each, each, "cut") for each in pack.clipped)]
     covered = -1 if pack.summary is None else pack.summary.to_sequence
     for fact, sequence in planted.items():
@@ -195,7 +195,7 @@ class Facts:
 
     def planted(self, message: BaseMessage) -> BaseMessage:
         message.id = f"m-{self.rng.getrandbits(64):016x}"
-        self.of[message.id] = FACT.findall(content.shown(message))
+        self.of[message.id] = FACT.findall(content.display_text(message))
         assert self.of[message.id]
         return message
 
@@ -446,10 +446,10 @@ def test_nothing_to_summarize_asks_nobody() -> None:
 
 
 def test_patience_is_kept_unless_a_person_asks() -> None:
-    flow = summaries.summarize(KEY, WHOLE, patient=True)
+    flow = summaries.summarize(KEY, WHOLE, respect_backoff=True)
     next(flow)
-    assert finish(flow, pending(HumanMessage("hello"), waiting=True)) == SummaryResult(-1, waiting=True)
-    flow = summaries.summarize(KEY, WHOLE, patient=False)
+    assert finish(flow, pending(HumanMessage("hello"), waiting=True)) == SummaryResult(-1, backing_off=True)
+    flow = summaries.summarize(KEY, WHOLE, respect_backoff=False)
     next(flow)
     assert "hello" in asked(sent(flow, pending(HumanMessage("hello"), waiting=True)))
 
@@ -460,7 +460,7 @@ def test_a_lost_race_commits_nothing_and_says_so() -> None:
     sent(flow, pending(HumanMessage("hello")))
     called(sent(flow, AIMessage("A greeting.")), "memory_commit_summary")
     result = finish(flow, {"committed": False, "through_sequence": 7})
-    assert result == SummaryResult(7, [], 1, overtaken=True)
+    assert result == SummaryResult(7, [], 1, conflict=True)
 
 
 NO_SUMMARY: list[tuple[Any, str]] = [
@@ -632,7 +632,7 @@ def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
 @pytest.mark.parametrize("text", ["", "short", "One. Two. Three.", "x" * 99, "日本語。" * 30, "a\nb\n" * 40, "é" * 50])
 @pytest.mark.parametrize("characters", [1, 3, 4, 5, 10, 50])
 def test_a_cut_text_is_never_longer_than_it_may_be(text: str, characters: int) -> None:
-    cut = summaries.shortened(text, characters)
+    cut = summaries.shorten(text, characters)
     assert len(cut) <= characters
     assert cut == text or cut.endswith("]"[: len(cut)]) or characters < 5
 
@@ -806,7 +806,7 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     calls = watch.calls
     await door(memory.conversation("t").context)
     flow = summaries.summarize(memory.key("t"), POLICY.for_budget(BUDGET))
-    assert (memory.run(flow) if door.color == "sync" else await memory.arun(flow)).waiting
+    assert (memory.run(flow) if door.color == "sync" else await memory.arun(flow)).backing_off
     assert watch.calls == calls
     sql.execute(
         "update memory.conversations set summary_retry_at = now() - interval '1 second' where user_id = %s", [user_id]
@@ -860,13 +860,13 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
 
     def run(memory: SupabaseMemory) -> list[SummaryResult]:
         results = [memory.conversation("t").summarize()]
-        while results[-1].overtaken:
+        while results[-1].conflict:
             results.append(memory.conversation("t").summarize())
         return results
 
     async def arun(memory: SupabaseMemory) -> list[SummaryResult]:
         results = [await memory.conversation("t").asummarize()]
-        while results[-1].overtaken:
+        while results[-1].conflict:
             results.append(await memory.conversation("t").asummarize())
         return results
 
@@ -915,7 +915,7 @@ async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
     await remember(door, messages, user_id)
     conversation = memory.conversation("t")
     result = await door(conversation.summarize)
-    assert result == SummaryResult(-1, [], 1, overtaken=True)
+    assert result == SummaryResult(-1, [], 1, conflict=True)
     assert await door(conversation.summaries) == []
     # The next try sees what holds now.
     watch.answer = keeping
@@ -1163,7 +1163,7 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
     policy = SummaryPolicy(messages=1_000_000)
 
     async def found(user: str | None) -> list[ConversationKey]:
-        flow = summaries.due(policy, user_id=user)
+        flow = summaries.is_summary_due(policy, user_id=user)
         return await door.service.arun(flow) if door.color == "async" else door.service.run(flow)
 
     try:
@@ -1325,4 +1325,4 @@ def test_a_block_longer_than_the_models_input_is_one_segment(direct: SupabaseMem
         (1, 11),
         (12, 12),
     ]
-    assert all(fact in watch.read for message in block for fact in FACT.findall(content.shown(message)))
+    assert all(fact in watch.read for message in block for fact in FACT.findall(content.display_text(message)))

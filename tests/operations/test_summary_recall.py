@@ -172,12 +172,12 @@ async def test_without_an_embedder_it_is_found_by_any_of_the_words(door: Door, u
 
 async def test_one_call_beside_the_embedding(door: Door, user_id: str) -> None:
     calls: list[str] = []
-    address = door.service.transport.door
+    address = door.service.transport.endpoint
 
     class Counting:
         acts_as_user = False
         user_varies = False
-        door = address
+        endpoint = address
 
         def perform(self, call: Call) -> Any:
             calls.append(call.function)

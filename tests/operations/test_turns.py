@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_supabase_memory import Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.memory.core import DefaultUser
+from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations import turns
 from langchain_supabase_memory.values import Turn
 from tests.conftest import Door
@@ -279,17 +279,17 @@ LISTED = [
 
 
 def test_turns_are_written_both_query_and_response() -> None:
-    assert turns.written(LISTED) == (
+    assert turns.turns_text(LISTED) == (
         "User: What is {tea}?\nAssistant: A drink: {0} %s $x\n\nUser: And milk?\nAssistant: Too."
     )
-    assert turns.written([]) == ""
+    assert turns.turns_text([]) == ""
 
 
 def test_a_template_is_the_users() -> None:
     template = "{number:02}. {created_at:%H:%M} {user_query!r} -> {ai_response:>6} {{kept}}"
-    assert turns.written(LISTED[1:], template) == "02. 00:01 'And milk?' ->   Too. {kept}"
-    assert turns.written(LISTED, "{number}", separator=", ") == "1, 2"
-    assert turns.written(LISTED[:1], "no field") == "no field"
+    assert turns.turns_text(LISTED[1:], template) == "02. 00:01 'And milk?' ->   Too. {kept}"
+    assert turns.turns_text(LISTED, "{number}", separator=", ") == "1, 2"
+    assert turns.turns_text(LISTED[:1], "no field") == "no field"
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_template_is_the_users() -> None:
 )
 def test_a_template_reaches_nothing_but_a_turns_texts(template: str) -> None:
     with pytest.raises(InvalidInputError, match="template|has no") as caught:
-        turns.written(LISTED, template)
+        turns.turns_text(LISTED, template)
     assert not re.search("tea|drink|<class", str(caught.value))
 
 
@@ -323,4 +323,4 @@ def test_what_is_no_template_is_refused() -> None:
     wrong: list[Any] = [None, 7, b"{number}"]
     for template in wrong:
         with pytest.raises(InvalidInputError):
-            turns.written(LISTED, template)
+            turns.turns_text(LISTED, template)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.adapters.transports.answers import unreadable
+from langchain_supabase_memory.adapters.transports.response_shapes import unreadable
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError, from_status
 from langchain_supabase_memory.operations import summaries, work
@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {
     "policy": SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None),
     "board_policy": BoardPolicy(update_frequency=5, attempts=1),
 }
-FAST = WorkerPolicy(poll_seconds=0.1, settle_seconds=0.0, retry_seconds=60.0)
+FAST = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0.0, retry_seconds=60.0)
 
 
 class UnheardOfError(Exception):
@@ -109,7 +109,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def claimed(memory: SupabaseMemory, limit: int = 4) -> list[Lease]:
-    return memory.run(work.claim("w", limit=limit, lease_seconds=60, settle_seconds=0))
+    return memory.run(work.claim("w", limit=limit, lease_seconds=60, debounce_seconds=0))
 
 
 # --- Ids that cannot be used
@@ -176,7 +176,7 @@ def test_a_conversation_that_cannot_be_done_stops_no_list(
     """As when an owner has written rows of an unknown shape."""
     for user in ("a", "b", "c"):
         say(memory, user)
-    index, summarize = indexing.index, summaries.summarize
+    index, summarize = indexing.index_messages, summaries.summarize
 
     def failing(flow: Any) -> Any:
         def chosen(key: Any, *arguments: Any, **named: Any) -> Any:
@@ -186,7 +186,7 @@ def test_a_conversation_that_cannot_be_done_stops_no_list(
 
         return chosen
 
-    monkeypatch.setattr(indexing, "index", failing(index))
+    monkeypatch.setattr(indexing, "index_messages", failing(index))
     monkeypatch.setattr(summaries, "summarize", failing(summarize))
     failed = {"a": None, "b": type(error).__name__, "c": None}
     done = memory.work.summarize_due()
@@ -205,7 +205,7 @@ def test_a_database_that_is_away_is_still_said(
         raise error
         yield
 
-    monkeypatch.setattr(indexing, "index", away)
+    monkeypatch.setattr(indexing, "index_messages", away)
     with pytest.raises(UnavailableError):
         memory.work.index_due()
 
@@ -235,9 +235,9 @@ async def test_a_board_that_always_fails_does_not_hold_back_the_index(
         raise KeyError("a secret")
         yield
 
-    monkeypatch.setattr("langchain_supabase_memory.worker.piece.revise", broken)
+    monkeypatch.setattr("langchain_supabase_memory.worker.job.revise_board", broken)
     say(memory, "u")
-    worker = Worker(memory, policy=WorkerPolicy(retry_seconds=60.0, most_attempts=2, settle_seconds=0))
+    worker = Worker(memory, policy=WorkerPolicy(retry_seconds=60.0, max_attempts=2, debounce_seconds=0))
     assert (await worker.drain()).outcomes == {"retry": 1}
     (status,) = memory.work.status()
     assert (status.state, {duty: each.error for duty, each in status.paused.items()}) == (
@@ -258,7 +258,7 @@ async def test_a_board_that_always_fails_does_not_hold_back_the_index(
     await worker.drain()
     (status,) = memory.work.status()
     assert (status.state, status.paused["board"].until, status.error) == ("dead", None, "KeyError")
-    assert worker.tally.outcomes == {"retry": 1, "done": 3, "dead": 1}
+    assert worker.stats.outcomes == {"retry": 1, "done": 3, "dead": 1}
     assert memory.work.queue().paused == {"board": 1}
     assert (memory.work.queue().dead, memory.work.queue().depth) == (1, 0)
 
@@ -277,17 +277,17 @@ async def test_a_board_that_always_fails_does_not_hold_back_the_index(
 async def test_whatever_a_conversation_raises_is_a_failure_of_that_piece(
     memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    index = indexing.index
+    index = indexing.index_messages
 
     def chosen(key: Any, *arguments: Any, **named: Any) -> Any:
         if key.user_id == "b":
             raise error("a secret")
         return (yield from index(key, *arguments, **named))
 
-    monkeypatch.setattr(indexing, "index", chosen)
+    monkeypatch.setattr(indexing, "index_messages", chosen)
     for user in ("a", "b", "c"):
         say(memory, user)
-    worker = Worker(memory, policy=WorkerPolicy(settle_seconds=0))
+    worker = Worker(memory, policy=WorkerPolicy(debounce_seconds=0))
     assert (await worker.drain()).outcomes == {"done": 2, "retry": 1}
     (status,) = memory.work.status(user_id="b")
     assert {duty: each.error for duty, each in status.paused.items()} == {"index": error.__name__}
@@ -354,7 +354,7 @@ def test_a_retry_is_by_default_for_the_memorys_user(memory: SupabaseMemory, empt
     for user in ("a", "b"):
         say(memory, user)
     for lease in claimed(memory):
-        memory.run(work.finish(lease, error="E", most_attempts=1))
+        memory.run(work.finish(lease, error="E", max_attempts=1))
     with SupabaseMemory.from_conn_string(empty, user_id="a") as mine:
         assert mine.work.retry() == 1
         assert [each.key.user_id for each in mine.work.status(state="due")] == ["a"]

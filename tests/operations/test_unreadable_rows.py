@@ -164,10 +164,10 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     conversation.complete_summary()
     conversation.index()
     conversation.index_summaries()
-    conversation.add_board_item("fact", "The kiln is red.", by="ana")
+    conversation.add_board_item("fact", "The kiln is red.", actor="ana")
     chunk = conversation.chunks()[0]
-    memory.rate(chunk, by="ana", importance=0.9, user_id=user_id)
-    memory.opt_out(by="ana", topic="glaze", user_id=user_id)
+    memory.rate(chunk, actor="ana", importance=0.9, user_id=user_id)
+    memory.opt_out(actor="ana", topic="glaze", user_id=user_id)
     conversation.forget_message("a7")
     SupabaseStore(memory, user_id=user_id).put(("notes",), "one", {"text": "kiln", "n": 1})
     with psycopg.connect(address, autocommit=True) as connection:
@@ -361,7 +361,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
         if listed and str(getattr(aside[0].message, "content", "")) == content.HIDDEN:
             assert pack is not None
             assert (6, 6, "it cannot be read") in pack.omitted
-            assert conversation.coverage().of(6).reason == "it cannot be read"
+            assert conversation.coverage().range_of(6).reason == "it cannot be read"
             assert conversation.summaries(), "the rest is summarized"
         caplog.clear()
         conversation.read()
@@ -372,7 +372,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
         assert memory.work.unreadable() == []
         assert conversation.read()[6].unreadable is None
         await Worker(memory).drain()
-        assert conversation.coverage().of(6).reason != "it cannot be read"
+        assert conversation.coverage().range_of(6).reason != "it cannot be read"
         conversation.index()
         assert not listed or any("kiln number 3" in each.content for each in conversation.chunks())
 

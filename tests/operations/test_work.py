@@ -43,7 +43,7 @@ async def do(door: Door, flow: Flow[T], memory: SupabaseMemory | None = None) ->
 
 
 def claiming(user_id: str, worker: str = "w", *, limit: int = 10, lease: float = 60, settle: float = 0) -> Any:
-    return work.claim(worker, limit=limit, lease_seconds=lease, settle_seconds=settle, user_id=user_id)
+    return work.claim(worker, limit=limit, lease_seconds=lease, debounce_seconds=settle, user_id=user_id)
 
 
 async def claimed(door: Door, user_id: str, **how: Any) -> list[Lease]:
@@ -355,7 +355,7 @@ def test_rederiving_passes_by_what_is_being_forgotten(two: Two, user_id: str, co
     change(conn_string, "delete from memory_private.work where user_id = %s", user_id)
     one.execute("select public.memory_forget('t', %s)", [user_id])  # open
     other.execute("set local lock_timeout = '5s'")
-    run_in(other, work.rederive())
+    run_in(other, work.reconcile())
     other.commit()
     one.commit()
     assert rows(conn_string, user_id) == []
@@ -456,7 +456,7 @@ async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
         leases = await claimed(door, user_id)
         assert [lease.attempts for lease in leases] == [attempt] * 6
         for lease in leases:
-            assert await do(door, work.finish(lease, error="TimeoutError", most_attempts=13)) == "retry"
+            assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=13)) == "retry"
         longest = min(30 * 2 ** (attempt - 1), 3600)
         waits = [row["wait"] for row in rows(conn_string, user_id)]
         assert all(longest * 0.5 - 30 <= wait <= longest for wait in waits)
@@ -467,7 +467,7 @@ async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
         assert await claimed(door, user_id) == []
         now_due(conn_string, user_id)
     for lease in await claimed(door, user_id):
-        assert await do(door, work.finish(lease, error="x" * 500, most_attempts=13)) == "dead"
+        assert await do(door, work.finish(lease, error="x" * 500, max_attempts=13)) == "dead"
     for row in rows(conn_string, user_id):
         assert row["dead_at"] is not None
         assert row["error"] == "x" * 200
@@ -533,7 +533,7 @@ async def test_a_wish_for_what_is_idle_makes_it_due(door: Door, user_id: str, co
 async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_string: str) -> None:
     await say(door, user_id, "m")
     lease = await one(door, user_id)
-    assert await do(door, work.finish(lease, error="TimeoutError", most_attempts=1)) == "dead"
+    assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "dead"
     await door(door.service.conversation("t", user_id=user_id).request_summary)
     lease = await one(door, user_id)
     assert (lease.attempts, lease.requested) == (1, True)
@@ -545,7 +545,7 @@ async def test_a_wish_is_not_kept_waiting_by_an_earlier_failure(door: Door, user
     await door(door.service.conversation("t", user_id=user_id).request_summary)
     lease = await one(door, user_id)
     await door(door.service.conversation("t", user_id=user_id).request_summary)
-    assert await do(door, work.finish(lease, error="TimeoutError", most_attempts=1)) == "again"
+    assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "again"
     assert (await one(door, user_id)).requested
 
 
@@ -598,11 +598,11 @@ async def test_a_priority_that_is_none_is_refused(door: Door, user_id: str) -> N
 
 async def test_a_chore_goes_to_one_of_many(door: Door, user_id: str, conn_string: str) -> None:
     chore = f"chore of {user_id} {door.kind} {door.color}"
-    assert await do(door, work.is_mine(chore, 60))
-    assert not await do(door, work.is_mine(chore, 60))
-    assert not await do(door, work.is_mine(chore, 0.001)), "the one before said when"
+    assert await do(door, work.takes_turn(chore, 60))
+    assert not await do(door, work.takes_turn(chore, 60))
+    assert not await do(door, work.takes_turn(chore, 0.001)), "the one before said when"
     change(conn_string, "update memory_private.chores set run_after = now() where name = %s", chore)
-    assert await do(door, work.is_mine(chore, 60))
+    assert await do(door, work.takes_turn(chore, 60))
 
 
 def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: str, aside: ThreadPoolExecutor) -> None:
@@ -611,7 +611,7 @@ def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: 
 
         def ask(number: int) -> bool:
             start.wait()
-            return memory.run(work.is_mine(f"raced by {user_id}", 60))
+            return memory.run(work.takes_turn(f"raced by {user_id}", 60))
 
         assert sorted(aside.map(ask, range(2))) == [False, True]
 
@@ -625,10 +625,10 @@ async def test_what_was_written_behind_the_triggers_back_is_found(
         connection.execute("set local session_replication_role = replica")
         append(connection, user_id, "m")
     assert [row["thread_id"] for row in rows(conn_string, user_id)] == ["known"]
-    assert await do(door, work.rederive()) >= 1
+    assert await do(door, work.reconcile()) >= 1
     assert [row["thread_id"] for row in rows(conn_string, user_id)] == ["known", "t"]
     assert len(await claimed(door, user_id)) == 2
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert await claimed(door, user_id) == [], "what is leased stays so"
 
 
@@ -636,25 +636,25 @@ async def test_what_was_given_up_is_tried_once_more_in_an_hour_in_which_somethin
     door: Door, user_id: str, conn_string: str
 ) -> None:
     async def is_given_up() -> bool:
-        failed = await do(door, work.finish(await one(door, user_id), error="TimeoutError", most_attempts=3))
+        failed = await do(door, work.finish(await one(door, user_id), error="TimeoutError", max_attempts=3))
         now_due(conn_string, user_id)
         return failed == "dead"
 
     await say(door, user_id, "m")
     assert [await is_given_up() for _ in range(3)] == [False, False, True]
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert await claimed(door, user_id) == [], "nothing was said"
     await say(door, user_id, "n")
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert await claimed(door, user_id) == [], "not yet"
     back = "update memory_private.work set dead_at = now() - interval '2 hours' where user_id = %s"
     change(conn_string, back, user_id)
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert await is_given_up(), "and only once"
     change(conn_string, back, user_id)
     earlier = "update memory.conversations set updated_at = now() - interval '3 hours' where user_id = %s"
     change(conn_string, earlier, user_id)
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert await claimed(door, user_id) == [], "nothing was said since"
 
 
@@ -666,7 +666,7 @@ async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, us
     assert await do(door, work.finish(await one(door, user_id))) == "done"
 
     async def is_found(**due: Any) -> bool:
-        await do(door, work.rederive(**due))
+        await do(door, work.reconcile(**due))
         return bool(change(conn_string, "delete from memory_private.work where user_id = %s", user_id))
 
     assert await is_found(index=True)
@@ -718,7 +718,7 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
     for lease in await claimed(door, user_id, worker="someone"):
         name = lease.key.thread_id
         if name == "dead":
-            await do(door, work.finish(lease, error="TimeoutError", most_attempts=1))
+            await do(door, work.finish(lease, error="TimeoutError", max_attempts=1))
         elif name == "waiting":
             await do(door, work.finish(lease, error="ValueError"))
         elif name == "due":
@@ -760,7 +760,7 @@ async def test_a_long_status_comes_whole(door: Door, user_id: str, conn_string: 
         " select %s, 't' || n, 1 from generate_series(1, 250) n",
         user_id,
     )
-    await do(door, work.rederive())
+    await do(door, work.reconcile())
     assert len(rows(conn_string, user_id)) == 250
     monkeypatch.setattr(work, "PAGE", 100)
     for state in (None, "due"):
@@ -794,7 +794,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
         empty.conversation(f"t{number}").append([HumanMessage("m")])
     change(own, "update memory_private.work set since = now() - interval '1 hour'")
     leases = empty.run(claiming("u", limit=4))
-    empty.run(work.finish(leases[0], error="TimeoutError", most_attempts=1))
+    empty.run(work.finish(leases[0], error="TimeoutError", max_attempts=1))
     empty.run(work.finish(leases[1], error="TimeoutError"))
     empty.run(work.finish(leases[2]))
     queue = empty.work.queue()
@@ -877,7 +877,7 @@ def test_a_claim_takes_what_is_ready_in_order(crowd: psycopg.Connection) -> None
     with crowd.transaction(force_rollback=True):
         crowd.execute("update memory_private.work set run_after = now() where dead_at is not null")
         crowd.execute("set constraints all immediate")
-        leases = run_in(crowd, work.claim("w", limit=200, lease_seconds=60, settle_seconds=0))
+        leases = run_in(crowd, work.claim("w", limit=200, lease_seconds=60, debounce_seconds=0))
         assert len(leases) == 200
         row = crowd.execute(
             "select json_object_agg(p.user_id, p.priorities) from ("
@@ -943,16 +943,16 @@ def test_an_append_touches_one_row_of_the_queue(crowd: psycopg.Connection) -> No
 
 def server_verbs(lease: Lease) -> dict[str, Flow[Any]]:
     return {
-        "claim": work.claim("w", limit=1, lease_seconds=1, settle_seconds=0),
+        "claim": work.claim("w", limit=1, lease_seconds=1, debounce_seconds=0),
         "claim of theirs": claiming(str(lease.key.user_id)),
         "heartbeat": work.heartbeat([lease], lease_seconds=600),
         "finish": work.finish(lease),
-        "fail": work.finish(lease, error="forged", most_attempts=1),
+        "fail": work.finish(lease, error="forged", max_attempts=1),
         "release": work.release([lease]),
         "retry": work.retry(None),
         "retry of theirs": work.retry(lease.key.user_id),
-        "chore": work.is_mine("forged", 1e9),
-        "rederive": work.rederive(),
+        "chore": work.takes_turn("forged", 1e9),
+        "rederive": work.reconcile(),
         "idle": work.idle(1e-9),
         "archive": work.archive(lease.key, 1),
         "queue": work.queue(),
@@ -1002,7 +1002,7 @@ async def test_an_owner_asks_for_and_sees_their_own(door: Door, user_id: str, co
 
 async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, conn_string: str) -> None:
     await say(door, user_id, "m")
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError", most_attempts=1))
+    await do(door, work.finish(await one(door, user_id), error="TimeoutError", max_attempts=1))
     before = [{**row, "wait": 0} for row in rows(conn_string, user_id)]
     # Over a direct connection claims without a subject are refused before anything is asked.
     nobody = [token()] if door.kind == "data_api" else []

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.adapters.transports.answers import SHAPES
+from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

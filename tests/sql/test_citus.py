@@ -18,7 +18,7 @@ from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory, Work
 from langchain_supabase_memory.adapters.schema import citus as distributed
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.adapters.transports.answers import SHAPES
+from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     MigrationConflictError,
@@ -123,8 +123,8 @@ def fill(address: str) -> None:
             for number in range(6):
                 talk.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
             talk.index()
-            talk.add_board_item("fact", f"{owner} has a kiln", by=owner)
-            talk.opt_out("divorce", by=owner)
+            talk.add_board_item("fact", f"{owner} has a kiln", actor=owner)
+            talk.opt_out("divorce", actor=owner)
     with psycopg.connect(address, autocommit=True) as connection:
         for owner in OWNERS:
             puts = [{"op": "put", "namespace": ["kilns"], "key": str(key), "value": {"at": owner}} for key in range(3)]
@@ -394,6 +394,6 @@ def test_the_doctor_says_what_is_true_there(address: str) -> None:
     with SupabaseMemory.from_conn_string(address, model=None) as memory:
         lines = found(memory)
     assert all(lines[name].state == "green" for name in ("door", "key", "schema", "access", "sizes", "autovacuum"))
-    assert "no NOTIFY" in lines["door"].words
-    assert "not measured" in lines["sizes"].words
-    assert "not asked" in lines["autovacuum"].words
+    assert "no NOTIFY" in lines["door"].text
+    assert "not measured" in lines["sizes"].text
+    assert "not asked" in lines["autovacuum"].text

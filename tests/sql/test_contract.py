@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from langchain_supabase_memory.adapters.transports.answers import SHAPES
+from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import DatabaseError, from_code
 from tests.converse import Caller, converse
 from tests.services.postgres import Cluster

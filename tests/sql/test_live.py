@@ -71,10 +71,10 @@ def live_through(live: str) -> None:
             conversation.append(
                 [(AIMessage if n % 2 else HumanMessage)(f"{secret} {n}", id=f"m{n}") for n in range(12)]
             )
-            asyncio.run(Worker(memory, policy=WorkerPolicy(settle_seconds=0)).drain())
+            asyncio.run(Worker(memory, policy=WorkerPolicy(debounce_seconds=0)).drain())
             conversation.update(title="The kiln")
-            memory.opt_out("horoscope", by=user)
-            memory.rollout.set("parallel", by="ops")
+            memory.opt_out("horoscope", actor=user)
+            memory.rollout.set("parallel", actor="ops")
 
     def fails(_: object) -> str:
         raise ZeroDivisionError
@@ -82,14 +82,14 @@ def live_through(live: str) -> None:
     with SupabaseMemory.from_conn_string(live, user_id="ben", model=fails, policy=policy) as memory:
         said = [HumanMessage(f"{secret} {n}: {'the kiln is hot, ' * 9}") for n in range(12)]
         memory.conversation("broken").append(said)
-        asyncio.run(Worker(memory, name="the-worker", policy=WorkerPolicy(most_attempts=1, settle_seconds=0)).drain())
+        asyncio.run(Worker(memory, name="the-worker", policy=WorkerPolicy(max_attempts=1, debounce_seconds=0)).drain())
         memory.conversation("broken").forget()
 
 
 def test_conversations_and_boards_come_out_and_nothing_else(live: str, slot: Slot) -> None:
     live_through(live)
     with SupabaseMemory.from_conn_string(live, user_id="ana") as memory:
-        memory.conversation("kiln").opt_out(by="ana")
+        memory.conversation("kiln").opt_out(actor="ana")
     changes = slot.changes()
     assert {each.table for each in changes} == {CONVERSATIONS, BOARDS}
     kinds = {(each.table, each.kind) for each in changes}
@@ -170,7 +170,7 @@ def test_it_is_switched_on_and_off_as_often_as_one_likes(decoding: Cluster) -> N
     assert published(conn_string) == [BOARDS, CONVERSATIONS, "public.theirs"], "an upgrade leaves it"
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         assert {each.state for each in memory.doctor()} == {"green"}
-        assert "to their owners" in found(memory)["live"].words
+        assert "to their owners" in found(memory)["live"].text
     for _ in range(2):
         assert run("migrate", "--no-realtime", "--database-url", conn_string)[0] == 0
         assert published(conn_string) == ["public.theirs"]
@@ -206,8 +206,8 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
     with SupabaseMemory.from_conn_string(conn_string) as memory, psycopg.connect(conn_string, autocommit=True) as other:
         line = found(memory)["live"]
         assert line.state == "red"
-        assert "memory.conversations." in line.words
-        assert "and not just the columns that a page shows" in line.words
+        assert "memory.conversations." in line.text
+        assert "and not just the columns that a page shows" in line.text
         slot = Slot(other, "whole_" + name.rpartition("_")[2])
         try:
             live_through(conn_string)
@@ -222,7 +222,7 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
         change = f"alter publication supabase_realtime set table memory.conversations (user_id, id, title), {fewer}"
         decoding.execute(change, database=name)
         assert found(memory)["live"].state == "yellow"
-        assert "does not publish memory.conversation_summary_boards.context_notes" in found(memory)["live"].words
+        assert "does not publish memory.conversation_summary_boards.context_notes" in found(memory)["live"].text
         migrate(conn_string, realtime=True)
         assert found(memory)["live"].state == "green"
 
@@ -274,4 +274,4 @@ def test_a_server_that_writes_too_little_into_its_log_is_said(cluster: Cluster) 
     migrate(conn_string, realtime=True)
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         assert found(memory)["live"].state == "yellow"
-        assert "wal_level" in found(memory)["live"].words
+        assert "wal_level" in found(memory)["live"].text

@@ -17,7 +17,7 @@ from benchmarks.partitions import LockCounting
 from langchain_supabase_memory import BoardPolicy, SummaryPolicy, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.adapters.transports.answers import SHAPES
+from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
@@ -66,7 +66,7 @@ def name(cluster: Cluster) -> str:
         long.forget_message("m1029")
         briefly = SummaryPolicy(messages=4, keep_messages=1)
         memory.conversation("talk", user_id="owner-3").summarize(policy=briefly, model=ExtractiveSummarizer())
-        flow: Any = summary_recall.index(Scope("owner-3", "default", "talk"), model="of summaries")
+        flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), model="of summaries")
         assert memory.run(flow) == 1
     return name
 
@@ -90,8 +90,8 @@ def talk(memory: SupabaseMemory, owner: str) -> None:
     for number in range(6):
         conversation.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
     conversation.index()
-    conversation.add_board_item("fact", f"{owner} has a kiln", by=owner)
-    conversation.opt_out("divorce", by=owner)
+    conversation.add_board_item("fact", f"{owner} has a kiln", actor=owner)
+    conversation.opt_out("divorce", actor=owner)
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_a_database_moves_into_partitions_by_export_and_import(cluster: Cluster,
             conversation = memory.conversation("studio", user_id=owner, agent_id="potter")
             for number in range(5):
                 conversation.add_turn(f"{owner} asks {number}", f"The answer {number}", idempotency_key=str(number))
-            conversation.add_board_item("fact", f"{owner} has a kiln", by=owner)
+            conversation.add_board_item("fact", f"{owner} has a kiln", actor=owner)
             conversation.update(title=f"The studio of {owner}")
     assert run("migrate", "--partitions", str(COUNT), "--database-url", parted)[0] == 0
     for owner in OWNERS:

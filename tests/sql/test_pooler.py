@@ -15,7 +15,7 @@ from langchain_supabase_memory import PostgresTransport, SupabaseMemory
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
 from langchain_supabase_memory.adapters.transports.postgres import _sql
-from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, unconnected
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, connection_failed
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
 from tests.examining import installed
@@ -176,4 +176,4 @@ def test_what_a_pooler_does_not_take_is_said(cluster: Cluster, database: str, mo
 )
 def test_a_user_whom_the_pooler_does_not_know_is_named_otherwise(words: str) -> None:
     with pytest.raises(AuthenticationError, match="the user is postgres.<project ref>"):
-        raise unconnected(words)
+        raise connection_failed(words)

@@ -27,7 +27,7 @@ from langchain_supabase_memory import (
     Worker,
 )
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.agents.run.guard import OnError
+from langchain_supabase_memory.agents.run.fail_open import OnError
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
@@ -145,7 +145,7 @@ def test_a_memory_on_a_replica_answers_every_read(conn_string: str, user_id: str
         pack = memory.conversation("t").context("Where is kiln 3?", budget=ContextBudget(characters=3000))
         assert pack.expired
         assert "The kiln number 3 " not in "".join(each.content for each in pack.recalled)
-        assert memory.conversation("t").coverage().of(0).state == "expired"
+        assert memory.conversation("t").coverage().range_of(0).state == "expired"
         assert memory.conversation("t").summaries()
         assert not memory.conversation("t").board().is_empty
         assert memory.conversation("t").recall("kiln")
@@ -227,7 +227,7 @@ def looked_at(memory: SupabaseMemory) -> dict[str, Any]:
         "turns": [(each.number, each.user_query) for each in talk.turns()],
         "find": [each.message.message_id for each in talk.find("kiln", limit=5)],
         "summaries": [each.content for each in talk.summaries()],
-        "coverage": talk.coverage().of(0).state,
+        "coverage": talk.coverage().range_of(0).state,
         "chunks": [each.content for each in talk.chunks()],
         "board": [each.text for each in talk.board().items],
         "pack": [str(each.content) for each in talk.context("Where is kiln 13?").messages],
@@ -265,8 +265,8 @@ def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, Supabas
         talk.forget,
         lambda: talk.forget_message("m12"),
         lambda: talk.update(title="A kiln"),
-        lambda: talk.opt_out("divorce", by="ana"),
-        lambda: talk.add_board_item("fact", "new", by="ana"),
+        lambda: talk.opt_out("divorce", actor="ana"),
+        lambda: talk.add_board_item("fact", "new", actor="ana"),
         talk.request_summary,
         read.forget_user,
         read.forget_expired,
@@ -283,7 +283,7 @@ def test_a_replica_reads_the_store(memories: tuple[SupabaseMemory, SupabaseMemor
     SupabaseStore(written).put(("kilns",), "old", {"stands in": "Riga"}, ttl=60)
     replica.follow()
     there, here = SupabaseStore(written), SupabaseStore(read)
-    if read.transport.door.kind != "postgres":  # PostgREST begins to write wherever a function might
+    if read.transport.endpoint.kind != "postgres":  # PostgREST begins to write wherever a function might
         with pytest.raises(ConfigurationError, match="takes no writes"):
             here.get(("kilns",), "old")
         return
@@ -306,7 +306,7 @@ def test_what_would_go_is_counted_on_a_replica(memories: tuple[SupabaseMemory, S
     for count in counts:
         expected = count(written)
         assert expected.messages > 0
-        if read.transport.door.kind == "postgres":
+        if read.transport.endpoint.kind == "postgres":
             assert count(read) == expected
         else:  # PostgREST begins to write wherever a function might
             with pytest.raises(ConfigurationError, match="takes no writes"):
@@ -321,7 +321,7 @@ def test_a_user_s_token_holds_on_a_replica(
 ) -> None:
     written, read, _ = memories
     for who, expected in ((user_id, looked_at(written)["read"]), ("a stranger", [])):
-        is_direct = read.transport.door.kind == "postgres"
+        is_direct = read.transport.endpoint.kind == "postgres"
         identity: Any = {"sub": who, "role": "authenticated"} if is_direct else token(user_id=who)
         asked = read.as_user(identity)
         assert [each.message_id for each in asked.conversation("t").read(columns=["message_id"])] == expected, who
@@ -407,7 +407,7 @@ def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> No
     with SupabaseMemory.from_conn_string(replica.conn_string(name)) as memory:
         named = found(memory)
         assert named["schema"].state == "green"
-        assert {each.name: each.words for each in named.values() if each.state == "red"} == {}
+        assert {each.name: each.text for each in named.values() if each.state == "red"} == {}
 
 
 def until_it_lags_no_more(memory: SupabaseMemory) -> None:
@@ -459,6 +459,6 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
         while found(read)["replica"].state == "green":
             pass  # until it has arrived
         assert found(read)["replica"].state == "yellow"
-        assert "up to 2 minutes behind its primary" in found(read)["replica"].words
+        assert "up to 2 minutes behind its primary" in found(read)["replica"].text
         replica.follow()
         assert found(read)["replica"].state == "green"

@@ -99,7 +99,7 @@ async def perform(door: Door, memory: SupabaseMemory, verb: str, thread_id: str 
 
 async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
     """Owner and thread of everything that is due, if anything at all is due, for who asks."""
-    flow = summaries.due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
+    flow = summaries.is_summary_due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
     found = await memory.arun(flow) if door.color == "async" else memory.run(flow)
     return [(str(key.user_id), key.thread_id) for key in found]
 
@@ -476,8 +476,8 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
         of_the_owner = {"p_user_id": OWNER, "p_thread_id": "t", "p_conversation_id": appended.conversation_id}
         told = {**FUNCTIONS["commit_summary"], **of_the_owner, "p_content": SECRET_TEXT}
         assert memory.transport.perform(Call("memory_commit_summary", told))["committed"]
-        memory.conversation("t", user_id=OWNER).add_board_item("fact", SECRET_TEXT, by="owner")
-        memory.conversation("t", user_id=OWNER).edit_board_summary(SECRET_TEXT, by="owner")
+        memory.conversation("t", user_id=OWNER).add_board_item("fact", SECRET_TEXT, actor="owner")
+        memory.conversation("t", user_id=OWNER).edit_board_summary(SECRET_TEXT, actor="owner")
     return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
 
 

@@ -135,7 +135,7 @@ def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callab
     move(cluster, name, "public")
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
         pgvector = found(memory)["pgvector"]
-        assert (pgvector.state, "has moved" in pgvector.words) == ("red", True)
+        assert (pgvector.state, "has moved" in pgvector.text) == ("red", True)
         assert "supabase-memory migrate" in str(pgvector.next_action)
         with pytest.raises(SchemaOutdatedError, match=r"supabase-memory migrate"):
             memory.recall("kept")

@@ -29,7 +29,7 @@ from langchain_supabase_memory import SupabaseMemory, aimport_conversations, imp
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer.batches import UNTIMED
 from langchain_supabase_memory.transfer.sources import langchain_postgres, langchain_sql, langgraph, openai_agents
-from langchain_supabase_memory.transfer.values import Thread
+from langchain_supabase_memory.transfer.values import ThreadStart
 from tests.services.postgres import Cluster
 
 SAID: Final[list[BaseMessage]] = [
@@ -205,7 +205,7 @@ async def test_langgraph_savers(memory: SupabaseMemory, saver: BaseCheckpointSav
     await asyncio.to_thread(grown, saver)
     owners: list[Any] = []
 
-    def owner(thread: Thread) -> str:
+    def owner(thread: ThreadStart) -> str:
         owners.append(thread.about)
         return str(memory.user_id)
 

@@ -27,7 +27,7 @@ from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryEr
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer.sources import jsonl
-from langchain_supabase_memory.transfer.values import Event, OptOuts, Said, Thread
+from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart
 from tests.conftest import Door
 from tests.services.data_api import token
 
@@ -125,13 +125,13 @@ def test_half_an_export_is_known_by_its_missing_end(memory: SupabaseMemory, tmp_
 
 def test_what_is_not_to_be_remembered_holds_before_the_first_message(memory: SupabaseMemory) -> None:
     events: list[Event] = [
-        OptOuts([{"topic": "divorce", "by": "maya", "at": AT.isoformat()}], "line 1"),
-        Thread("quiet", "line 2", opt_outs=[{"topic": None, "by": "maya", "at": AT.isoformat()}]),
-        Said("line 3", HumanMessage("Nothing of this", id="m")),
+        ThreadOptOuts([{"topic": "divorce", "by": "maya", "at": AT.isoformat()}], "line 1"),
+        ThreadStart("quiet", "line 2", opt_outs=[{"topic": None, "by": "maya", "at": AT.isoformat()}]),
+        SourceMessage("line 3", HumanMessage("Nothing of this", id="m")),
     ]
     receipt = import_conversations(memory, events)
     assert (receipt.restored, receipt.stored) == (2, 1)
-    assert {(each.topic, each.thread_id, each.by, each.at) for each in memory.opt_outs()} == {
+    assert {(each.topic, each.thread_id, each.actor, each.at) for each in memory.opt_outs()} == {
         ("divorce", None, "maya", AT), (None, "quiet", "maya", AT),
     }  # fmt: skip
     assert memory.conversation("quiet").index().opted_out
@@ -147,7 +147,7 @@ def test_markdown_is_read_by_people_and_compared_by_git(memory: SupabaseMemory, 
         created_at=AT,
     )
     conversation.update(title="A *kiln*")
-    conversation.add_board_item("fact", "The kiln is blue", by="ana")
+    conversation.add_board_item("fact", "The kiln is blue", actor="ana")
     folder = tmp_path / "diary"
     export_conversations(memory, folder, format="markdown")
     (name,) = os.listdir(folder)
@@ -198,13 +198,13 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
         for number in range(120):
             divorce = {"topic": "divorce", "by": "maya", "at": AT.isoformat()}
             quiet: list[Mapping[str, Any]] = [divorce] if number == 7 else []
-            yield Thread(
+            yield ThreadStart(
                 f"t{number:03d}", f"conversation {number}", title=f"Talk {number}", updated_at=AT, opt_outs=quiet
             )
             for place in range(3):
                 row = to_row(HumanMessage(f"{number}: {place}", id=f"m{place}"))
                 beside = {"characters": -1} if (number, place) == (fault, 1) else {}
-                yield Said(
+                yield SourceMessage(
                     f"conversation {number}, message {place}", row={**row, "created_at": AT.isoformat(), **beside}
                 )
 

@@ -16,10 +16,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import Retention, SupabaseMemory, export_conversations, import_conversations
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
-from langchain_supabase_memory.transfer import reading
+from langchain_supabase_memory.transfer import file_reader
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
 from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
-from langchain_supabase_memory.transfer.values import Event, Lost, Said, Thread
+from langchain_supabase_memory.transfer.values import Event, LossCount, SourceMessage, ThreadStart
 from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, node, tree
 
 AT: Final = datetime(2025, 3, 1, 12, 0, 0, 500000, tzinfo=UTC)
@@ -108,14 +108,14 @@ def test_of_claude_tools_attachments_and_the_last_branch_are_kept(memory: Supaba
 
 
 def spoken(events: Iterable[Event]) -> list[BaseMessage]:
-    return [each.message for each in events if isinstance(each, Said) and each.message is not None]
+    return [each.message for each in events if isinstance(each, SourceMessage) and each.message is not None]
 
 
 def lost(events: Iterable[Event]) -> dict[str, int]:
     counted: dict[str, int] = {}
     for each in events:
-        if isinstance(each, Lost):
-            counted[each.what] = counted.get(each.what, 0) + each.count
+        if isinstance(each, LossCount):
+            counted[each.kind] = counted.get(each.kind, 0) + each.count
     return counted
 
 
@@ -217,7 +217,7 @@ def test_an_export_in_several_files_is_one_export(tmp_path: Path, inside: str) -
     for named in (folder, archive):
         events = list(chatgpt(named))
         assert [each.text for each in spoken(events)] == ["Question 0", "Question 1", "Question 2"]
-        places = [each.place for each in events if isinstance(each, Thread)]
+        places = [each.place for each in events if isinstance(each, ThreadStart)]
         assert places == ["conversation 1", "conversation 2", "conversation 3"]
     (one,) = spoken(chatgpt(folder / inside / "conversations-001.json"))
     assert one.text == "Question 1"
@@ -425,7 +425,7 @@ def test_secrets_and_what_is_not_to_be_remembered_stay_out(conn_string: str, use
         {"thread_id": "u", "messages": [{"role": "user", "content": text} for text in ("My divorce is in May.", "My kiln is blue.")]},
     )  # fmt: skip
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
-        memory.opt_out("divorce", by="maya")
+        memory.opt_out("divorce", actor="maya")
         import_conversations(memory, jsonl(path))
         assert "abcdefghij" not in stored(memory, "t")[0].text
         memory.conversation("u").index()
@@ -448,11 +448,11 @@ def test_an_export_of_ours_is_redacted_on_its_way_in(conn_string: str, user_id: 
 def test_one_that_was_interrupted_goes_on(memory: SupabaseMemory) -> None:
     def broken(after: int) -> Iterator[Any]:
         for thread in range(3):
-            yield Thread(f"t{thread}", f"conversation {thread}")
+            yield ThreadStart(f"t{thread}", f"conversation {thread}")
             for number in range(1500):
                 if thread * 1500 + number == after:
                     raise KeyboardInterrupt
-                yield Said(f"message {number}", HumanMessage(f"{thread} {number}"))
+                yield SourceMessage(f"message {number}", HumanMessage(f"{thread} {number}"))
 
     with pytest.raises(KeyboardInterrupt):
         import_conversations(memory, broken(2800))
@@ -546,16 +546,18 @@ def test_a_conversation_that_a_file_names_twice_loses_nothing(memory: SupabaseMe
 
 
 def test_one_id_with_other_words_in_another_call_is_told(memory: SupabaseMemory) -> None:
-    many = [Said(f"message {number}", HumanMessage(f"{number}", id=f"m{number}"), AT) for number in range(1000)]
+    many = [
+        SourceMessage(f"message {number}", HumanMessage(f"{number}", id=f"m{number}"), AT) for number in range(1000)
+    ]
     events: list[Event] = [
-        Thread("t", "the thread"),
+        ThreadStart("t", "the thread"),
         *many,
-        Said("message 1000", HumanMessage("Other words", id="m7"), AT),
+        SourceMessage("message 1000", HumanMessage("Other words", id="m7"), AT),
     ]
     receipt = import_conversations(memory, events)
     assert (receipt.stored, receipt.known) == (1000, 1)
     assert receipt.lost == {"messages that are there already with other content, which stays": (1, "message 1000")}
-    assert import_conversations(memory, [Thread("t", "the thread"), *many]).lost == {}
+    assert import_conversations(memory, [ThreadStart("t", "the thread"), *many]).lost == {}
 
 
 def test_what_is_larger_than_the_database_takes_is_cut_as_little_as_it_must_and_told(
@@ -563,9 +565,9 @@ def test_what_is_larger_than_the_database_takes_is_cut_as_little_as_it_must_and_
 ) -> None:
     long, other = "kiln " * 1_200_000, "glaze " * 900_000
     path = lines(tmp_path, *ours(begun("u"), line_of(other, id="m2")))
-    large, small = Said("2", HumanMessage(long, id="m"), AT), Said("3", HumanMessage("x", id="n"), AT)
+    large, small = SourceMessage("2", HumanMessage(long, id="m"), AT), SourceMessage("3", HumanMessage("x", id="n"), AT)
     found: list[tuple[Iterable[Event], str, str]] = [
-        ([Thread("t", "1"), large, small], "2", "t"), (jsonl(path), "line 3", "u"),
+        ([ThreadStart("t", "1"), large, small], "2", "t"), (jsonl(path), "line 3", "u"),
     ]  # fmt: skip
     for source, place, thread in found:
         receipt = import_conversations(memory, source)
@@ -688,8 +690,8 @@ def test_an_archive_that_cannot_be_read_is_named_and_one_with_folders_is_read(
 def test_a_conversation_of_any_size_is_refused_before_it_fills_the_memory(
     memory: SupabaseMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrapped: bool
 ) -> None:
-    monkeypatch.setattr(reading, "LONGEST", 2**20)
-    monkeypatch.setattr(reading, "MOST", 10_000)
+    monkeypatch.setattr(file_reader, "LONGEST", 2**20)
+    monkeypatch.setattr(file_reader, "MOST", 10_000)
     path = tmp_path / "conversations.json"
     small = json.dumps(CLAUDE[1])
     for filling in ('"' + "x" * 2**21 + '"', "[" + "0," * 20_000 + "0]"):
@@ -710,15 +712,15 @@ def test_a_long_text_is_parsed_from_its_beginning_a_few_times(
     length = 8_000_000 // len(json.dumps(sign, ensure_ascii=False).encode())
     path.write_text(json.dumps([{"text": sign * length}], ensure_ascii=False), encoding=encoding)
     held: list[int] = []
-    read = reading._Counted.read
+    read = file_reader._SizeLimitedFile.read
 
     def counted(self: Any, size: int = -1) -> bytes:
         found = read(self, size)
         held.append(self._bytes)  # what a parser looks at anew, for the text goes on
         return found
 
-    monkeypatch.setattr(reading._Counted, "read", counted)
-    [(_, found)] = reading.conversations(path, None, "conversations.json")
+    monkeypatch.setattr(file_reader._SizeLimitedFile, "read", counted)
+    [(_, found)] = file_reader.conversations(path, None, "conversations.json")
     assert found == {"text": sign * length}
     assert sum(held) <= 5 * max(held)
 
@@ -726,9 +728,11 @@ def test_a_long_text_is_parsed_from_its_beginning_a_few_times(
 def test_memory_does_not_grow_with_what_is_imported_and_exported(memory: SupabaseMemory, tmp_path: Path) -> None:
     def talks(count: int) -> Iterator[Event]:
         for number in range(count):
-            yield Thread(f"{count}-{number}", f"conversation {number}")
+            yield ThreadStart(f"{count}-{number}", f"conversation {number}")
             for place in range(4):
-                yield Said(f"message {place}", HumanMessage(f"{number} {place} " + "kiln " * 400, id=f"m{place}"), AT)
+                yield SourceMessage(
+                    f"message {place}", HumanMessage(f"{number} {place} " + "kiln " * 400, id=f"m{place}"), AT
+                )
 
     imports, exports = [], []
     for count in (300, 1500):  # 2.5 MB and 12 MB

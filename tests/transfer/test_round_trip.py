@@ -55,19 +55,19 @@ def filled(conversation: Conversation) -> None:
     conversation.append(EVERY_KIND, metadata={"source": "web"}, created_at=times)
     conversation.append([HumanMessage("My budget is 40 euros.", id="b1"), AIMessage("Noted.", id="b2")])
     conversation.update(title="A kiln", metadata={"color": "blue"})
-    conversation.add_board_item("fact", "The budget is 40 euros", by=BY)
-    gone = conversation.add_board_item("fact", "The kiln is green", by=BY)
-    conversation.delete_board_item(gone, by=BY)
-    pinned = conversation.add_board_item("action", "Order a thermocouple", by=BY)
-    conversation.edit_board_item(pinned, by="ben", state="done")
-    conversation.pin_board_item(pinned, by=BY)
-    conversation.edit_board_summary("It is about a kiln.", by=BY)
-    conversation.opt_out("divorce", by=BY)
+    conversation.add_board_item("fact", "The budget is 40 euros", actor=BY)
+    gone = conversation.add_board_item("fact", "The kiln is green", actor=BY)
+    conversation.delete_board_item(gone, actor=BY)
+    pinned = conversation.add_board_item("action", "Order a thermocouple", actor=BY)
+    conversation.edit_board_item(pinned, actor="ben", state="done")
+    conversation.pin_board_item(pinned, actor=BY)
+    conversation.edit_board_summary("It is about a kiln.", actor=BY)
+    conversation.opt_out("divorce", actor=BY)
 
 
 def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
     """All that an export is to keep of a user, as another user's would be."""
-    found: list[Any] = [[(o.topic, o.thread_id, o.agent_id, o.by, o.at) for o in memory.opt_outs(user_id=user_id)]]
+    found: list[Any] = [[(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.opt_outs(user_id=user_id)]]
     for info in sorted(
         memory.conversations(user_id=user_id, limit=1000), key=lambda each: (each.thread_id, each.agent_id)
     ):
@@ -112,13 +112,13 @@ def moved(memory: SupabaseMemory, source: str, target: str, folder: Path) -> Pat
 
 def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: SupabaseMemory, tmp_path: Path) -> None:
     one, other = fresh(), fresh()
-    memory.opt_out("health", by=BY, user_id=one)
+    memory.opt_out("health", actor=BY, user_id=one)
     filled(memory.conversation("studio", user_id=one))
     filled(memory.conversation("studio", user_id=one, agent_id="second"))
     rated = memory.conversation("studio", user_id=one)
     rated.index()
-    memory.rate(rated.chunks()[0], by=BY, useful=True, user_id=one)
-    memory.conversation("silent", user_id=one).opt_out(by=BY)
+    memory.rate(rated.chunks()[0], actor=BY, useful=True, user_id=one)
+    memory.conversation("silent", user_id=one).opt_out(actor=BY)
     memory.conversation("silent", user_id=one).append([HumanMessage("Nothing of this", id="n1")])
 
     path = moved(memory, one, other, tmp_path)
@@ -139,7 +139,7 @@ def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
     kept = {item.text for item in said.board().items if "Lisbon" not in item.text}
     for item in said.board().items:
         if "Lisbon" in item.text:
-            said.delete_board_item(item, by=BY)
+            said.delete_board_item(item, actor=BY)
     moved(memory, one, other, tmp_path)
     there = memory.conversation("studio", user_id=other)
     there.revise_board()
@@ -154,7 +154,7 @@ def test_a_summary_that_a_person_wrote_stands_elsewhere(memory: SupabaseMemory, 
     policy = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=2000)
     assert len(said.summarize(policy=policy).segments) > 1
     first = said.summaries()[0]
-    said.edit_summary(first.number, "Thirty glazes.", by=BY)
+    said.edit_summary(first.number, "Thirty glazes.", actor=BY)
     moved(memory, one, other, tmp_path)
     assert [s.content for s in memory.conversation("studio", user_id=other).summaries()] == ["Thirty glazes."]
     assert told(memory, other) == told(memory, one)
@@ -171,13 +171,13 @@ json_values = st.recursive(
 def _change(conversation: Conversation, item: BoardItem, how: str) -> None:
     """What a person does to an item that a model wrote from a quote."""
     if how == "pinned":
-        conversation.pin_board_item(item, by=BY)
+        conversation.pin_board_item(item, actor=BY)
     elif how == "edited":
-        conversation.edit_board_item(item, by=BY, text=f"{item.text}, I think")
+        conversation.edit_board_item(item, actor=BY, text=f"{item.text}, I think")
     elif how == "deleted":
-        conversation.delete_board_item(item, by=BY)
+        conversation.delete_board_item(item, actor=BY)
     elif how == "closed" and item.kind == "action":
-        conversation.edit_board_item(item, by=BY, state="done")
+        conversation.edit_board_item(item, actor=BY, state="done")
 
 
 @st.composite
@@ -240,17 +240,17 @@ def test_any_conversation_is_equal_elsewhere(
         _change(conversation, written, changed)
     if summary is not None:
         with suppress(InvalidInputError):  # it has no words
-            conversation.edit_board_summary(summary, by=BY)
+            conversation.edit_board_summary(summary, actor=BY)
     if rated is not None:
         conversation.index()
-        memory.rate(conversation.chunks()[-1], by=BY, importance=rated, user_id=one)
+        memory.rate(conversation.chunks()[-1], actor=BY, importance=rated, user_id=one)
     for text in facts:
         try:
-            item = conversation.add_board_item("fact", text, by=BY)
+            item = conversation.add_board_item("fact", text, actor=BY)
             if len(text) % 2:
-                conversation.delete_board_item(item, by=BY)
+                conversation.delete_board_item(item, actor=BY)
             elif len(text) % 3:
-                conversation.pin_board_item(item, by=BY)
+                conversation.pin_board_item(item, actor=BY)
         except InvalidInputError:
             continue  # it has no words
     try:
@@ -258,9 +258,9 @@ def test_any_conversation_is_equal_elsewhere(
     except InvalidInputError:
         conversation.update(metadata={"a": 1})
     for topic in topics:
-        conversation.opt_out(topic, by=BY)
+        conversation.opt_out(topic, actor=BY)
     if not remembered:
-        conversation.opt_out(by=BY)
+        conversation.opt_out(actor=BY)
     moved(memory, one, other, tmp_path)
     assert told(memory, other) == told(memory, one)
     there = memory.conversation("studio", user_id=other)
@@ -280,8 +280,8 @@ def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
     said = memory.conversation("studio", user_id=one)
     said.append([HumanMessage("I live in Lisbon.", id="m0")])
     said.update(title="A kiln", metadata={"color": "blue"})
-    said.add_board_item("fact", "The kiln is blue", by=BY)
-    said.edit_board_summary("It is about a kiln.", by=BY)
+    said.add_board_item("fact", "The kiln is blue", actor=BY)
+    said.edit_board_summary("It is about a kiln.", actor=BY)
     said.forget_message("m0")
     memory.conversation("empty", user_id=one).append([HumanMessage("Hello", id="m0")])
     memory.conversation("empty", user_id=one).forget_message("m0")
@@ -302,7 +302,7 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
     said.append([HumanMessage("I live in Lisbon.", id="m0"), AIMessage("Noted.", id="m1")], created_at=old)
     filled(said)
     said.index()
-    memory.rate(said.chunks()[0], by=BY, useful=True, user_id=one)
+    memory.rate(said.chunks()[0], actor=BY, useful=True, user_id=one)
     for retention, kept in (
         (Retention(max_age=timedelta(days=30)), {"title", "summary", "items", "deleted"}),
         (Retention(max_age=timedelta(days=30), max_summary_age=timedelta(seconds=1)), {"title"}),

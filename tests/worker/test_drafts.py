@@ -20,7 +20,7 @@ from langchain_supabase_memory.operations.work import Lease
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.values import ConversationKey
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
-from langchain_supabase_memory.worker.drafts import drafted
+from langchain_supabase_memory.worker.model_answer_cache import with_cached_answers
 from tests import worker_process
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
@@ -35,7 +35,7 @@ POLICIES: Final[dict[str, Any]] = {
     ),
     "board_policy": BoardPolicy(update_frequency=1, input_characters=PART, attempts=1),
 }
-WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, settle_seconds=0.0, poll_seconds=0.1, grace_seconds=0.0)
+WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, debounce_seconds=0.0, poll_seconds=0.1, grace_seconds=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ async def test_a_summary_that_came_out_too_long_is_only_shortened(empty: str) ->
 
 
 async def leased(memory: SupabaseMemory) -> Lease:
-    (lease,) = await memory.arun(work.claim("w", limit=1, lease_seconds=60, settle_seconds=0))
+    (lease,) = await memory.arun(work.claim("w", limit=1, lease_seconds=60, debounce_seconds=0))
     return lease
 
 
@@ -197,7 +197,7 @@ async def test_more_being_said_changes_nothing(empty: str) -> None:
 
 async def test_a_topic_that_is_not_to_be_remembered_is_not_drafted(empty: str) -> None:
     async with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
-        await memory.aopt_out(topic="divorce", by="u")
+        await memory.aopt_out(topic="divorce", actor="u")
         await memory.conversation("t").aappend([HumanMessage("My divorce is final.")])
         lease = await leased(memory)
         assert not await memory.arun(work.keep_draft(lease, "1", "They are divorced."))
@@ -221,7 +221,7 @@ def questions(*texts: str) -> Flow[list[str]]:
 
 def driven(lease: Lease, *texts: str) -> tuple[list[str], list[str], dict[str, str]]:
     """What was answered, what was asked, and what was kept."""
-    flow = drafted(questions(*texts), lease, "model")
+    flow = with_cached_answers(questions(*texts), lease, "model")
     asked: list[str] = []
     kept: dict[str, str] = {}
     step = next(flow)
@@ -263,12 +263,12 @@ def test_nor_is_a_draft_that_was_of_no_use_given_twice() -> None:
 
 def test_another_models_answers_are_not_taken() -> None:
     _, _, kept = driven(LEASE, "a", "b")
-    flow = drafted(questions("a", "b"), dataclasses.replace(LEASE, drafts=kept), "another")
+    flow = with_cached_answers(questions("a", "b"), dataclasses.replace(LEASE, drafts=kept), "another")
     assert isinstance(next(flow), Ask)
 
 
 def test_what_the_model_raises_reaches_who_asked() -> None:
-    flow = drafted(questions("a", "b"), LEASE, "model")
+    flow = with_cached_answers(questions("a", "b"), LEASE, "model")
     next(flow)
     with pytest.raises(TimeoutError):
         flow.throw(TimeoutError())

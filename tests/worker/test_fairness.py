@@ -60,7 +60,7 @@ def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
 
 
 def claimed(memory: SupabaseMemory, limit: int = SLOTS, held: Any = None, slots: int | None = SLOTS) -> list[Lease]:
-    flow = work.claim("w", limit=limit, lease_seconds=60, settle_seconds=0, slots=slots, held=held)
+    flow = work.claim("w", limit=limit, lease_seconds=60, debounce_seconds=0, slots=slots, limits=held)
     return memory.run(flow)
 
 
@@ -119,7 +119,7 @@ def test_a_request_is_taken_before_it_has_settled_but_not_before_others(memory: 
     say(memory, "asking")
 
     def settled() -> list[Lease]:
-        return memory.run(work.claim("w", limit=4, lease_seconds=60, settle_seconds=60))
+        return memory.run(work.claim("w", limit=4, lease_seconds=60, debounce_seconds=60))
 
     assert settled() == []
     assert memory.conversation("t", user_id="asking").request_summary()
@@ -276,12 +276,12 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
             error = random.choice([None, None, "TimeoutError"])
             failed = None if error is None or random.random() < 0.5 else {"board": error}
             finished[
-                memory.run(work.finish(lease, error=error, failed=failed, most_attempts=3, retry_seconds=0.01))
+                memory.run(work.finish(lease, error=error, failed=failed, max_attempts=3, retry_seconds=0.01))
             ] += 1
 
     def bring_back() -> None:
         memory.run(work.retry(None))
-        memory.run(work.rederive())
+        memory.run(work.reconcile())
         time.sleep(0.05)
 
     with busy(talk, talk, talk, think, think, bring_back):
@@ -305,7 +305,7 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
 def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: SupabaseMemory) -> None:
     for thread_id in ("fails", "is lost"):
         say(memory, "u", thread_id)
-    flow = work.claim("w", limit=2, lease_seconds=0.4, settle_seconds=0)
+    flow = work.claim("w", limit=2, lease_seconds=0.4, debounce_seconds=0)
     first = next(lease for lease in memory.run(flow) if lease.key.thread_id == "fails")
     memory.run(work.finish(first, error="TimeoutError", retry_seconds=0.2))
     assert claimed(memory) == []
@@ -328,7 +328,7 @@ def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, own: 
     say(memory, "u")
     execute(own, "delete from memory_private.owners")
     assert claimed(memory) == []
-    memory.run(work.rederive())
+    memory.run(work.reconcile())
     assert owners(claimed(memory)) == ["u"]
 
 

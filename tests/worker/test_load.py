@@ -59,7 +59,7 @@ def said(thread: str, first: int, count: int) -> list[BaseMessage]:
 @pytest.mark.timeout(900)
 async def test_nothing_is_lost_and_the_backlog_drains(tmp_path: Path) -> None:
     log, folder = tmp_path / "log", str(tmp_path / "postgres")
-    policy = WorkerPolicy(concurrency=4, settle_seconds=2, poll_seconds=1)
+    policy = WorkerPolicy(concurrency=4, debounce_seconds=2, poll_seconds=1)
     setup = Setup(str(log), folder=folder, worker=policy, embeds=False, memory=SETTINGS)
     threads = [f"t{number}" for number in range(CONVERSATIONS)]
     messages = 2 * TURNS

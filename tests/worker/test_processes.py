@@ -41,9 +41,9 @@ MOST: Final = 100
 WORK: Final = WorkerPolicy(
     concurrency=1,
     lease_seconds=LEASE,
-    settle_seconds=0.05,
+    debounce_seconds=0.05,
     poll_seconds=0.3,
-    most_attempts=50,
+    max_attempts=50,
     retry_seconds=0.2,
 )
 EVERYBODY: Final = "select c.thread_id, c.id from memory.conversations c where c.user_id = %s order by c.thread_id"

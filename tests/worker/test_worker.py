@@ -31,12 +31,12 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
 )
 from langchain_supabase_memory.flow import Call
-from langchain_supabase_memory.long_term.on_store import StoreLongTerm
-from langchain_supabase_memory.memory.core import ME, DefaultUser
+from langchain_supabase_memory.long_term.store_backend import StoreLongTerm
+from langchain_supabase_memory.memory.services import ME, DefaultUser
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
-from langchain_supabase_memory.worker.limits import Limits
+from langchain_supabase_memory.worker.rate_limits import RateLimiter
 from langchain_supabase_memory.worker.wake import Wake
 from tests.chat_models import ScriptedModel
 from tests.embedders import ScriptedEmbedder, WordEmbedder
@@ -47,7 +47,7 @@ from tests.sql.test_schema import newer_release
 
 SUMMARIES = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None)
 BOARDS = BoardPolicy(update_frequency=5, attempts=1)
-FAST = WorkerPolicy(poll_seconds=0.1, settle_seconds=0.0, retry_seconds=0.2, grace_seconds=5.0)
+FAST = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0.0, retry_seconds=0.2, grace_seconds=5.0)
 ANSWER = '{"summary": "What was said."}'
 SOON = 15.0
 """Much longer than anything here takes, in seconds."""
@@ -202,9 +202,9 @@ async def test_what_is_due_is_done(place: Place, kept: Keep, kind: str) -> None:
         place.say("a", text="later")
         await until(lambda: place.queue == [])
     assert place.covered() == [("a", 10, 11), ("b", 4, 5), ("c", 4, 5)]
-    assert worker.tally.outcomes["done"] >= 4
-    assert (worker.tally.summaries, worker.tally.boards) == (4, 4)
-    assert worker.tally.chunks > 0
+    assert worker.stats.outcomes["done"] >= 4
+    assert (worker.stats.summaries, worker.stats.boards) == (4, 4)
+    assert worker.stats.chunks > 0
     assert len(model.shown) == 8
     assert place.execute("select count(*) from memory.summary_embeddings") != [(0,)]
     assert place.execute("select min(indexed_through) from memory.conversations") == [(5,)]
@@ -213,7 +213,7 @@ async def test_what_is_due_is_done(place: Place, kept: Keep, kind: str) -> None:
 @BOTH
 async def test_draining_ends_when_nothing_is_left(place: Place, kept: Keep, kind: str) -> None:
     place.say(*(f"t{number}" for number in range(10)))
-    worker = Worker(kept(place.memory(Model(), kind=kind)), policy=WorkerPolicy(settle_seconds=60, poll_seconds=60))
+    worker = Worker(kept(place.memory(Model(), kind=kind)), policy=WorkerPolicy(debounce_seconds=60, poll_seconds=60))
     tally = await asyncio.wait_for(worker.drain(), SOON)
     assert (tally.outcomes, tally.summaries, tally.boards) == ({"done": 10}, 10, 10)
     assert place.queue == []
@@ -232,7 +232,7 @@ async def test_draining_leaves_what_waits(place: Place, kept: Keep) -> None:
 
 
 async def test_run_ends_when_it_is_stopped(place: Place, kept: Keep) -> None:
-    worker = Worker(kept(place.memory(Model())), policy=WorkerPolicy(poll_seconds=60, settle_seconds=0))
+    worker = Worker(kept(place.memory(Model())), policy=WorkerPolicy(poll_seconds=60, debounce_seconds=0))
     task = asyncio.create_task(worker.run())
     await until(lambda: worker.health()[0])
     await asyncio.sleep(0.1)
@@ -402,7 +402,7 @@ async def test_a_wish_is_served_though_nothing_is_due(place: Place, kept: Keep) 
 
 
 async def test_a_notification_wakes_it_long_before_the_clock(place: Place, kept: Keep) -> None:
-    policy = WorkerPolicy(poll_seconds=60, settle_seconds=0.2)
+    policy = WorkerPolicy(poll_seconds=60, debounce_seconds=0.2)
     async with Worker(kept(place.memory(Model())), policy=policy):
         await asyncio.sleep(0.5)
         for number in range(3):
@@ -414,12 +414,12 @@ async def test_a_notification_wakes_it_long_before_the_clock(place: Place, kept:
 async def test_what_happened_while_a_piece_ran_wakes_it_too(place: Place, kept: Keep) -> None:
     model = Model(seconds=0.5)
     place.say("t")
-    policy = WorkerPolicy(poll_seconds=60, settle_seconds=0.1)
+    policy = WorkerPolicy(poll_seconds=60, debounce_seconds=0.1)
     async with Worker(kept(place.memory(model)), policy=policy) as worker:
         await until(lambda: model.at_once == 1)
         place.say("t")
         await until(lambda: place.queue == [], 10)
-    assert worker.tally.outcomes["again"] >= 1
+    assert worker.stats.outcomes["again"] >= 1
     assert place.covered() == [("t", 10, 11)]
 
 
@@ -439,7 +439,7 @@ class Loud:
 async def test_a_thousand_notifications_are_heard_at_once_and_ring_seldom() -> None:
     """A listener that is slow fills the queue of the server, and at last nobody can commit."""
     transport: Any = Loud()
-    async with Wake(transport, 60, settle_seconds=0.3) as wake:
+    async with Wake(transport, 60, debounce_seconds=0.3) as wake:
         assert not await wake.wait(0.15)
         assert transport.heard == 1000
         assert await wake.wait(5)
@@ -448,7 +448,7 @@ async def test_a_thousand_notifications_are_heard_at_once_and_ring_seldom() -> N
 
 
 async def test_over_the_data_api_the_clock_wakes_it(place: Place, kept: Keep) -> None:
-    policy = WorkerPolicy(poll_seconds=0.2, settle_seconds=0.1)
+    policy = WorkerPolicy(poll_seconds=0.2, debounce_seconds=0.1)
     async with Worker(kept(place.memory(Model(), kind="data_api")), policy=policy):
         await asyncio.sleep(0.3)
         place.say("t")
@@ -462,7 +462,7 @@ async def test_over_the_data_api_the_clock_wakes_it(place: Place, kept: Keep) ->
 async def test_it_takes_no_more_than_it_has_hands(place: Place, kept: Keep) -> None:
     place.say(*(f"t{number}" for number in range(9)))
     model = Model(seconds=0.2)
-    policy = WorkerPolicy(concurrency=3, poll_seconds=60, settle_seconds=0)
+    policy = WorkerPolicy(concurrency=3, poll_seconds=60, debounce_seconds=0)
     most = 0
     async with Worker(kept(place.memory(model)), policy=policy):
         while place.queue:
@@ -489,7 +489,7 @@ async def test_the_model_is_asked_so_often_a_minute(place: Place, kept: Keep) ->
 
 
 async def test_a_model_that_fails_is_asked_seldom() -> None:
-    limits = Limits(4)
+    limits = RateLimiter(4)
     calls: list[float] = []
 
     async def fail() -> None:
@@ -521,10 +521,10 @@ async def test_a_model_that_fails_is_tried_again_then_given_up_then_retried(plac
     model = Model(error=ValueError("refused"))
     alerts: list[tuple[str, Any]] = []
     memory = kept(place.memory(model))
-    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, retry_seconds=0.1, most_attempts=2)
+    policy = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0, retry_seconds=0.1, max_attempts=2)
     async with Worker(memory, policy=policy, on_alert=lambda kind, facts: alerts.append((kind, facts))) as worker:
         await until(lambda: bool(alerts))
-        assert worker.tally.outcomes == {"retry": 1, "dead": 1}
+        assert worker.stats.outcomes == {"retry": 1, "dead": 1}
         ((kind, facts),) = alerts
         assert (kind, facts["memory_thread_id"], facts["memory_attempts"]) == ("dead", "t", 2)
         (status,) = await memory.work.astatus(state="dead")
@@ -544,7 +544,7 @@ async def test_an_alert_that_fails_does_not_stop_the_work(place: Place, kept: Ke
         raise ValueError(kind)
 
     place.say("t")
-    worker = Worker(kept(place.memory(Model(error=ValueError()))), policy=WorkerPolicy(most_attempts=1), on_alert=fail)
+    worker = Worker(kept(place.memory(Model(error=ValueError()))), policy=WorkerPolicy(max_attempts=1), on_alert=fail)
     assert (await worker.drain()).outcomes == {"dead": 1}
 
 
@@ -557,7 +557,9 @@ async def test_an_embedder_that_fails_does_not_hold_up_the_summary(place: Place,
     place.say("a", "b", "c", "d", "e")
     memory = kept(place.memory(Model(), embeddings=ScriptedEmbedder(fail)))
     memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
-    async with Worker(memory, policy=WorkerPolicy(concurrency=1, poll_seconds=0.1, settle_seconds=0, retry_seconds=60)):
+    async with Worker(
+        memory, policy=WorkerPolicy(concurrency=1, poll_seconds=0.1, debounce_seconds=0, retry_seconds=60)
+    ):
         await until(lambda: len(model_covered(place)) >= 2)
         assert all(row[3] is None or "embedder" in row[3].lower() for row in place.queue)
     assert place.execute("select min(unembedded_from) from memory.conversations") == [(0,)], "words are indexed"
@@ -734,10 +736,10 @@ async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept
 async def test_who_is_stopped_finishes_what_has_begun(place: Place, kept: Keep) -> None:
     place.say("a", "b")
     model = Model(seconds=0.4)
-    policy = WorkerPolicy(concurrency=1, settle_seconds=0, poll_seconds=0.1, grace_seconds=30)
+    policy = WorkerPolicy(concurrency=1, debounce_seconds=0, poll_seconds=0.1, grace_seconds=30)
     async with Worker(kept(place.memory(model)), policy=policy) as worker:
         await until(lambda: model.at_once == 1)
-    assert worker.tally.outcomes == {"done": 1}, "and takes nothing more"
+    assert worker.stats.outcomes == {"done": 1}, "and takes nothing more"
     assert len(model_covered(place)) == 1
     assert place.leases == 0
     assert len(place.queue) == 1
@@ -746,7 +748,7 @@ async def test_who_is_stopped_finishes_what_has_begun(place: Place, kept: Keep) 
 async def test_who_is_stopped_gives_back_what_takes_too_long(place: Place, kept: Keep) -> None:
     place.say("t")
     model = Model(seconds=600)
-    policy = WorkerPolicy(settle_seconds=0, poll_seconds=0.1, grace_seconds=0.3)
+    policy = WorkerPolicy(debounce_seconds=0, poll_seconds=0.1, grace_seconds=0.3)
     start = time.monotonic()
     async with Worker(kept(place.memory(model)), policy=policy):
         await until(lambda: model.at_once == 1)
@@ -808,7 +810,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
         return answer
 
     memory.transport.aperform = slow  # type: ignore[method-assign]
-    for policy in (WorkerPolicy(settle_seconds=0), WorkerPolicy(settle_seconds=0, grace_seconds=0)):
+    for policy in (WorkerPolicy(debounce_seconds=0), WorkerPolicy(debounce_seconds=0, grace_seconds=0)):
         entered.clear()
         worker = Worker(memory, policy=policy)
         task = asyncio.create_task(worker.run())
@@ -816,7 +818,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
         assert place.leases == 2
         worker.stop()
         await asyncio.wait_for(task, 5)
-        assert (place.leases, worker.tally.outcomes, model.shown) == (0, {}, [])
+        assert (place.leases, worker.stats.outcomes, model.shown) == (0, {}, [])
 
 
 async def test_no_time_to_drain_is_refused(place: Place, kept: Keep) -> None:
@@ -834,11 +836,11 @@ async def test_no_time_to_drain_is_refused(place: Place, kept: Keep) -> None:
 async def test_a_heartbeat_keeps_what_takes_long(place: Place, kept: Keep, kind: str) -> None:
     place.say("t")
     model = Model(seconds=1.5)
-    policy = WorkerPolicy(lease_seconds=0.6, poll_seconds=0.1, settle_seconds=0)
+    policy = WorkerPolicy(lease_seconds=0.6, poll_seconds=0.1, debounce_seconds=0)
     memory = kept(place.memory(model, kind=kind))
     async with Worker(memory, policy=policy) as one, Worker(memory, policy=policy) as other:
         await until(lambda: place.queue == [])
-    assert one.tally.outcomes.get("done", 0) + other.tally.outcomes.get("done", 0) == 1
+    assert one.stats.outcomes.get("done", 0) + other.stats.outcomes.get("done", 0) == 1
     assert len(model.shown) == 2
     assert place.covered() == [("t", 4, 5)]
 
@@ -847,7 +849,7 @@ async def test_what_was_taken_by_another_is_stopped(place: Place, kept: Keep) ->
     place.say("t")
     model = Model(seconds=600)
     worker = Worker(
-        kept(place.memory(model)), policy=WorkerPolicy(lease_seconds=0.6, poll_seconds=60, settle_seconds=0)
+        kept(place.memory(model)), policy=WorkerPolicy(lease_seconds=0.6, poll_seconds=60, debounce_seconds=0)
     )
     async with worker:
         await until(lambda: model.at_once == 1)
@@ -856,7 +858,7 @@ async def test_what_was_taken_by_another_is_stopped(place: Place, kept: Keep) ->
             " lease_until = clock_timestamp() + interval '1 hour', run_after = clock_timestamp() + interval '1 hour'"
         )
         await until(lambda: model.cancelled == 1)
-        await until(lambda: worker.tally.outcomes == {"lost": 1})
+        await until(lambda: worker.stats.outcomes == {"lost": 1})
     assert [row[1] for row in place.queue] == ["another"]
 
 
@@ -874,7 +876,7 @@ async def test_a_heartbeat_does_not_stop_what_is_being_given_back(place: Place, 
 
     memory.transport.aperform = slow  # type: ignore[method-assign]
     alerts: list[str] = []
-    policy = WorkerPolicy(lease_seconds=0.3, most_attempts=1)
+    policy = WorkerPolicy(lease_seconds=0.3, max_attempts=1)
     tally = await Worker(memory, policy=policy, on_alert=lambda kind, _: alerts.append(kind)).drain()
     assert tally.outcomes == {"dead": 1}
     assert alerts == ["dead"]
@@ -886,7 +888,7 @@ async def test_two_workers_share_and_do_nothing_twice(place: Place, kept: Keep) 
     workers = [Worker(kept(place.memory(model, kind=kind)), policy=FAST) for kind in ("direct", "data_api")]
     async with workers[0], workers[1]:
         await until(lambda: place.queue == [])
-    done = [worker.tally.outcomes.get("done", 0) for worker in workers]
+    done = [worker.stats.outcomes.get("done", 0) for worker in workers]
     assert sum(done) == 20
     assert min(done) > 0
     assert set(Counter(model.shown).values()) == {1}
@@ -942,7 +944,7 @@ async def test_who_is_overtaken_has_not_failed(place: Place, kept: Keep) -> None
 
     shown: list[str] = []
     memory = kept(place.memory(lambda messages: meddle(messages)))
-    tally = await asyncio.wait_for(Worker(memory, policy=WorkerPolicy(most_attempts=1)).drain(), SOON)
+    tally = await asyncio.wait_for(Worker(memory, policy=WorkerPolicy(max_attempts=1)).drain(), SOON)
     assert tally.outcomes.keys() == {"again", "done"}
     assert model_covered(place) == [("t", 4, 5)]
 
@@ -972,7 +974,7 @@ async def test_a_database_that_is_away_is_waited_for(frail: Cluster, kept: Keep)
     memory = kept(place.memory(model, retry=NO_RETRY))
     with pytest.raises(UnavailableError):
         await Worker(memory, policy=FAST).drain()
-    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, lease_seconds=1.0)
+    policy = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0, lease_seconds=1.0)
     async with Worker(memory, policy=policy) as worker:
         await until(lambda: worker.health()[1]["error"] == "UnavailableError")
         assert not worker.health()[0]
@@ -995,7 +997,7 @@ async def test_who_is_stopped_while_the_database_is_away_ends(frail: Cluster, ke
     migrate(place.address)
     place.say("t")
     model = Model(seconds=600)
-    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, grace_seconds=0.1)
+    policy = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0, grace_seconds=0.1)
     try:
         async with Worker(kept(place.memory(model)), policy=policy):
             await until(lambda: model.at_once == 1)
@@ -1042,7 +1044,7 @@ async def test_a_worker_of_another_release_works_or_says_what_to_do(
     assert place.covered() == [("later", 4, 5), ("t", 4, 5)]
     schema = (await asyncio.to_thread(found, memory))["schema"]
     assert schema.state == "red"
-    assert "of release 9.0.0, and not of" in schema.words
+    assert "of release 9.0.0, and not of" in schema.text
     assert "supabase-memory migrate" in str(schema.next_action)
 
 
@@ -1062,7 +1064,7 @@ async def test_what_has_expired_is_forgotten(place: Place, kept: Keep) -> None:
 async def test_the_idle_are_archived_with_a_complete_summary(place: Place, kept: Keep) -> None:
     place.say("idle", "lively", messages=3)
     place.execute("update memory.conversations set updated_at = now() - interval '2 days' where thread_id = 'idle'")
-    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0, archive_after=timedelta(days=1))
+    policy = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0, archive_after=timedelta(days=1))
     memory = kept(place.memory(Model(), user_id="u"))
     archived = "select thread_id from memory.conversations where archived_at is not null"
     async with Worker(memory, policy=policy):
@@ -1077,13 +1079,13 @@ async def test_what_is_behind_is_found_and_what_is_idle_left_alone(place: Place,
     place.say("many")
     memory = kept(place.memory(Model()))
     soon = timedelta(milliseconds=1)
-    await Worker(memory, policy=WorkerPolicy(duties=("index",), rederive_every=soon)).drain()
+    await Worker(memory, policy=WorkerPolicy(duties=("index",), reconcile_every=soon)).drain()
     assert place.queue == []
-    policy = WorkerPolicy(poll_seconds=0.1, settle_seconds=0)
+    policy = WorkerPolicy(poll_seconds=0.1, debounce_seconds=0)
     async with Worker(memory, policy=policy) as worker:
         await until(lambda: len(model_covered(place)) == 1)
         await until(lambda: place.queue == [])
-    assert worker.tally.outcomes == {"done": 1}, "three messages are no reason to look at a conversation again"
+    assert worker.stats.outcomes == {"done": 1}, "three messages are no reason to look at a conversation again"
 
 
 async def test_only_one_does_the_chores(place: Place, kept: Keep) -> None:
@@ -1108,7 +1110,7 @@ async def test_a_chore_that_fails_in_a_new_way_stops_nothing(place: Place, kept:
     async def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("something nobody thought of")
 
-    monkeypatch.setattr("langchain_supabase_memory.worker.worker.sweep", fail)
+    monkeypatch.setattr("langchain_supabase_memory.worker.worker.run_maintenance", fail)
     async with Worker(memory, policy=FAST):
         place.say("t")
         await until(lambda: place.queue == [])
@@ -1183,7 +1185,7 @@ async def test_nothing_that_was_said_is_logged(place: Place, kept: Keep, caplog:
     memory = kept(place.memory(ScriptedModel(script=script), embeddings=ScriptedEmbedder(embed)))
     memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
     with caplog.at_level(logging.DEBUG, logger="langchain_supabase_memory"):
-        worker = Worker(memory, policy=WorkerPolicy(most_attempts=1), long_term=long_term)
+        worker = Worker(memory, policy=WorkerPolicy(max_attempts=1), long_term=long_term)
         tally = await worker.drain()
         async with Worker(memory, policy=FAST):
             await asyncio.sleep(0.3)
@@ -1199,7 +1201,7 @@ async def test_a_name_that_is_given_is_shown(place: Place, kept: Keep) -> None:
     place.say("t")
     model = Model(seconds=600)
     memory = kept(place.memory(model))
-    async with Worker(memory, policy=WorkerPolicy(settle_seconds=0, grace_seconds=0), name="worker-7"):
+    async with Worker(memory, policy=WorkerPolicy(debounce_seconds=0, grace_seconds=0), name="worker-7"):
         await until(lambda: model.at_once == 1)
         (status,) = await memory.work.astatus()
         assert (status.state, status.worker) == ("running", "worker-7")
@@ -1212,7 +1214,7 @@ async def test_a_name_that_is_given_is_shown(place: Place, kept: Keep) -> None:
         {"concurrency": 0},
         {"lease_seconds": -1},
         {"poll_seconds": True},
-        {"settle_seconds": -1},
+        {"debounce_seconds": -1},
         {"archive_after": timedelta()},
         {"sweep_every": 5},
         {"duties": ("dance",)},

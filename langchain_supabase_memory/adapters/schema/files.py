@@ -47,7 +47,7 @@ def write(
         ConfigurationError: As for `script.parts`; the files that are there make other partitions; or the folder cannot
             be written to. Then nothing is written.
     """
-    partitions = _kept(folder, partitions)
+    partitions = _existing_partitions(folder, partitions)
     # Each file is a migration of its own, so the lock and what it is for are one.
     lock, vector, ledger, *others = script.parts(
         vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions
@@ -56,7 +56,7 @@ def write(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         present = [path.name for path in folder.glob("*.sql")]
-        return _written(_new(folder, wanted, present, now or datetime.now(UTC)))
+        return _write_all(_new(folder, wanted, present, now or datetime.now(UTC)))
     except OSError as error:
         raise ConfigurationError(
             f"The folder {folder} cannot be written to: {error.strerror or type(error).__name__}.",
@@ -64,7 +64,7 @@ def write(
         ) from None
 
 
-def _kept(folder: Path, partitions: int | None) -> int | None:
+def _existing_partitions(folder: Path, partitions: int | None) -> int | None:
     """The number of partitions that the files of before have settled; what is asked for if there are none.
 
     Raises:
@@ -90,14 +90,14 @@ def _kept(folder: Path, partitions: int | None) -> int | None:
     return settled
 
 
-def _new(folder: Path, wanted: list[script.Part], present: list[str], first: datetime) -> dict[Path, str]:
+def _new(folder: Path, parts: list[script.ScriptPart], present: list[str], first: datetime) -> dict[Path, str]:
     """The files that are missing, and what they say."""
     # `db push` applies files in the order of their names and refuses one older than the newest applied.
     stamps = [name.split("_", 1)[0] for name in present if name[:14].isdigit()]
     if stamps and max(stamps)[:14] >= first.strftime("%Y%m%d%H%M%S"):
         first = datetime.strptime(max(stamps)[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(seconds=1)
     new: dict[Path, str] = {}
-    for part in wanted:
+    for part in parts:
         suffix = f"_langchain_supabase_memory_{part.name}"
         if part.name in ("vector", "ledger", "functions_and_access"):
             suffix += f"_{part.checksum[:8]}"
@@ -106,7 +106,7 @@ def _new(folder: Path, wanted: list[script.Part], present: list[str], first: dat
     return new
 
 
-def _written(new: dict[Path, str]) -> list[Path]:
+def _write_all(new: dict[Path, str]) -> list[Path]:
     """Write all of these files, or none: half of a file would be taken for the whole one the next time."""
     made: list[Path] = []
     try:

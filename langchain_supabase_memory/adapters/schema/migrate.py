@@ -16,9 +16,9 @@ from langchain_supabase_memory.errors import (
     MissingDependencyError,
     SchemaError,
     UnavailableError,
+    connection_failed,
     from_code,
-    from_ours,
-    unconnected,
+    from_error,
 )
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def migrate(
                 time.sleep(pause)
         return apply()
     except psycopg.Error as error:
-        failure = from_code(error.sqlstate) if error.sqlstate else unconnected(str(error))
+        failure = from_code(error.sqlstate) if error.sqlstate else connection_failed(str(error))
         if isinstance(failure, MigrationConflictError):
-            failure = from_ours(str(error.sqlstate), error.diag.message_primary, error.diag.message_hint)
+            failure = from_error(str(error.sqlstate), error.diag.message_primary, error.diag.message_hint)
         elif error.diag.message_primary and not isinstance(failure, ConfigurationError):
             # A migration carries no user's content, so the server's own words may be shown.
             kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError

@@ -36,16 +36,16 @@ def check(count: int) -> None:
 def spread(table_file: str, count: int) -> str:
     """A table's file with each owner's table in this many partitions, which its indexes and constraints follow into."""
 
-    def spread_one(found: re.Match[str]) -> str:
+    def spread_one(match: re.Match[str]) -> str:
         # A partitioned table has no storage of its own, so the options are its partitions'.
-        return f"""create table {found["table"]} ({found["columns"]}
+        return f"""create table {match["table"]} ({match["columns"]}
 ) partition by hash (user_id);
 do $partitions$
 begin
   for v_number in 0..{count - 1} loop
     execute format(
-      'create table memory_private.{found["name"]}_%1$s partition of {found["table"]} '
-      'for values with (modulus {count}, remainder %1$s){found["options"] or ""}', v_number);
+      'create table memory_private.{match["name"]}_%1$s partition of {match["table"]} '
+      'for values with (modulus {count}, remainder %1$s){match["options"] or ""}', v_number);
   end loop;
 end
 $partitions$;"""

@@ -31,7 +31,7 @@ _WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
 
 
 @dataclass(frozen=True)
-class Part:
+class ScriptPart:
     """One piece of the script.
 
     Attributes:
@@ -73,7 +73,7 @@ def parts(
     realtime: bool | None = None,
     partitions: int | None = None,
     citus: bool = False,
-) -> list[Part]:
+) -> list[ScriptPart]:
     """Everything a database needs, in order. Running it again changes nothing.
 
     Args:
@@ -115,8 +115,8 @@ def parts(
         "citus": str(citus).lower(),
     }
 
-    def part(name: str, template: str) -> Part:
-        return Part(name, _render(template, values), _checksum(_render(template, values | {"version": ""})))
+    def part(name: str, template: str) -> ScriptPart:
+        return ScriptPart(name, _render(template, values), _checksum(_render(template, values | {"version": ""})))
 
     head = ["lock", *(["plain_postgres"] if plain else []), "vector", "ledger"]
     ordered = [part(name, _read(f"{name}.sql")) for name in head]
@@ -180,7 +180,7 @@ def _distributed_code() -> str:
     return distributed.rewritten(_code("citus/functions"), pieces)
 
 
-def _once(part: Part, checksum: str) -> Part:
+def _once(part: ScriptPart, checksum: str) -> ScriptPart:
     """Wrap a table file, so that it runs once and is recorded by name and checksum in the same transaction."""
     sql = f"""do $migration$
 begin
@@ -193,7 +193,7 @@ $body$;
 end
 $migration$;
 """
-    return Part(part.name, sql, checksum)
+    return ScriptPart(part.name, sql, checksum)
 
 
 def _render(template: str, values: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from langchain_supabase_memory.adapters.telemetry.logs import about
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +43,11 @@ def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
     _logger.warning("Memory needs a look: %s", _SAID[kind].format_map(facts), extra={"memory_alert": kind, **facts})
 
 
-def is_poor(quality: float | None, least: float | None) -> bool:
+def is_poor(quality: float | None, minimum: float | None) -> bool:
     """Whether a summary holds too little of its source."""
-    return quality is not None and least is not None and quality < least
+    return quality is not None and minimum is not None and quality < minimum
 
 
 def of_quality(key: ConversationKey, quality: float) -> dict[str, Any]:
     """The facts of an alert about a poor summary."""
-    return {**about(key), "memory_quality": round(quality, 3)}
+    return {**conversation_fields(key), "memory_quality": round(quality, 3)}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.values import log_fields
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class JsonFormatter(logging.Formatter):
         }
         fields = {name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}
         shown = {**shown, **{name: value for name, value in fields.items() if name not in shown}}
-        return json.dumps({**shown, **_raised(record)}, default=_by_class, skipkeys=True)
+        return json.dumps({**shown, **_error_text(record)}, default=_by_class, skipkeys=True)
 
 
 class PlainFormatter(logging.Formatter):
@@ -81,8 +81,10 @@ class PlainFormatter(logging.Formatter):
             if name.startswith(_FIELDS) and value is not None
         }
         names = sorted(fields, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
-        shown = {**{name: fields[name] for name in names}, **_raised(record)}
-        return " ".join([self.formatMessage(record), *(f"{name}={_word(value)}" for name, value in shown.items())])
+        shown = {**{name: fields[name] for name in names}, **_error_text(record)}
+        return " ".join(
+            [self.formatMessage(record), *(f"{name}={_field_text(value)}" for name, value in shown.items())]
+        )
 
 
 def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
@@ -98,12 +100,12 @@ def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
     logging.getLogger(PACKAGE).setLevel(level)
 
 
-def about(key: ConversationKey, error: SupabaseMemoryError | None = None) -> dict[str, Any]:
+def conversation_fields(key: ConversationKey, error: SupabaseMemoryError | None = None) -> dict[str, Any]:
     """The fields of a record about a conversation: its ids, and the class and the code of an error."""
-    return log_fields(key) if error is None else {**log_fields(key), **about_error(error)}
+    return log_fields(key) if error is None else {**log_fields(key), **error_fields(error)}
 
 
-def about_error(error: BaseException) -> dict[str, Any]:
+def error_fields(error: BaseException) -> dict[str, Any]:
     """The fields of a record about a failure: the error's class, and the server's code if it has one."""
     return {
         "memory_error": type(error).__name__,
@@ -111,7 +113,7 @@ def about_error(error: BaseException) -> dict[str, Any]:
     }
 
 
-def _raised(record: logging.LogRecord) -> dict[str, str]:
+def _error_text(record: logging.LogRecord) -> dict[str, str]:
     """Of the exception of a record its class and where it was raised."""
     if not record.exc_info or record.exc_info[0] is None:
         return {}
@@ -123,9 +125,9 @@ def _raised(record: logging.LogRecord) -> dict[str, str]:
     return shown
 
 
-def _word(value: object) -> str:
+def _field_text(value: object) -> str:
     """A value that stays one word of one line: as it is, or else as JSON."""
-    if isinstance(value, str) and value.isprintable() and value == spelled(value) and not _NO_WORD.search(value):
+    if isinstance(value, str) and value.isprintable() and value == spell_out(value) and not _NO_WORD.search(value):
         return value
     return json.dumps(value, default=_by_class, skipkeys=True)
 

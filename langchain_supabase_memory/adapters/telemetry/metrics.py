@@ -151,7 +151,7 @@ class Metrics(Unpicklable, NoMetrics):
         if find_spec("prometheus_client") is None:
             raise MissingDependencyError("Metrics", "metrics")
         if registry is None:
-            fork.in_each_process(self._begin)
+            fork.run_in_each_process(self._begin)
         else:
             self._register(registry)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
-from langchain_supabase_memory.checks import function, of_type
+from langchain_supabase_memory.checks import function, require_type
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import Health
@@ -58,13 +58,13 @@ class MetricsServer(Unpicklable):
     def __init__(
         self, metrics: NoMetrics, health: HealthCheck | None = None, *, host: str = "127.0.0.1", port: int = 9464
     ) -> None:
-        of_type("metrics", metrics, NoMetrics, "Metrics()")
+        require_type("metrics", metrics, NoMetrics, "Metrics()")
         function("health", health, "memory.health or worker.health, without calling it")
         self._metrics = metrics
         self._health = health
         self._address = (host, port)
-        self._server: _Server | None = None
-        fork.in_each_process(self._begin)
+        self._server: _HTTPServer | None = None
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         """In a child process nobody answers, and the port is the parent's."""
@@ -88,7 +88,7 @@ class MetricsServer(Unpicklable):
             return self
         host, port = self._address
         try:
-            self._server = _Server(self._address, self._answer)
+            self._server = _HTTPServer(self._address, self._answer)
         except (OSError, OverflowError) as error:
             raise ConfigurationError(
                 f"The metrics can not be served on {host}:{port} ({getattr(error, 'strerror', None) or 'no port'}).",
@@ -126,12 +126,12 @@ class MetricsServer(Unpicklable):
                 return HTTPStatus.INTERNAL_SERVER_ERROR, _JSON, _json({"error": type(error).__name__})
             return HTTPStatus.OK, content_type, body
         if path == "/healthz":
-            is_well, counts = self._checked()
+            is_well, counts = self._report()
             status = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
             return status, _JSON, _json({"status": "ok" if is_well else "unavailable", **counts})
         return HTTPStatus.NOT_FOUND, _JSON, _json({"status": "not found", "paths": ["/metrics", "/healthz"]})
 
-    def _checked(self) -> tuple[bool, Mapping[str, Any]]:
+    def _report(self) -> tuple[bool, Mapping[str, Any]]:
         if self._health is None:
             return True, {}
         try:
@@ -144,7 +144,7 @@ class MetricsServer(Unpicklable):
                 said = {
                     "circuit": health.state,
                     "failures": health.failures,
-                    "waiting": health.waiting,
+                    "waiting": health.pending,
                     "causes": causes,
                 }
                 return health.state != "open", said
@@ -162,7 +162,7 @@ def _json(values: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(values)).encode()
 
 
-class _Server(ThreadingHTTPServer):
+class _HTTPServer(ThreadingHTTPServer):
     daemon_threads = False  # so that closing waits for the answers under way
 
     def __init__(self, address: tuple[str, int], answer: Callable[[str], tuple[HTTPStatus, str, bytes]]) -> None:
@@ -181,7 +181,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: _HTTPServer
     timeout = _PATIENCE_SECONDS
     server_version = "supabase-memory"
     sys_version = ""

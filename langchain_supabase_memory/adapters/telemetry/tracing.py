@@ -70,7 +70,7 @@ def _tracer() -> Tracer | None:
     trace = _api()
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
-    return _made()
+    return _get_tracer()
 
 
 @cache
@@ -83,7 +83,7 @@ def _api() -> ModuleType | None:
 
 
 @cache
-def _made() -> Tracer:
+def _get_tracer() -> Tracer:
     from opentelemetry import trace
 
     return trace.get_tracer(SCOPE)

@@ -14,7 +14,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from langchain_supabase_memory.deadline import AbandonedError, is_over, left
+from langchain_supabase_memory.deadline import AbandonedError, is_over, seconds_left
 from langchain_supabase_memory.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-    from langchain_supabase_memory.adapters.transports.door import Door
+    from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
     from langchain_supabase_memory.flow import Call
     from langchain_supabase_memory.settings import RetryPolicy
 
@@ -39,7 +39,7 @@ class Transport(Protocol):
         """Whether a function says before each call who is signed in, so that the next may be another's."""
 
     @property
-    def door(self) -> Door:
+    def endpoint(self) -> EndpointInfo:
         """Which door calls go through, as far as that is known by now; nothing in it is secret."""
 
     def perform(self, call: Call) -> Any:
@@ -84,7 +84,7 @@ def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> A
     def tried(call: Call) -> Any:
         if failed:
             raise failed.pop()
-        left(policy.deadline_seconds)  # who waits may have given up meanwhile
+        seconds_left(policy.deadline_seconds)  # who waits may have given up meanwhile
         return perform(call)
 
     return Retrying(**_arguments(policy, begun))(tried, call)
@@ -110,7 +110,7 @@ class _Wait:
     """How long to wait before another try: with jitter, after what the server asks for."""
 
     def __init__(self, policy: RetryPolicy) -> None:
-        self._jitter = wait_random_exponential(multiplier=policy.wait_seconds, max=policy.longest_wait_seconds)
+        self._jitter = wait_random_exponential(multiplier=policy.wait_seconds, max=policy.max_wait_seconds)
 
     def __call__(self, state: RetryCallState) -> float:
         error = None if state.outcome is None else state.outcome.exception()

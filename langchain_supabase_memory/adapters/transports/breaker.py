@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from langchain_supabase_memory.adapters.transports.base import Transport
-    from langchain_supabase_memory.adapters.transports.door import Door
+    from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
     from langchain_supabase_memory.flow import Call
     from langchain_supabase_memory.settings import BreakerPolicy
 
@@ -63,7 +63,7 @@ class Breaker:
         self._clock = clock
         self.has_answered = False
         """Whether the database has once done what it was asked, for anybody; also before this process was forked."""
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class Breaker:
             self._last_code = error.code
             over = self._failures - self._policy.failures
             if over >= 0:
-                wait = min(self._policy.wait_seconds * 2.0 ** min(over, 32), self._policy.longest_wait_seconds)
+                wait = min(self._policy.wait_seconds * 2.0 ** min(over, 32), self._policy.max_wait_seconds)
                 self._closed_until = self._clock() + wait * random.uniform(0.75, 1.25)
 
     def gave_up(self, *, probe: bool) -> None:
@@ -159,9 +159,9 @@ class BreakingTransport(Unpicklable):
         return getattr(self.inner, "user", None)
 
     @property
-    def door(self) -> Door:
+    def endpoint(self) -> EndpointInfo:
         """Which door calls go through."""
-        return self.inner.door
+        return self.inner.endpoint
 
     def perform(self, call: Call) -> Any:
         """Perform a call, or refuse it while the circuit is open."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from langchain_supabase_memory.checks import kind
+from langchain_supabase_memory.checks import type_name
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError
 from langchain_supabase_memory.unpicklable import Unpicklable
@@ -30,7 +30,7 @@ class Credential(Unpicklable, Generic[T]):
     """A credential that was given, or that a function gives before each call.
 
     Args:
-        given: The credential, or a (sync or async) function without arguments that gives it.
+        value: The credential, or a (sync or async) function without arguments that gives it.
         checked: Makes of it what a call carries, or raises `AuthenticationError`.
 
     Raises:
@@ -38,11 +38,11 @@ class Credential(Unpicklable, Generic[T]):
     """
 
     def __init__(
-        self, given: T | Callable[[], Any] | Callable[[], Awaitable[Any]] | object, checked: Callable[[object], T]
+        self, value: T | Callable[[], Any] | Callable[[], Awaitable[Any]] | object, checked: Callable[[object], T]
     ) -> None:
         self._checked = checked
-        self._function = given if callable(given) else None
-        self._value = None if callable(given) else checked(given)
+        self._function = value if callable(value) else None
+        self._value = None if callable(value) else checked(value)
 
     @property
     def value(self) -> T | None:
@@ -50,7 +50,7 @@ class Credential(Unpicklable, Generic[T]):
         return self._value
 
     @property
-    def is_asked(self) -> bool:
+    def is_callable(self) -> bool:
         """Whether it is asked for before each call, so that another time it may be another."""
         return self._function is not None
 
@@ -63,7 +63,7 @@ class Credential(Unpicklable, Generic[T]):
         """
         if self._value is not None:
             return self._value
-        given = self._asked()
+        given = self._call()
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()
@@ -78,7 +78,7 @@ class Credential(Unpicklable, Generic[T]):
         if self._value is not None:
             return self._value
         # A function that is not async may block, for example while it has the session renewed.
-        given = self._asked() if inspect.iscoroutinefunction(self._function) else await in_thread(self._asked)
+        given = self._call() if inspect.iscoroutinefunction(self._function) else await in_thread(self._call)
         if inspect.isawaitable(given):
             try:
                 given = await given
@@ -86,7 +86,7 @@ class Credential(Unpicklable, Generic[T]):
                 raise _failed(error) from error
         return self._checked(given)
 
-    def _asked(self) -> object:
+    def _call(self) -> object:
         assert self._function is not None
         try:
             return self._function()
@@ -94,45 +94,45 @@ class Credential(Unpicklable, Generic[T]):
             raise _failed(error) from error
 
 
-def token(given: object) -> str:
+def token(value: object) -> str:
     """An access token, if it can be one.
 
     Raises:
         AuthenticationError: It is no text, or an empty one, or nothing that a header may hold.
     """
-    if not isinstance(given, str) or not given or not given.isascii() or not given.isprintable() or " " in given:
+    if not isinstance(value, str) or not value or not value.isascii() or not value.isprintable() or " " in value:
         raise AuthenticationError(
-            f"Nobody is signed in: the access token is no token but {_kind(given)}.",
-            hint=f"{_AWAIT if isawaitable(given) else ''}Pass the session's access_token, a JWT, or a function that "
+            f"Nobody is signed in: the access token is no token but {_kind(value)}.",
+            hint=f"{_AWAIT if isawaitable(value) else ''}Pass the session's access_token, a JWT, or a function that "
             "gives it.",
         )
-    if given.startswith(("sb_publishable_", "sb_secret_")):
+    if value.startswith(("sb_publishable_", "sb_secret_")):
         raise AuthenticationError(
             "Nobody is signed in: the access token is a key of the project.",
             hint="Pass a user's access_token; the key goes to from_url(url, key).",
         )
-    if given.count(".") != 2:
+    if value.count(".") != 2:
         raise AuthenticationError(
             "Nobody is signed in: the access token is no JWT.",
             hint="Pass the session's access_token; a user's id goes into user_id.",
         )
-    return given
+    return value
 
 
-def claims(given: object) -> tuple[str, str]:
+def claims(value: object) -> tuple[str, str]:
     """Claims as JSON, and the role they name.
 
     Raises:
         AuthenticationError: They are none, name no user, or a role that is none of Supabase's.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise AuthenticationError(
             "Over a direct connection a user is named by verified claims, not by "
-            + ("a token." if isinstance(given, str) and given.strip() else f"{_kind(given)}."),
-            hint=f"{_AWAIT if isawaitable(given) else ''}Verify the token, then pass its claims: "
+            + ("a token." if isinstance(value, str) and value.strip() else f"{_kind(value)}."),
+            hint=f"{_AWAIT if isawaitable(value) else ''}Verify the token, then pass its claims: "
             '{"sub": "…", "role": "authenticated"}.',
         )
-    role, user = given.get("role", "authenticated"), given.get("sub")
+    role, user = value.get("role", "authenticated"), value.get("sub")
     if not isinstance(role, str) or role not in ROLES:
         raise AuthenticationError(
             "The claims name a role that is none of Supabase's.", hint=f"It is one of {', '.join(sorted(ROLES))}."
@@ -141,9 +141,9 @@ def claims(given: object) -> tuple[str, str]:
         raise AuthenticationError(
             "Nobody is signed in: the claims name no user.", hint='Pass the claims of a token of Auth, with "sub".'
         )
-    check_types(given)
+    check_types(value)
     try:
-        return json.dumps(dict(given), allow_nan=False), role
+        return json.dumps(dict(value), allow_nan=False), role
     except (TypeError, ValueError, RecursionError):
         raise AuthenticationError(
             "The claims are no JSON.", hint="Pass them as they were decoded from the token."
@@ -166,7 +166,7 @@ def check_types(claims: Mapping[str, Any]) -> None:
         is_usable = isinstance(value, types) and not isinstance(value, bool)
         if not is_usable or (types is _NUMBERS and not abs(value) < _MUCH):  # not a number is less than nothing
             raise AuthenticationError(
-                f"The claim {name} of the token is {kind(value)}, and not {what}.",
+                f"The claim {name} of the token is {type_name(value)}, and not {what}.",
                 hint="Pass the claims as they were decoded from a token of Auth; correct what issues the token.",
             )
 
@@ -222,10 +222,10 @@ def _failed(error: Exception) -> AuthenticationError:
     )
 
 
-def _kind(given: object) -> str:
+def _kind(value: object) -> str:
     """What something is, without what it says."""
-    if given is None:
+    if value is None:
         return "None"
-    if isinstance(given, str):
-        return "a text with spaces or signs that no token has" if given.strip() else "an empty text"
-    return kind(given)
+    if isinstance(value, str):
+        return "a text with spaces or signs that no token has" if value.strip() else "an empty text"
+    return type_name(value)

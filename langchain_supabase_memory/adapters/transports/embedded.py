@@ -325,7 +325,7 @@ def _begin() -> None:
         module.PostgresServer._instances.clear()
 
 
-fork.in_each_process(_begin)
+fork.run_in_each_process(_begin)
 
 
 def start_migrated(path: str | os.PathLike[str] | None) -> str:

@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 
 from langchain_supabase_memory import documents
-from langchain_supabase_memory.deadline import left
+from langchain_supabase_memory.deadline import seconds_left
 
 if TYPE_CHECKING:
     import ssl
@@ -73,7 +73,7 @@ class Endpoint:
             ValueError: The same.
             AbandonedError: The deadline is over.
         """
-        seconds = left(self._timeout_seconds)
+        seconds = seconds_left(self._timeout_seconds)
         extensions = self._extensions
         if seconds < self._timeout_seconds:
             extensions = {"timeout": httpx.Timeout(seconds).as_dict()}

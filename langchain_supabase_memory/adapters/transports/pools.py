@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from langchain_supabase_memory.deadline import heeded, holding
+from langchain_supabase_memory.deadline import hold, retrieve_exception
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -49,7 +49,7 @@ class Pool(Generic[C]):
         Raises:
             AbandonedError: None became free before the deadline of the call.
         """
-        holding(self._slots)
+        hold(self._slots)
         try:
             with suppress(IndexError):
                 return self._idle.pop()
@@ -132,4 +132,4 @@ class AsyncPool(Generic[T]):
     def _left(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():  # else the loop ends, and `close` comes
             del self._leaving[task]
-            heeded(task)
+            retrieve_exception(task)

@@ -16,28 +16,28 @@ from weakref import WeakSet
 
 from langchain_supabase_memory import documents, fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.answers import checked, unreadable
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, claimed
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
-from langchain_supabase_memory.adapters.transports.door import Door, of_postgres
-from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo, of_postgres
+from langchain_supabase_memory.adapters.transports.per_loop import PerLoop
 from langchain_supabase_memory.adapters.transports.pools import AsyncPool
+from langchain_supabase_memory.adapters.transports.response_shapes import unreadable, validate
 from langchain_supabase_memory.checks import number
-from langchain_supabase_memory.deadline import Stopping, holding, in_thread, is_over, left
+from langchain_supabase_memory.deadline import Stopping, hold, in_thread, is_over, seconds_left
 from langchain_supabase_memory.errors import (
     InvalidInputError,
     MissingDependencyError,
     SupabaseMemoryError,
     UnavailableError,
+    connection_failed,
     from_code,
-    from_ours,
+    from_error,
+    is_refusal,
     node_unavailable,
-    refused,
-    unconnected,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
-from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.settings import check_settings as checked_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 try:
@@ -107,7 +107,7 @@ class PostgresTransport(Unpicklable):
     @property
     def user_varies(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
-        return self._claims is not None and self._claims.is_asked
+        return self._claims is not None and self._claims.is_callable
 
     @property
     def user(self) -> str | None:
@@ -115,9 +115,9 @@ class PostgresTransport(Unpicklable):
         return None if self._claims is None or self._claims.value is None else claimed(self._claims.value[0])
 
     @property
-    def door(self) -> Door:
+    def endpoint(self) -> EndpointInfo:
         """The server, and whether a pooler stands before it; of one that is not started yet, nothing."""
-        return self._pools.door
+        return self._pools.endpoint
 
     def as_user(self, identity: Claims) -> PostgresTransport:
         """A transport over the same pools that acts as another user.
@@ -159,7 +159,7 @@ class PostgresTransport(Unpicklable):
             UnavailableError: The connection could not be made, or was lost.
         """
         try:
-            async with await self._pools.alone() as connection:
+            async with await self._pools.dedicated_connection() as connection:
                 await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
                 yield  # what was notified before is not heard: there may be something already
                 async for _ in connection.notifies():
@@ -175,7 +175,7 @@ class PostgresTransport(Unpicklable):
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
         try:
-            with pool.connection(left(TIMEOUT_SECONDS)) as connection, Stopping(partial(_stop, connection)):
+            with pool.connection(seconds_left(TIMEOUT_SECONDS)) as connection, Stopping(partial(_stop, connection)):
                 if claims is None:
                     cursor = connection.execute(statement, arguments)
                 else:
@@ -189,7 +189,7 @@ class PostgresTransport(Unpicklable):
             if is_mended or (_is_lost(error) and not is_over()):
                 self._pools.discard(pool)
         else:
-            return checked(call.function, _answer(row))
+            return validate(call.function, _answer(row))
         if is_mended:
             return self._perform_once(call, is_repeated=True)
         raise failure
@@ -218,7 +218,7 @@ class PostgresTransport(Unpicklable):
             if is_mended or _is_lost(error):
                 await self._pools.asynchronous.aclose(pool)
         else:
-            return checked(call.function, _answer(row))
+            return validate(call.function, _answer(row))
         if is_mended:
             return await self._aperform_once(call, is_repeated=True)
         raise failure
@@ -232,7 +232,7 @@ class _Pools:
     """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
 
     def __init__(self, conn_string: str | Callable[[], str], pool_size: int, prepare: bool | None) -> None:
-        number("pool_size", pool_size, whole=True, optional=False, example=POOL_SIZE)
+        number("pool_size", pool_size, integer=True, optional=False, example=POOL_SIZE)
         self._conn_string = conn_string
         self._pool_size = pool_size
         self._prepares = prepare
@@ -240,24 +240,28 @@ class _Pools:
         self._parts = None if callable(conn_string) else addresses.postgres(conn_string)
         self._opened: ConnectionPool[_Connection] | None = None
         self._finalizer: weakref.finalize[..., _Pools] | None = None
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
         self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         if self._finalizer is not None:
             self._finalizer.detach()
-            fork.leave(self._opened)  # freed, a pool waits for its threads
+            fork.leave_to_parent(self._opened)  # freed, a pool waits for its threads
         self._opened = self._finalizer = None
 
     @property
-    def door(self) -> Door:
-        return Door("postgres", None) if self._parts is None else of_postgres(self._parts, is_pooled=self._is_pooled)
+    def endpoint(self) -> EndpointInfo:
+        return (
+            EndpointInfo("postgres", None)
+            if self._parts is None
+            else of_postgres(self._parts, is_pooled=self._is_pooled)
+        )
 
     def synchronous(self) -> ConnectionPool[_Connection]:
         pool = self._opened
         if pool is None:
-            holding(self._lock)
+            hold(self._lock)
             try:
                 if self._opened is None:
                     conn_string, settings = self._settings()
@@ -303,7 +307,7 @@ class _Pools:
         conn_string, settings = await in_thread(self._settings)
         return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
 
-    async def alone(self) -> _AsyncConnection:
+    async def dedicated_connection(self) -> _AsyncConnection:
         """A connection outside of the pools, for who holds it for long."""
         conn_string, settings = await in_thread(self._settings)
         return await _AsyncConnection.connect(conn_string, **settings["kwargs"])
@@ -319,7 +323,9 @@ class _Pools:
         try:
             # The pool itself would only say that it waited in vain.
             first = (
-                {**kwargs, "connect_timeout": ceil(left(TIMEOUT_SECONDS))} if "connect_timeout" in kwargs else kwargs
+                {**kwargs, "connect_timeout": ceil(seconds_left(TIMEOUT_SECONDS))}
+                if "connect_timeout" in kwargs
+                else kwargs
             )
             with _Connection.connect(conn_string, **first) as connection:
                 if self._prepares is None:
@@ -363,11 +369,11 @@ def _sever() -> None:
     for connection in list(_CONNECTIONS):
         if not connection.closed:
             fork.sever(connection.fileno())
-            fork.leave(connection)
+            fork.leave_to_parent(connection)
     _CONNECTIONS.clear()
 
 
-fork.in_each_process(_sever)
+fork.run_in_each_process(_sever)
 
 
 _PREPARED_AT: Final = 5
@@ -478,11 +484,11 @@ def _translated(error: Exception) -> SupabaseMemoryError:
     if not isinstance(error, psycopg.Error):
         return unreadable()
     if error.sqlstate == "23514":
-        return refused(error.diag.constraint_name)
+        return is_refusal(error.diag.constraint_name)
     if error.sqlstate:
         if error.sqlstate.startswith("PT"):
-            return from_ours(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
+            return from_error(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
         return node_unavailable(error.sqlstate) if _is_of_node(error) else from_code(error.sqlstate)
     if isinstance(error, PoolTimeout):
         return UnavailableError("No connection to Postgres became free in time.")
-    return unconnected(str(error))
+    return connection_failed(str(error))

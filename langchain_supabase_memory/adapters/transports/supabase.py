@@ -13,27 +13,27 @@ import httpx
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.answers import checked
 from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, subject
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
-from langchain_supabase_memory.adapters.transports.door import Door, of_data_api
 from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, AsyncConnection, Endpoint
-from langchain_supabase_memory.adapters.transports.loops import PerLoop
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo, of_data_api
+from langchain_supabase_memory.adapters.transports.http_errors import document
+from langchain_supabase_memory.adapters.transports.per_loop import PerLoop
 from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
-from langchain_supabase_memory.adapters.transports.responses import document
-from langchain_supabase_memory.checks import number, wrong
-from langchain_supabase_memory.deadline import heeded, holding, in_thread, left
+from langchain_supabase_memory.adapters.transports.response_shapes import validate
+from langchain_supabase_memory.checks import number, wrong_type
+from langchain_supabase_memory.deadline import hold, in_thread, retrieve_exception, seconds_left
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
     SupabaseMemoryError,
     TokenExpiredError,
     UnavailableError,
-    unresolved,
+    host_not_found,
 )
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
-from langchain_supabase_memory.settings import checked as checked_settings
+from langchain_supabase_memory.settings import check_settings as checked_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class SupabaseTransport(Unpicklable):
         """
         if not (hasattr(client, "supabase_url") and hasattr(client, "supabase_key")):
             hint = "Pass what supabase.create_client or acreate_client gives; for a url and a key use from_url."
-            raise wrong("client", "a client of the package supabase", client, hint)
+            raise wrong_type("client", "a client of the package supabase", client, hint)
         # The Authorization header of the client may already be a user's.
         from supabase import AsyncClient
 
@@ -131,7 +131,7 @@ class SupabaseTransport(Unpicklable):
     @property
     def user_varies(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
-        return self._token is not None and self._token.is_asked
+        return self._token is not None and self._token.is_callable
 
     @property
     def user(self) -> str | None:
@@ -139,7 +139,7 @@ class SupabaseTransport(Unpicklable):
         return None if self._token is None or self._token.value is None else subject(self._token.value)
 
     @property
-    def door(self) -> Door:
+    def endpoint(self) -> EndpointInfo:
         """The Data API, and where the project's keys are shown."""
         return of_data_api(self._clients.url, self._clients.address)
 
@@ -162,7 +162,7 @@ class SupabaseTransport(Unpicklable):
         try:
             return repeat(self._retry, self._perform_once, call)
         except TokenExpiredError:
-            if self._token is None or not self._token.is_asked:
+            if self._token is None or not self._token.is_callable:
                 raise
             return repeat(self._retry, self._perform_once, call)  # the function may have a new one
 
@@ -171,7 +171,7 @@ class SupabaseTransport(Unpicklable):
         try:
             return await arepeat(self._retry, self._aperform_once, call)
         except TokenExpiredError:
-            if self._token is None or not self._token.is_asked:
+            if self._token is None or not self._token.is_callable:
                 raise
             return await arepeat(self._retry, self._aperform_once, call)
 
@@ -191,7 +191,7 @@ class SupabaseTransport(Unpicklable):
         except _FAILURES as error:
             failure = _translated(error)
         else:
-            return checked(call.function, document(response))
+            return validate(call.function, document(response))
         raise failure
 
     async def _aperform_once(self, call: Call) -> Any:
@@ -202,7 +202,7 @@ class SupabaseTransport(Unpicklable):
         except _FAILURES as error:
             failure = _translated(error)
         else:
-            return checked(call.function, document(response))
+            return validate(call.function, document(response))
         raise failure
 
     def __repr__(self) -> str:
@@ -226,10 +226,10 @@ class _Clients:
         self.address = addresses.data_api(url, key, rest_path)
         number("timeout_seconds", timeout_seconds, optional=False, example=10)
         self.endpoint = Endpoint(self.address, key, timeout_seconds)
-        fork.in_each_process(self._begin)
+        fork.run_in_each_process(self._begin)
         self._given: Client | None = client
         self._async_given: AsyncClient | None = async_client
-        self.asynchronous: PerLoop[_Requests | _GivenRequests] = PerLoop(self._open_async, _close_async)
+        self.asynchronous: PerLoop[_OwnClient | _BorrowedClient] = PerLoop(self._open_async, _close_async)
 
     def _begin(self) -> None:
         # What is the application's is its parent's in a child process, which opens its own as a second loop does.
@@ -243,9 +243,9 @@ class _Clients:
     def send(self, call: Call, token: str | None) -> httpx.Response:
         if self._given is None:
             return self._sent(self.endpoint.request(call, token))
-        holding(self._slots)
+        hold(self._slots)
         try:
-            left(TIMEOUT_SECONDS)  # of what nobody waits for nothing is sent
+            seconds_left(TIMEOUT_SECONDS)  # of what nobody waits for nothing is sent
             request = self._given.rpc(call.function, dict(call.arguments)).request
             _authorize(request, token)
             return request.send(httpx.Headers())
@@ -273,21 +273,21 @@ class _Clients:
         finally:
             pool.give_back(connection, is_usable=is_whole)
 
-    async def _open_async(self) -> _Requests | _GivenRequests:
+    async def _open_async(self) -> _OwnClient | _BorrowedClient:
         loop = asyncio.get_running_loop()
         given = self._async_given
         if given is not None and self._async_given_loop in (None, loop):
             self._async_given_loop = loop
             await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
-            return _GivenRequests(given)
-        return _Requests(self.endpoint, await in_thread(self.endpoint.async_opener))
+            return _BorrowedClient(given)
+        return _OwnClient(self.endpoint, await in_thread(self.endpoint.async_opener))
 
 
-async def _close_async(requests: _Requests | _GivenRequests) -> None:
+async def _close_async(requests: _OwnClient | _BorrowedClient) -> None:
     await requests.close()
 
 
-class _Requests:
+class _OwnClient:
     """Async requests of one event loop over connections of ours."""
 
     def __init__(self, endpoint: Endpoint, opener: Callable[[], AsyncConnection]) -> None:
@@ -312,7 +312,7 @@ class _Requests:
         return self._opener()
 
 
-class _GivenRequests:
+class _BorrowedClient:
     """Async requests over a client of the application's, whose connections are its own affair.
 
     A request that is cancelled on its way may keep its place among them for good, so none is: it comes to its end, and
@@ -343,7 +343,7 @@ class _GivenRequests:
     def _ended(self, task: asyncio.Task[httpx.Response]) -> None:
         self._under_way.discard(task)
         self._slots.release()
-        heeded(task)
+        retrieve_exception(task)
 
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, TypeError, ValueError, RecursionError)
@@ -362,7 +362,7 @@ def _translated(error: Exception) -> SupabaseMemoryError:
     kind = type(error).__name__
     cause = _cause(error)
     if isinstance(cause, socket.gaierror):
-        return unresolved(is_known_to_be_none=cause.errno in _NO_HOST)
+        return host_not_found(is_known_to_be_none=cause.errno in _NO_HOST)
     if isinstance(cause, ssl.SSLCertVerificationError):
         return ConfigurationError(
             "The certificate of the project's url is not accepted.",

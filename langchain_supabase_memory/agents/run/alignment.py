@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class Spoken(NamedTuple):
+class ComparableMessage(NamedTuple):
     """What two copies of a message have in common.
 
     Attributes:
@@ -23,18 +23,18 @@ class Spoken(NamedTuple):
     calls: str
 
 
-def spoken(row: Mapping[str, Any]) -> Spoken:
+def comparable(row: Mapping[str, Any]) -> ComparableMessage:
     """What a row says; one to be stored, or one that is.
 
     Args:
         row: With `role`, `text` and `payload`.
     """
     calls = [[call.get("name"), call.get("args")] for call in row["payload"]["data"].get("tool_calls") or ()]
-    return Spoken(row["role"], row["text"].strip(), json.dumps(calls, sort_keys=True))
+    return ComparableMessage(row["role"], row["text"].strip(), json.dumps(calls, sort_keys=True))
 
 
-def aligned(
-    state: Sequence[Spoken], history: int, stored: Sequence[Spoken], *, is_whole: bool
+def align(
+    state: Sequence[ComparableMessage], history: int, stored: Sequence[ComparableMessage], *, is_whole: bool
 ) -> dict[int, int] | None:
     """Which stored message each message of a state is.
 
@@ -69,12 +69,12 @@ def aligned(
     return None
 
 
-def _is_edited(state: Sequence[Spoken], end: int, history: int, stored: Sequence[Spoken]) -> bool:
+def _is_edited(state: Sequence[ComparableMessage], end: int, history: int, stored: Sequence[ComparableMessage]) -> bool:
     """Whether the newest stored message is an answer, of which the history has another wording."""
     return end < history and stored[-1].role == "assistant" == state[end].role
 
 
-def _run(state: Sequence[Spoken], stored: Sequence[Spoken]) -> tuple[int, int]:
+def _run(state: Sequence[ComparableMessage], stored: Sequence[ComparableMessage]) -> tuple[int, int]:
     """The longest run of the state that is the end of what is stored: its length, and where it ends in the state."""
     longest, longest_end = 0, 0
     for end in range(1, len(state) + 1):

@@ -14,13 +14,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_supabase_memory import flow as driver
-from langchain_supabase_memory.agents.run.steps import Either
+from langchain_supabase_memory.agents.run.effects import SyncAsync
 from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.operations.branch import Lineage
 
 _MOST: Final = 100
@@ -45,12 +45,12 @@ class _State(NamedTuple):
     ids: frozenset[str]
 
 
-def tells(lineage: Lineage) -> bool:
+def may_have_removed(lineage: Lineage) -> bool:
     """Whether there are checkpoints that can be read."""
     return lineage.saver is not None and lineage.place is not None and lineage.is_written
 
 
-def removed(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Steps[list[str]]:
+def removed_ids(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Effects[list[str]]:
     """Which messages were removed from a state, of those that it lacks.
 
     Between two runs, by the application: any. Within a run: only what the run itself added, for what disappears of
@@ -64,7 +64,7 @@ def removed(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Steps[list[
     Returns:
         Those of `ids` that were removed; none where no checkpoint tells.
     """
-    if not tells(lineage):
+    if not may_have_removed(lineage):
         return []
     saver, walk = lineage.saver, _walk(lineage.place or {}, input_key)
 
@@ -72,20 +72,20 @@ def removed(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Steps[list[
         try:
             return driver.run(walk, lambda step: _tuple(saver.get_tuple, step))
         except Exception as error:
-            return _unread(error)
+            return _log_unreadable(error)
 
     async def arun() -> list[_State]:
         try:
             return await driver.arun(walk, lambda step: _atuple(saver.aget_tuple, step))
         except Exception as error:
-            return _unread(error)
+            return _log_unreadable(error)
 
-    states: list[_State] = yield Either(run, arun)
-    gone = _gone(states)
+    states: list[_State] = yield SyncAsync(run, arun)
+    gone = _removed_between(states)
     return [each for each in ids if each in gone]
 
 
-def is_rolled_back(lineage: Lineage, run: str) -> Steps[bool]:
+def is_rolled_back(lineage: Lineage, run: str) -> Effects[bool]:
     """Whether LangGraph's server has taken a run of this thread back: then no checkpoint of it is left.
 
     Args:
@@ -100,7 +100,7 @@ def is_rolled_back(lineage: Lineage, run: str) -> Steps[bool]:
         try:
             return next(iter(saver.list(config, filter={"run_id": run}, limit=1)), None) is None
         except Exception as error:
-            _unread(error)
+            _log_unreadable(error)
             return False
 
     async def ais_gone() -> bool:
@@ -108,11 +108,11 @@ def is_rolled_back(lineage: Lineage, run: str) -> Steps[bool]:
             async for _ in saver.alist(config, filter={"run_id": run}, limit=1):
                 return False
         except Exception as error:
-            _unread(error)
+            _log_unreadable(error)
             return False
         return True
 
-    result: bool = yield Either(is_gone, ais_gone)
+    result: bool = yield SyncAsync(is_gone, ais_gone)
     return result
 
 
@@ -141,7 +141,7 @@ async def _atuple(get: Any, step: _Read) -> Any:
     return await get(step.config)
 
 
-def _unread(error: Exception) -> list[_State]:
+def _log_unreadable(error: Exception) -> list[_State]:
     """Nothing: what a checkpointer raises costs no answer, and its text may hold content."""
     _logger.warning("The checkpoints of a run could not be read (%s).", type(error).__name__)
     return []
@@ -169,7 +169,7 @@ def _id(message: Any) -> Any:
     return message.get("id") if isinstance(message, dict) else getattr(message, "id", None)
 
 
-def _gone(states: Sequence[_State]) -> set[str]:
+def _removed_between(states: Sequence[_State]) -> set[str]:
     """What was removed on the way from the oldest of some checkpoints to the newest."""
     if not states:
         return set()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.memory.core import agrees
+from langchain_supabase_memory.memory.services import same_user
 from langchain_supabase_memory.values import RecallScope, Scope, check_id
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bound:
+class RunIdentity:
     """Ids that are said once, when a node or a middleware is made; what is `None` is read from each run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Bound:
             InvalidInputError: No thread or nobody is named, or the memory was made for another user.
         """
         if thread_id is None:
-            thread_id = present_thread(config, runtime)
+            thread_id = current_thread(config, runtime)
         if thread_id is None:
             raise InvalidInputError(
                 "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
@@ -74,7 +74,7 @@ class Bound:
         user_id = self.user_id or getattr(server, "identity", None) or of_run("user_id", config, runtime)
         agent_id = self.agent_id or of_run("agent_id", config, runtime)
         if user_id is not None:
-            agrees(memory.made_for, user_id)
+            same_user(memory.made_for, user_id)
         return memory.key(thread_id, user_id, agent_id)
 
     def scope(
@@ -106,7 +106,7 @@ class Bound:
         return self.project_id or of_run("project_id", config, runtime)
 
 
-def running() -> tuple[RunnableConfig | None, Any]:
+def current_run() -> tuple[RunnableConfig | None, Any]:
     """The configuration and the runtime of the graph's run that this is called in; `None` outside of one."""
     from langgraph.config import get_config
     from langgraph.runtime import get_runtime
@@ -117,7 +117,7 @@ def running() -> tuple[RunnableConfig | None, Any]:
         return None, None
 
 
-def present_thread(config: RunnableConfig | None, runtime: object) -> str | None:
+def current_thread(config: RunnableConfig | None, runtime: object) -> str | None:
     """The thread of a run; `None` if it has none."""
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
     known = getattr(getattr(runtime, "execution_info", None), "thread_id", None)

@@ -6,16 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
-from langchain_supabase_memory.agents.run.guard import Guard, Task
-from langchain_supabase_memory.agents.run.identity import of_run, running
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
+from langchain_supabase_memory.agents.run.identity import current_run, of_run
 from langchain_supabase_memory.checks import choice
-from langchain_supabase_memory.context.load import context, from_what_is_kept, index_now, referring
-from langchain_supabase_memory.context.storing import stored_and_read
-from langchain_supabase_memory.memory.delivery import waiting
-from langchain_supabase_memory.memory.packing import recalling
+from langchain_supabase_memory.context.append_and_load import append_and_load
+from langchain_supabase_memory.context.load import (
+    index_before_loading,
+    load_after_expiry,
+    load_context,
+    referenced_turn_message,
+)
+from langchain_supabase_memory.memory.context_defaults import recall_options
+from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
-from langchain_supabase_memory.operations.branch import Record
-from langchain_supabase_memory.operations.recall.question import Filters
+from langchain_supabase_memory.operations.branch import StateRecord
+from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
@@ -26,10 +31,10 @@ if TYPE_CHECKING:
 
     from langgraph.types import StreamWriter
 
-    from langchain_supabase_memory.agents.run.steps import Steps
-    from langchain_supabase_memory.agents.run.thread import Changes, Thread
+    from langchain_supabase_memory.agents.run.effects import Effects
+    from langchain_supabase_memory.agents.run.graph_state import GraphState, StateDiff
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.context.recalled import Recalling
+    from langchain_supabase_memory.context.recall_part import RecallRequest
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -64,7 +69,7 @@ class Loader:
         time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
     """
 
-    guard: Guard
+    guard: FailOpen
     budget: ContextBudget
     policy: SummaryPolicy
     references: bool = True
@@ -72,7 +77,7 @@ class Loader:
     retention: Retention | None = None
     time_zone: str | tzinfo | None = None
 
-    def load(self, key: ConversationKey, run: Thread, writer: StreamWriter) -> Steps[ContextPack | None]:
+    def load(self, key: ConversationKey, run: GraphState, writer: StreamWriter) -> Effects[ContextPack | None]:
         """The pack; `None` if the memory failed.
 
         Args:
@@ -83,13 +88,18 @@ class Loader:
         query = self._query(run)
         match = yield from self._match(key, run)
         if match is not None:
-            run = self._with(run, (yield from self.guard.attempt(self._pointed_at(key, match), _UNRESOLVED, key)))
+            run = self._with_query(run, (yield from self.guard.attempt(self._referenced(key, match), _UNRESOLVED, key)))
         pack = yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)
         return None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def stored(
-        self, key: ConversationKey, changes: Changes, run: Thread, writer: StreamWriter, storing: Guard | None = None
-    ) -> Steps[tuple[Record | None, ContextPack | None]]:
+        self,
+        key: ConversationKey,
+        changes: StateDiff,
+        run: GraphState,
+        writer: StreamWriter,
+        storing: FailOpen | None = None,
+    ) -> Effects[tuple[StateRecord | None, ContextPack | None]]:
         """Bring the store to a state, and load the pack with it where one round trip can do both.
 
         Args:
@@ -105,34 +115,39 @@ class Loader:
         """
         storing = storing or self.guard
         match = yield from self._match(key, run)
-        if match is not None or waiting(self.guard.memory, key):
+        if match is not None or pending(self.guard.memory, key):
             # The turn that is pointed at may be new itself; and what waits is shown until it is stored.
             return (yield from changes.stored(storing)), None
         query = self._query(run)
-        flow = stored_and_read(changes.flow(), self._context(key, run, query))
+        flow = append_and_load(changes.flow(), self._context(key, run, query))
         record, pack = (yield from storing.attempt(flow, changes.task, key)) or (None, None)
-        if not isinstance(record, Record):
+        if not isinstance(record, StateRecord):
             return (yield from changes.resolved(storing, record)), None
         return record, None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
-    def _match(self, key: ConversationKey, run: Thread) -> Steps[Match | None]:
+    def _match(self, key: ConversationKey, run: GraphState) -> Effects[Match | None]:
         """The words of the user that point at a turn."""
         if not self.references or not run.current:
             return None
-        return (yield from self.guard.attempt(turns.pointing(str(run.current[0].text)), _UNRESOLVED, key))
+        return (yield from self.guard.attempt(turns.find_references(str(run.current[0].text)), _UNRESOLVED, key))
 
     def _finished(
-        self, key: ConversationKey, run: Thread, query: Recalling | None, pack: ContextPack, writer: StreamWriter
-    ) -> Steps[ContextPack]:
+        self,
+        key: ConversationKey,
+        run: GraphState,
+        query: RecallRequest | None,
+        pack: ContextPack,
+        writer: StreamWriter,
+    ) -> Effects[ContextPack]:
         """The pack, read again if something was due before the answer."""
-        self._tell(key, pack, writer)
+        self._report(key, pack, writer)
         if not (yield from self._prepare(key, pack, query, writer)):
             return pack
         return (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
 
-    def _tell(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
+    def _report(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
         """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
-        self.guard.memory.causes.look_at(pack, has_writer=self._is_done_here)
+        self.guard.memory.causes.warn_if_unattended(pack, has_writer=self._is_done_here)
         if pack.due and self._is_done_here:
             return
         if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
@@ -145,30 +160,30 @@ class Loader:
     @property
     def _zone(self) -> str | tzinfo | None:
         """The time zone that the run is in."""
-        return self.time_zone or of_run("time_zone", *running()) or self.guard.memory.settings.time_zone
+        return self.time_zone or of_run("time_zone", *current_run()) or self.guard.memory.settings.time_zone
 
     @property
     def _is_done_here(self) -> bool:
         """Whether a summary that is due is made before the answer."""
         return self.policy.mode == "inline" and self.guard.model is not None
 
-    def _look_at(self, key: ConversationKey, result: SummaryResult | None) -> None:
+    def _check_state(self, key: ConversationKey, result: SummaryResult | None) -> None:
         """Give an alert if a summary that was made is poor."""
         if result is not None and is_poor(result.quality, self.policy.min_quality):
             alert(self.guard.memory.metrics, "quality", of_quality(key, result.quality or 0.0))
 
-    def _query(self, run: Thread) -> Recalling | None:
+    def _query(self, run: GraphState) -> RecallRequest | None:
         """What is recalled: what fits the user's message."""
         if self.recall is None or not run.current:
             return None
         filters = Filters(time_zone=self._zone)
-        query = recalling(self.guard.memory, str(run.current[0].text), self.recall, filters)
+        query = recall_options(self.guard.memory, str(run.current[0].text), self.recall, filters)
         # Another embedder than what is stored was made with costs the meaning, and not the answer.
         return None if query is None else replace(query, strict=False)
 
     def _prepare(
-        self, key: ConversationKey, pack: ContextPack, query: Recalling | None, writer: StreamWriter
-    ) -> Steps[bool]:
+        self, key: ConversationKey, pack: ContextPack, query: RecallRequest | None, writer: StreamWriter
+    ) -> Effects[bool]:
         """Make a summary, and index, where that is due before the answer.
 
         Returns:
@@ -176,56 +191,58 @@ class Loader:
         """
         is_summary_due = pack.due and self._is_done_here
         if is_summary_due:
-            writer(_doing(SUMMARIZING, key))
+            writer(_event(SUMMARIZING, key))
             # A model has the time that the policy gives it; further tries and segments are made while some is left.
             model = self.guard.model
-            more = self.policy.timeout_seconds if model is not None and model.is_asked else 0.0
-            summarize = from_what_is_kept(pack, self._retention, self._summarize(key, pack.due_through))
-            self._look_at(key, (yield from self.guard.attempt(summarize, _UNMADE, key, more=more)))
+            more = self.policy.timeout_seconds if model is not None and model.is_model else 0.0
+            summarize = load_after_expiry(pack, self._retention, self._summarize(key, pack.due_through))
+            self._check_state(key, (yield from self.guard.attempt(summarize, _UNMADE, key, more=more)))
         if query is None or not pack.index_due:
             return is_summary_due
-        writer(_doing(INDEXING, key))
-        index = from_what_is_kept(pack, self._retention, index_now(key, query))
+        writer(_event(INDEXING, key))
+        index = load_after_expiry(pack, self._retention, index_before_loading(key, query))
         yield from self.guard.attempt(index, _UNINDEXED, key)
         return True
 
-    def _context(self, key: ConversationKey, run: Thread, query: Recalling | None) -> Flow[ContextPack]:
-        return context(
+    def _context(self, key: ConversationKey, run: GraphState, query: RecallRequest | None) -> Flow[ContextPack]:
+        return load_context(
             key,
             budget=self.budget,
             policy=self.policy,
             current=run.current,
             branch=run.branch,
             lineage=run.lineage,
-            waiting=waiting(self.guard.memory, key),
+            pending=pending(self.guard.memory, key),
             retention=self._retention,
             recalling=query,
             prepared=False,
         )
 
-    def _pointed_at(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
-        return turns.pointed_at(key, match, retention=self.guard.memory.settings.retention)
+    def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
+        return turns.referenced_turn(key, match, retention=self.guard.memory.settings.retention)
 
-    def _with(self, run: Thread, reference: Reference | None) -> Thread:
+    def _with_query(self, run: GraphState, reference: Reference | None) -> GraphState:
         """The current turn with the turn that it points at before it."""
         if reference is None:
             return run
-        return replace(run, current=[referring(reference.turn, self.budget, zone(self._zone)), *run.current])
+        return replace(
+            run, current=[referenced_turn_message(reference.turn, self.budget, zone(self._zone)), *run.current]
+        )
 
-    def _summarize(self, key: ConversationKey, least: int | None) -> Flow[SummaryResult]:
+    def _summarize(self, key: ConversationKey, min_through: int | None) -> Flow[SummaryResult]:
         return summaries.summarize(
             key,
-            self.policy.for_budget(self.budget if self.recall is None else self.budget.beside_recalled),
+            self.policy.for_budget(self.budget if self.recall is None else self.budget.history_share_floor),
             model=self.guard.writer_name,
-            least=least,
-            most_segments=self.policy.inline_segments,
+            at_least_through=min_through,
+            max_segments=self.policy.inline_segments,
         )
 
 
-_UNREAD: Final = Task("The context could not be read; the agent answers without memory")
-_UNRESOLVED: Final = Task("A reference could not be resolved; the agent answers without it")
-_UNINDEXED: Final = Task("Older messages could not be indexed; they are not recalled yet")
-_UNMADE: Final = Task("A summary could not be made; the pack says what it omits")
+_UNREAD: Final = GuardedTask("The context could not be read; the agent answers without memory")
+_UNRESOLVED: Final = GuardedTask("A reference could not be resolved; the agent answers without it")
+_UNINDEXED: Final = GuardedTask("Older messages could not be indexed; they are not recalled yet")
+_UNMADE: Final = GuardedTask("A summary could not be made; the pack says what it omits")
 
 
 def recall_scope(recall: RecallScope | Inherited | None, memory: SupabaseMemory) -> RecallScope | None:
@@ -250,7 +267,7 @@ def stream_writer() -> StreamWriter:
         return lambda _: None
 
 
-def _doing(event: str, key: ConversationKey) -> dict[str, str]:
+def _event(event: str, key: ConversationKey) -> dict[str, str]:
     """The custom stream event of what is done before the answer."""
     by = {"by": "self"} if event == SUMMARIZING else {}
     return {"type": event, "thread_id": key.thread_id, **by}

@@ -10,16 +10,16 @@ from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.adapters.telemetry.logs import about
-from langchain_supabase_memory.agents.run.guard import Guard, Task
-from langchain_supabase_memory.agents.run.steps import Either
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
+from langchain_supabase_memory.agents.run.effects import SyncAsync
+from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.deadline import in_thread, within
-from langchain_supabase_memory.operations.rollout.stages import stage_in, stage_of, standing
+from langchain_supabase_memory.operations.rollout.stages import read_decision, stage_from_state, stage_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from langchain_supabase_memory.agents.run.steps import Steps
+    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.operations.rollout.stages import Rollout, Stage
     from langchain_supabase_memory.values import ConversationKey
 
@@ -40,43 +40,43 @@ class Stages:
         rollout: The rollout.
     """
 
-    def __init__(self, guard: Guard, rollout: Rollout) -> None:
+    def __init__(self, guard: FailOpen, rollout: Rollout) -> None:
         self._guard = guard
         self._rollout = rollout
         self._known: OrderedDict[tuple[str | None, str], Stage] = OrderedDict()
         self._answers: dict[str, tuple[float, Mapping[str, Any] | None, bool]] = {}
 
-    def holding(self, key: ConversationKey) -> Steps[Stage]:
+    def holding(self, key: ConversationKey) -> Effects[Stage]:
         """The stage that holds for a conversation now."""
         if self._rollout.flag is None:
             return (yield from self._decided(key))
         flag = partial(self._rollout.flag, key)
         try:
-            answer = yield Either(partial(_flagged, flag, self._patience), partial(_aflagged, flag, self._patience))
-            return self._taken(key, answer)
+            answer = yield SyncAsync(partial(_flagged, flag, self._patience), partial(_aflagged, flag, self._patience))
+            return self._checked_flag(key, answer)
         except Exception as error:
             return self._unknown(key, type(error).__name__)
 
-    def _decided(self, key: ConversationKey) -> Steps[Stage]:
+    def _decided(self, key: ConversationKey) -> Effects[Stage]:
         """The stage that the database has, or had a moment ago."""
         stage = self._remembered(key)
         if stage is not None:
             return stage
         failures: list[str] = []
-        flow = standing(key.agent_id, key.user_id)
-        document = yield from self._guard.noting(failures).attempt(flow, _UNDECIDED, key, seconds=self._patience)
-        return self._answered(key, document, bool(failures))
+        flow = read_decision(key.agent_id, key.user_id)
+        document = yield from self._guard.with_failures(failures).attempt(flow, _UNDECIDED, key, seconds=self._patience)
+        return self._cache_database(key, document, bool(failures))
 
     @property
     def _patience(self) -> float:
         return min(_PATIENCE_SECONDS, self._guard.deadline_seconds)
 
-    def _taken(self, key: ConversationKey, answer: object) -> Stage:
+    def _checked_flag(self, key: ConversationKey, answer: object) -> Stage:
         """What the flag said, if that is a stage."""
         stage = stage_of(answer)
         if stage is None:
             return self._unknown(key, f"no stage but a {type(answer).__name__}")
-        return self._learned(key, stage)
+        return self._remember(key, stage)
 
     def _remembered(self, key: ConversationKey) -> Stage | None:
         """What the database said a moment ago; who is meant must be known, for a token's subject may change."""
@@ -84,49 +84,49 @@ class Stages:
         if time.monotonic() >= until or (key.user_id is None and not has_failed):
             return None
         if has_failed:
-            return self._last(key)
-        return self._of(key, document)
+            return self._fallback(key)
+        return self._from_document(key, document)
 
-    def _answered(self, key: ConversationKey, document: Mapping[str, Any] | None, has_failed: bool) -> Stage:
+    def _cache_database(self, key: ConversationKey, document: Mapping[str, Any] | None, has_failed: bool) -> Stage:
         """What the database just said; a failure is not asked again at once either."""
         until = time.monotonic() + self._rollout.cache_seconds
         if not has_failed:
             self._answers[key.agent_id] = until, document, False
-            return self._of(key, document)
+            return self._from_document(key, document)
         self._guard.memory.metrics.alert("rollout")
         _, before, had_failed = self._answers.get(key.agent_id, (0.0, None, True))
         if had_failed or key.user_id is None:
             self._answers[key.agent_id] = until, None, True
-            return self._last(key)
+            return self._fallback(key)
         self._answers[key.agent_id] = until, before, False
-        return self._of(key, before)
+        return self._from_document(key, before)
 
-    def _of(self, key: ConversationKey, document: Mapping[str, Any] | None) -> Stage:
-        stage = self._rollout.stage if document is None else stage_in(document, key.user_id)
-        return self._learned(key, stage) if stage is not None else self._unknown(key, "a stage of another release")
+    def _from_document(self, key: ConversationKey, document: Mapping[str, Any] | None) -> Stage:
+        stage = self._rollout.stage if document is None else stage_from_state(document, key.user_id)
+        return self._remember(key, stage) if stage is not None else self._unknown(key, "a stage of another release")
 
-    def _learned(self, key: ConversationKey, stage: Stage) -> Stage:
+    def _remember(self, key: ConversationKey, stage: Stage) -> Stage:
         self._known.pop((key.user_id, key.agent_id), None)  # so that it becomes the newest
         self._known[key.user_id, key.agent_id] = stage
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
         return stage
 
-    def _last(self, key: ConversationKey) -> Stage:
+    def _fallback(self, key: ConversationKey) -> Stage:
         return self._known.get((key.user_id, key.agent_id), "off")
 
     def _unknown(self, key: ConversationKey, why: str) -> Stage:
-        stage = self._last(key)
+        stage = self._fallback(key)
         _logger.error(
             "The stage of the rollout could not be read (%s); %s holds (user %r, agent %r, thread %r)",
             why, stage, key.user_id, key.agent_id, key.thread_id,
-            extra={**about(key), "memory_stage": str(stage), "memory_error": why},
+            extra={**conversation_fields(key), "memory_stage": str(stage), "memory_error": why},
         )  # fmt: skip
         self._guard.memory.metrics.alert("rollout")
         return stage
 
 
-_UNDECIDED: Final = Task("The stage of the rollout could not be read; the last one known holds")
+_UNDECIDED: Final = GuardedTask("The stage of the rollout could not be read; the last one known holds")
 
 
 def _flagged(flag: Callable[[], object], seconds: float) -> object:

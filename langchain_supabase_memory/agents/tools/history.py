@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from langchain_supabase_memory.agents.tools import derived, exactly
-from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
+from langchain_supabase_memory.agents.tools import board_recall, exact_search
+from langchain_supabase_memory.agents.tools.binding import Answer, Binding, Bindings, ToolCall, tool
+from langchain_supabase_memory.agents.tools.output_limit import (
+    Passage,
+    date_of,
+    fit_passages,
+    note,
+    sequence_range,
+    wrap,
+)
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.exact import Wanted
-from langchain_supabase_memory.operations.recall.question import LIMIT, MOST_QUESTIONS, Filters, questions
+from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
+from langchain_supabase_memory.operations.recall.query import LIMIT, MOST_QUESTIONS, Filters, check_questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
-    from langchain_supabase_memory.operations.recall.exact import Order
+    from langchain_supabase_memory.operations.recall.exact_search import Order
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
 
@@ -45,7 +52,7 @@ _CONVERSATION: Final = Field(
 )
 
 
-class _Search(BaseModel):
+class _SearchArguments(BaseModel):
     query: str = Field(description="What to look for, in words or as a question.")
     time_range: Literal["today", "week", "month", "all"] = Field(
         default="all", description="Only what was said today, or in the last 7 or 30 days."
@@ -64,11 +71,11 @@ class _Search(BaseModel):
     after: str | None = Field(default=None, max_length=200, description="Where an exact search goes on, as it said.")
 
 
-class _Summary(BaseModel):
+class _SummaryArguments(BaseModel):
     conversation_id: str | None = _CONVERSATION
 
 
-class _Recall(BaseModel):
+class _RecallArguments(BaseModel):
     context_type: Literal["action_items", "questions", "facts", "entities"] = Field(
         description="What to recall: things to do, questions (open ones first), facts, or who and what was named."
     )
@@ -99,7 +106,7 @@ def search_conversation_history_tool(
     )
 
     def answer(
-        asked: Asked,
+        call: ToolCall,
         query: str,
         time_range: TimeRange = "all",
         limit: int = 5,
@@ -108,10 +115,12 @@ def search_conversation_history_tool(
         after: str | None = None,
     ) -> Flow[Answer]:
         if exact is None:
-            return searched(asked, scope, [query, *more], Filters(time_range=time_range, limit=limit))
-        return exactly.found(asked, scope, Wanted(texts=query, order=exact, limit=limit), time_range, after)
+            return search_history(call, scope, [query, *more], Filters(time_range=time_range, limit=limit))
+        return exact_search.find_exact(
+            call, scope, ExactQuery(texts=query, order=exact, limit=limit), time_range, after
+        )
 
-    return tool("search_conversation_history", description, _Search, Binding.of(memory, bound), answer)
+    return tool("search_conversation_history", description, _SearchArguments, Binding.of(memory, bound), answer)
 
 
 def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
@@ -125,7 +134,7 @@ def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindin
         The tool `get_conversation_summary(conversation_id=None)`, sync and async.
     """
     description = "Read the summary of what was said earlier in a conversation, and which messages it stands for."
-    return tool("get_conversation_summary", description, _Summary, Binding.of(memory, bound), summarized)
+    return tool("get_conversation_summary", description, _SummaryArguments, Binding.of(memory, bound), get_summary)
 
 
 def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
@@ -142,41 +151,41 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
         "Recall what matters of a conversation by its kind: action items, questions (those without an answer first), "
         "facts, or the people and things that were named. The most important comes first."
     )
-    return tool("recall_context", description, _Recall, Binding.of(memory, bound), recalled)
+    return tool("recall_context", description, _RecallArguments, Binding.of(memory, bound), recall_context)
 
 
-def searched(asked: Asked, reach: RecallScope, queries: Sequence[str], filters: Filters) -> Flow[Answer]:
+def search_history(call: ToolCall, reach: RecallScope, queries: Sequence[str], filters: Filters) -> Flow[Answer]:
     """What a search answers.
 
     Args:
-        asked: The call.
+        call: The call.
         reach: Where to look.
         queries: What to look for, each in words or as a question.
         filters: What narrows it down, and the most passages.
     """
-    scope = asked.scope(reach)
+    scope = call.scope(reach)
     complete = True
     if reach == "conversation":
-        complete = yield from asked.indexed(asked.key())
+        complete = yield from call.indexed(call.key())
     limit = filters.limit or LIMIT
-    spare = _SPARE if asked.present else 0
-    within = replace(filters, limit=limit + spare, time_zone=asked.zone)
-    result = yield from search.recall(scope, questions(queries, within), asked.binding.memory.means)
-    chunks = [chunk for chunk in result.chunks if not asked.sees(chunk)][:limit]
+    spare = _SPARE if call.present else 0
+    within = replace(filters, limit=limit + spare, time_zone=call.zone)
+    result = yield from search.recall_chunks(scope, check_questions(queries, within), call.binding.memory.capabilities)
+    chunks = [chunk for chunk in result.chunks if not call.can_see(chunk)][:limit]
     notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
     if not chunks:
-        return noted(" ".join(["Nothing that was said fits.", *filter(None, notes)])), []
-    passages = [_passage(chunk, asked, scope) for chunk in chunks]
-    return fit(passages, asked.binding.characters, notes)
+        return note(" ".join(["Nothing that was said fits.", *filter(None, notes)])), []
+    passages = [_passage(chunk, call, scope) for chunk in chunks]
+    return fit(passages, call.binding.characters, notes)
 
 
-def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
+def _passage(chunk: Chunk, call: ToolCall, scope: Scope) -> Passage:
     attributes: dict[str, str | int] = {
-        "messages": range_of(chunk.from_sequence, chunk.to_sequence),
+        "messages": sequence_range(chunk.from_sequence, chunk.to_sequence),
         "by": content.speaker(chunk.role, chunk.speaker),
-        "at": dated(chunk.said_at, asked.zone),
+        "at": date_of(chunk.said_at, call.zone),
     }
-    attributes |= asked.where(scope, chunk.thread_id, chunk.agent_id)
+    attributes |= call.location(scope, chunk.thread_id, chunk.agent_id)
     source = {
         "thread_id": chunk.thread_id,
         "agent_id": chunk.agent_id,
@@ -189,62 +198,70 @@ def _passage(chunk: Chunk, asked: Asked, scope: Scope) -> Passage:
     return Passage("passage", chunk.content, attributes, source)
 
 
-def summarized(asked: Asked, conversation_id: str | None = None) -> Flow[Answer]:
+def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answer]:
     """The newest summary of a conversation, and which messages it stands for.
 
     Args:
-        asked: The call.
+        call: The call.
         conversation_id: Another conversation of the same owner and agent.
     """
-    key = asked.key(conversation_id)
-    retention = asked.binding.memory.settings.retention
+    key = call.key(conversation_id)
+    retention = call.binding.memory.settings.retention
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
-    segments = yield from summaries.segments(key, last=1, retention=retention)
+    segments = yield from summaries.list_segments(key, last=1, retention=retention)
     if not newest:
-        return noted(f"Nothing was said in this conversation. {_of(asked, key)}".rstrip()), []
+        return note(f"Nothing was said in this conversation. {_conversation_phrase(call, key)}".rstrip()), []
     last = newest[0].sequence
     if not segments:
         messages = yield from count(key, retention=retention)
-        where = f"There are {messages:,} messages; the newest is number {last}. {_of(asked, key)}".rstrip()
-        return noted(f"There is no summary yet. {where}"), []
+        where = (
+            f"There are {messages:,} messages; the newest is number {last}. {_conversation_phrase(call, key)}".rstrip()
+        )
+        return note(f"There is no summary yet. {where}"), []
     segment = segments[0]
     attributes: dict[str, str | int] = {
-        "messages": range_of(0, segment.to_sequence),
-        "made_at": dated(segment.created_at, asked.zone),
+        "messages": sequence_range(0, segment.to_sequence),
+        "made_at": date_of(segment.created_at, call.zone),
     }
-    attributes |= asked.named(key)
+    attributes |= call.conversation_attributes(key)
     source = {"thread_id": key.thread_id, "from_sequence": 0, "to_sequence": segment.to_sequence}
     newer = last - segment.to_sequence
-    note = f"Newer messages are not in it: {range_of(segment.to_sequence + 1, last)}." if newer > 0 else ""
-    return fit([Passage("summary", segment.content, attributes, source)], asked.binding.characters, [note])
+    newer_note = f"Newer messages are not in it: {sequence_range(segment.to_sequence + 1, last)}." if newer > 0 else ""
+    return fit([Passage("summary", segment.content, attributes, source)], call.binding.characters, [newer_note])
 
 
-def recalled(asked: Asked, context_type: derived.ContextType, conversation_id: str | None = None) -> Flow[Answer]:
+def recall_context(
+    call: ToolCall, context_type: board_recall.ContextType, conversation_id: str | None = None
+) -> Flow[Answer]:
     """What a conversation has of a kind, the most important first.
 
     Args:
-        asked: The call.
+        call: The call.
         context_type: The kind.
         conversation_id: Another conversation of the same owner and agent.
     """
-    key = asked.key(conversation_id)
-    complete = yield from asked.indexed(key)
-    found = yield from derived.recalled(key, context_type, asked.zone, seen=asked.sees)
+    key = call.key(conversation_id)
+    complete = yield from call.indexed(key)
+    found = yield from board_recall.recall_derived(key, context_type, call.zone, is_visible=call.can_see)
     notes = ["" if complete else _UNINDEXED, found.note]
     if not found.passages:
-        return noted(" ".join(["There is nothing of this kind.", *filter(None, [*notes, _of(asked, key)])])), []
-    passages = [replace(each, attributes={**each.attributes, **asked.named(key)}) for each in found.passages]
-    return fit(passages, asked.binding.characters, notes)
+        return note(
+            " ".join(["There is nothing of this kind.", *filter(None, [*notes, _conversation_phrase(call, key)])])
+        ), []
+    passages = [
+        replace(each, attributes={**each.attributes, **call.conversation_attributes(key)}) for each in found.passages
+    ]
+    return fit(passages, call.binding.characters, notes)
 
 
-def _of(asked: Asked, key: ConversationKey) -> str:
+def _conversation_phrase(call: ToolCall, key: ConversationKey) -> str:
     """The conversation in words, where an answer has to name it."""
-    return f"The conversation is {spelled(key.thread_id)!r}." if asked.names else ""
+    return f"The conversation is {spell_out(key.thread_id)!r}." if call.names else ""
 
 
 def fit(passages: Sequence[Passage], characters: int, notes: Sequence[str] = ()) -> Answer:
     """Passages as an answer within so many characters, with what we say beside them and how many are left out."""
-    fits = fitted(passages, characters, *notes)
-    left = len(passages) - fits.shown
+    fits = fit_passages(passages, characters, *notes)
+    left = len(passages) - fits.shown_count
     counted = f"{left} more {'is' if left == 1 else 'are'} left out, for there is no room." if left else ""
-    return fenced(fits.elements, *notes, counted), [dict(each.source) for each in passages[: fits.shown]]
+    return wrap(fits.elements, *notes, counted), [dict(each.source) for each in passages[: fits.shown_count]]

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
-from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of
+from langchain_supabase_memory.agents.tools.binding import Answer, Binding, Bindings, ToolCall, tool
+from langchain_supabase_memory.agents.tools.output_limit import (
+    Passage,
+    date_of,
+    fit_passages,
+    note,
+    sequence_range,
+    wrap,
+)
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.messages import codec, content
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 
     from langchain_core.tools import BaseTool
 
-    from langchain_supabase_memory.agents.tools.bounded import Fitted
+    from langchain_supabase_memory.agents.tools.output_limit import FittedPassages
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import ConversationKey, StoredMessage
 
@@ -35,7 +42,7 @@ _DESCRIPTION: Final = (
 )
 
 
-class _Arguments(BaseModel):
+class _ReadArguments(BaseModel):
     first: int = Field(ge=0, le=_LARGEST, description="The number of the first message.")
     last: int = Field(ge=0, le=_LARGEST, description="The number of the last message; the same for one message.")
     skip: int = Field(
@@ -56,52 +63,55 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
     Returns:
         The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
     """
-    return tool("read_messages", _DESCRIPTION, _Arguments, Binding.of(memory, bound), originals)
+    return tool("read_messages", _DESCRIPTION, _ReadArguments, Binding.of(memory, bound), read_originals)
 
 
-def originals(asked: Asked, first: int, last: int, skip: int = 0, conversation_id: str | None = None) -> Flow[Answer]:
+def read_originals(
+    call: ToolCall, first: int, last: int, skip: int = 0, conversation_id: str | None = None
+) -> Flow[Answer]:
     """A page of original messages, and how to go on.
 
     Args:
-        asked: The call.
+        call: The call.
         first: The number of the first message.
         last: The number of the last.
         skip: How many characters of the first were read already.
         conversation_id: Another conversation of the same owner and agent.
     """
-    key = asked.key(conversation_id)
+    key = call.key(conversation_id)
     first, last = min(first, last), max(first, last)
-    page, is_cut = yield from _page(asked, key, {"p_from": first, "p_to": last, "p_limit": PAGE})
+    page, is_cut = yield from _page(call, key, {"p_from": first, "p_to": last, "p_limit": PAGE})
     if not page:
-        newest, _ = yield from _page(asked, key, {"p_last": 1, "p_limit": 1})
+        newest, _ = yield from _page(call, key, {"p_last": 1, "p_limit": 1})
         last_one = f"The newest is {newest[-1].sequence}." if newest else "There are none in this conversation."
-        return noted(f"There is no message {range_of(first, last)}. {last_one}"), []
-    shown = [_passage(stored, asked.zone, skip if stored.sequence == first else 0, asked.named(key)) for stored in page]
-    fits = fitted(shown, asked.binding.characters)
-    seen = page[: max(fits.shown, 1)]
+        return note(f"There is no message {sequence_range(first, last)}. {last_one}"), []
+    shown = [
+        _passage(stored, call.zone, skip if stored.sequence == first else 0, call.conversation_attributes(key))
+        for stored in page
+    ]
+    fits = fit_passages(shown, call.binding.characters)
+    seen = page[: max(fits.shown_count, 1)]
     ids = [each.message.id for each in seen if each.message is not None]
     source = {"thread_id": key.thread_id, "from_sequence": seen[0].sequence, "to_sequence": seen[-1].sequence}
     sources = [{**source, "message_ids": ids}]
     more = _more(page, last, skip if page[0].sequence == first else 0, fits, is_cut)
-    return fenced(
-        fits.elements, more and more + (" and the same conversation_id." if conversation_id else ".")
-    ), sources
+    return wrap(fits.elements, more and more + (" and the same conversation_id." if conversation_id else ".")), sources
 
 
-def _page(asked: Asked, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
+def _page(request: ToolCall, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
     """Messages, and whether the database has more within the bounds."""
-    retention = retention_argument(asked.binding.memory.settings.retention)
+    retention = retention_argument(request.binding.memory.settings.retention)
     arguments = {**conversation_ids(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
     answer = yield from call("memory_read", {**arguments, **bounds})
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]
 
 
 def _passage(
-    stored: StoredMessage, zone: tzinfo, skip: int, named: Mapping[str, str | int] = MappingProxyType({})
+    stored: StoredMessage, zone: tzinfo, skip: int, extra: Mapping[str, str | int] = MappingProxyType({})
 ) -> Passage:
     message = stored.message
     assert message is not None  # the payload was asked for
-    words = content.shown(message)
+    words = content.display_text(message)
     if is_recalled(message):
         # It would hold what it was read from, and so on.
         words = f"[what the memory gave, {len(words):,} characters]"
@@ -110,18 +120,18 @@ def _passage(
         "by": content.speaker(stored.role or "user", message.name),
     }
     if stored.created_at is not None:
-        attributes["at"] = dated(stored.created_at, zone)
-    attributes |= named
+        attributes["at"] = date_of(stored.created_at, zone)
+    attributes |= extra
     if skip:
         attributes["from_character"] = skip
     return Passage("message", words[skip:], attributes)
 
 
-def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: Fitted, is_cut: bool) -> str:
+def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: FittedPassages, is_cut: bool) -> str:
     """How to go on, if there is more."""
-    if fits.whole == len(page):
+    if fits.full_count == len(page):
         return f"There is more: go on with first={page[-1].sequence + 1}, last={last}" if is_cut else ""
-    following = page[fits.whole].sequence
-    skipped = fits.cut + (skip if fits.whole == 0 else 0)
+    following = page[fits.full_count].sequence
+    skipped = fits.cut + (skip if fits.full_count == 0 else 0)
     start = f"first={following}, last={last}" + (f", skip={skipped}" if skipped else "")
     return f"There is more: go on with {start}"

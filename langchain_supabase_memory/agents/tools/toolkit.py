@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.tools.base import BaseToolkit
 from pydantic import ConfigDict, Field, SkipValidation
 
-from langchain_supabase_memory.agents.run.guard import OnError  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.agents.tools.bound import Binding, Bindings
-from langchain_supabase_memory.agents.tools.bounded import CHARACTERS
+from langchain_supabase_memory.agents.run.fail_open import OnError  # noqa: TC001  # pydantic needs it
+from langchain_supabase_memory.agents.tools.binding import Binding, Bindings
 from langchain_supabase_memory.agents.tools.history import (
     get_conversation_summary_tool,
     recall_context_tool,
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.agents.tools.messages import read_messages_tool
+from langchain_supabase_memory.agents.tools.output_limit import CHARACTERS
 from langchain_supabase_memory.agents.tools.turns import get_turn_tool
-from langchain_supabase_memory.checks import choice, known
+from langchain_supabase_memory.checks import choice, refuse_unknown
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
-from langchain_supabase_memory.memory.opened import opened
+from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class SupabaseMemoryToolkit(BaseToolkit):
     on_error: SkipValidation[OnError] = "setup"
 
     def __init__(self, memory: SupabaseMemory, **bound: Unpack[_Bindings]) -> None:
-        known("SupabaseMemoryToolkit", bound, _Bindings.__annotations__, ConfigurationError)
-        fields: Any = {"memory": opened(memory), **bound}
+        refuse_unknown("SupabaseMemoryToolkit", bound, _Bindings.__annotations__, ConfigurationError)
+        fields: Any = {"memory": require_memory(memory), **bound}
         rest: Any = {name: value for name, value in bound.items() if name != "scope"}
         Binding.of(memory, rest)  # refuses what is none of its choices, before pydantic says it in its own words
         choice("scope", bound.get("scope", "conversation"), RECALL_SCOPES)

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
-from langchain_supabase_memory.agents.tools.bound import Answer, Asked, Binding, Bindings, tool
-from langchain_supabase_memory.agents.tools.bounded import Passage, dated, fenced, fitted, noted, range_of, shortened
+from langchain_supabase_memory.agents.tools.binding import Answer, Binding, Bindings, ToolCall, tool
+from langchain_supabase_memory.agents.tools.output_limit import (
+    Passage,
+    date_of,
+    fit_passages,
+    note,
+    sequence_range,
+    shorten,
+    wrap,
+)
 from langchain_supabase_memory.language.messages.content import indented
 from langchain_supabase_memory.operations import turns
 
@@ -25,7 +33,7 @@ _FRAME: Final = 800
 _DESCRIPTION: Final = "Read one earlier turn of this conversation: what the user asked and what was answered."
 
 
-class _Arguments(BaseModel):
+class _TurnArguments(BaseModel):
     n: int = Field(
         ge=-_LARGEST,
         le=_LARGEST,
@@ -43,25 +51,25 @@ def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool
     Returns:
         The tool `get_turn(n)`, sync and async. A failure becomes an answer of the tool, and no error of the graph.
     """
-    return tool("get_turn", _DESCRIPTION, _Arguments, Binding.of(memory, bound), one_turn)
+    return tool("get_turn", _DESCRIPTION, _TurnArguments, Binding.of(memory, bound), read_turn)
 
 
-def one_turn(asked: Asked, n: int) -> Flow[Answer]:
+def read_turn(call: ToolCall, n: int) -> Flow[Answer]:
     """One turn by its number, 1 for the first and -1 for the newest."""
-    memory, key = asked.binding.memory, asked.key()
-    turn = yield from turns.turn(key, n, retention=memory.settings.retention)
+    memory, key = call.binding.memory, call.key()
+    turn = yield from turns.read_turn(key, n, retention=memory.settings.retention)
     if turn is None:
-        return noted(f"There is no turn {n}."), []
-    characters = asked.binding.characters
+        return note(f"There is no turn {n}."), []
+    characters = call.binding.characters
     half = (characters - _FRAME) // 2
-    query, response = shortened(turn.user_query, half), shortened(turn.ai_response, half)
-    where = range_of(turn.from_sequence, turn.to_sequence)
+    query, response = shorten(turn.user_query, half), shorten(turn.ai_response, half)
+    where = sequence_range(turn.from_sequence, turn.to_sequence)
     attributes: dict[str, str | int] = {
         "number": turn.number,
         "messages": where,
-        "at": dated(turn.created_at, asked.zone),
-        **asked.named(key),
+        "at": date_of(turn.created_at, call.zone),
+        **call.conversation_attributes(key),
     }
     shown = Passage("turn", f"User: {indented(query)}\nAssistant: {indented(response)}", attributes)
     source = {"thread_id": key.thread_id, "from_sequence": turn.from_sequence, "to_sequence": turn.to_sequence}
-    return fenced(fitted([shown], characters).elements), [source]
+    return wrap(fit_passages([shown], characters).elements), [source]

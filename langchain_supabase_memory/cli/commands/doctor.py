@@ -12,7 +12,7 @@ import click
 
 from langchain_supabase_memory.cli import look
 from langchain_supabase_memory.cli.options import addressed, modeled
-from langchain_supabase_memory.language.messages.invisible import spelled
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def doctor(address: Address, models: Models, as_json: bool) -> None:
         _show(findings)
     else:
         for each in findings:
-            click.echo("\t".join(map(spelled, (each.state, each.name, each.words, each.next_action or ""))))
+            click.echo("\t".join(map(spell_out, (each.state, each.name, each.text, each.next_action or ""))))
     if any(each.state == "red" for each in findings):
         click.get_current_context().exit(1)
 
@@ -69,9 +69,9 @@ def _show(findings: Sequence[Finding]) -> None:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for each in findings:
-        table.add_row(Text(each.state, _STYLES[each.state]), each.name, spelled(each.words))
+        table.add_row(Text(each.state, _STYLES[each.state]), each.name, spell_out(each.text))
         if each.next_action is not None:
-            table.add_row("", "", f"→ {spelled(each.next_action)}")
+            table.add_row("", "", f"→ {spell_out(each.next_action)}")
     look.console().print(table)
     counts = Counter(each.state for each in findings)
     click.echo(", ".join(f"{counts[state]} {state}" for state in _STYLES if counts[state]) + ".")

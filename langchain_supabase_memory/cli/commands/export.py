@@ -42,7 +42,7 @@ def export(
 
     With --access-token a user takes along all that is theirs, and nothing else.
     """
-    from langchain_supabase_memory.transfer.exporting import export_conversations
+    from langchain_supabase_memory.transfer.export_conversations import export_conversations
 
     with (
         transferring.memory(address, access_token, user_id) as memory,

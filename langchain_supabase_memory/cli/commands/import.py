@@ -51,7 +51,7 @@ def import_(
     PATH is a file (jsonl, chatgpt, claude), a connection string or a file of SQLite. Each message is stored once, in
     its order and with its time, so that a repeat changes nothing and one that was interrupted goes on.
     """
-    from langchain_supabase_memory.transfer.importing import import_conversations
+    from langchain_supabase_memory.transfer.import_conversations import import_conversations
 
     with (
         transferring.memory(address, access_token, user_id) as memory,

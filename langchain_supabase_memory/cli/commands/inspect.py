@@ -71,7 +71,7 @@ def inspect(
     It shows everybody's conversations over a server's connection, one user's with --user, and with --as-user what that
     user may see. Nothing is changed without --write. Ctrl-C ends it.
     """
-    from langchain_supabase_memory.inspector import serving
+    from langchain_supabase_memory.inspector import server
 
     if app is not None:
         refuse(_OF_A_MEMORY, "With --app, the application brings its own database, model and embedder.")
@@ -84,7 +84,7 @@ def inspect(
 
         def opened(at: str) -> None:
             click.echo(f"The inspector is on {at}\nThe address lets one browser in, once. Ctrl-C ends it.")
-            if serving.is_beyond(host):
+            if server.is_public_address(host):
                 click.echo(
                     "It listens beyond this machine, over plain HTTP: who is on the way reads along, the token too. "
                     "Put it behind TLS.",
@@ -94,7 +94,7 @@ def inspect(
                 click.launch(at)
 
         named = by or as_user or _who_is_here()
-        serving.serve(memory, host=host, port=port, allowed_hosts=allow_host, write=write, by=named, said=opened)
+        server.serve(memory, host=host, port=port, allowed_hosts=allow_host, write=write, actor=named, echo=opened)
 
 
 def _who_is_here() -> str:
@@ -120,7 +120,7 @@ def _memory(
         made = from_app(app)
         memory = made if isinstance(made, SupabaseMemory) else made.memory
         if user_id is not None:
-            memory.user_id = memory.whose(user_id)
+            memory.user_id = memory.scope_text(user_id)
         return memory
     settings: dict[str, Any] = {
         "user_id": user_id,

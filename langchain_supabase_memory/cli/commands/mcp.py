@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from langchain_supabase_memory.adapters.transports.running import run
+from langchain_supabase_memory.adapters.transports.event_loop import run
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.options import DATABASE_URL, addressed, refuse, typed
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
-    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 _OF_STDIO: Final = ("user_id", "token")
@@ -76,11 +76,11 @@ def mcp(
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "jwt"):
             raise
         raise MissingDependencyError("The MCP server", "mcp") from None
-    from langchain_supabase_memory.mcp.served import Options
+    from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.operations.recall.ranges import zone
 
     zone(time_zone)  # refuses what is none before anything is opened
-    options = Options(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
+    options = ServerOptions(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
     settings = _settings(agent_id, embeddings, write=write)
     if http:
         refuse(_OF_STDIO, "Over HTTP each request is that of whoever signed in.")
@@ -137,20 +137,20 @@ def _of_one(address: Address, user_id: str | None, token: str | None, settings: 
 def _over_http(
     address: Address,
     settings: dict[str, Any],
-    options: Options,
+    options: ServerOptions,
     host: str,
     port: int,
     public_url: str | None,
     issuer: str | None,
 ) -> None:
-    from langchain_supabase_memory.mcp.http import Site, own_address, publishable
-    from langchain_supabase_memory.mcp.listening import serve
+    from langchain_supabase_memory.mcp.http_app import AuthSite, own_address, publishable
+    from langchain_supabase_memory.mcp.http_server import serve
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
     key = publishable(address.key)
     if not address.url:
         raise ConfigurationError("The project's url is missing.", hint="Pass --url or set SUPABASE_URL.")
     project = address.url.strip().rstrip("/")
-    site = Site(issuer=issuer or f"{project}/auth/v1", address=public_url or own_address(host, port))
+    site = AuthSite(issuer=issuer or f"{project}/auth/v1", address=public_url or own_address(host, port))
     shared = SupabaseMemory.from_url(address.url, key, **settings)
     run(serve(shared, site, options, host, port))

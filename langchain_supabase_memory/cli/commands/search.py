@@ -47,14 +47,14 @@ def search(
     from langchain_supabase_memory.cli import finding, models, reading
     from langchain_supabase_memory.cli.hits import Hits
     from langchain_supabase_memory.cli.look import console
-    from langchain_supabase_memory.operations.recall.exact import Wanted
+    from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
     from langchain_supabase_memory.values import Scope
 
     query = " ".join(words)
     if not query.strip():
         raise click.UsageError("There are no words to look for. Type some, such as: search kiln error --user maya")
     texts = [word for word in dict.fromkeys(words) if word.strip()]
-    Wanted(texts=texts)  # refuses what is too long, or too much, before anything is opened
+    ExactQuery(texts=texts)  # refuses what is too long, or too much, before anything is opened
     embedder = models.embedder(embeddings) if embeddings else None
     with address.opened(embeddings=embedder) as memory:
         if thread_id is None:

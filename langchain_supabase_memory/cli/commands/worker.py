@@ -74,7 +74,7 @@ def worker(
     """
     from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
-    from langchain_supabase_memory.adapters.transports.running import run
+    from langchain_supabase_memory.adapters.transports.event_loop import run
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
     if not drain:
@@ -105,7 +105,7 @@ def worker(
             run(_run(made, drain=drain, seconds=seconds, lives=lives))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
-    tally = made.tally
+    tally = made.stats
     ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
     click.echo(
         f"{tally.summaries} segments, {tally.boards} boards, {tally.chunks} chunks; {ends or 'nothing was due'}."
@@ -156,7 +156,7 @@ async def _tell(worker: Worker, line: Living) -> None:
 
     async def draw() -> None:
         while True:
-            tally = worker.tally
+            tally = worker.stats
             failed = tally.outcomes.get("retry", 0) + tally.outcomes.get("dead", 0)
             ends = [f"{tally.pieces - failed} done", *([f"{failed} failed"] if failed else [])]
             line.show([*ends, *stands, f"{tally.model_calls} calls"])

@@ -24,15 +24,15 @@ from rich.text import Text
 
 from langchain_supabase_memory.adapters.telemetry import alerts
 from langchain_supabase_memory.adapters.transports.embedded import start_migrated
-from langchain_supabase_memory.adapters.transports.running import run
+from langchain_supabase_memory.adapters.transports.event_loop import run
 from langchain_supabase_memory.cli.demo import replay, seen, transcript
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY, Answer, DemoAgent
 from langchain_supabase_memory.cli.demo.model import quote
 from langchain_supabase_memory.cli.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.language.messages.invisible import spelled, spelled_lines
+from langchain_supabase_memory.language.messages.invisible import spell_out, spell_out_lines
 from langchain_supabase_memory.memory.memory import SupabaseMemory
-from langchain_supabase_memory.operations.recall.timeline import timeline
+from langchain_supabase_memory.operations.recall.chunk_timeline import chunk_timeline
 from langchain_supabase_memory.settings import SummaryPolicy
 from langchain_supabase_memory.worker import Worker
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from rich.console import Console
 
-    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.report import ContextReport
-    from langchain_supabase_memory.worker import Tally
+    from langchain_supabase_memory.worker import WorkerStats
 
 _REPLAY = f"""
 import sys
@@ -126,7 +126,7 @@ def _show(
         asked = questions or list(known)
         if not asked:
             ask = f'{_command("demo", "--transcript")} FILE --ask "…"'
-            console.print(f"Ask about it with: {spelled(ask)}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"Ask about it with: {spell_out(ask)}", markup=False, highlight=False, soft_wrap=True)
             return
         _work(console, memory, len(said))
         told.tell(console)
@@ -139,10 +139,10 @@ def _show(
         for place, question in enumerate(asked):
             if place == 0:
                 pack = memory.conversation(THREAD).context(question, query=question, budget=BUDGET)
-                drawn = timeline(memory.conversation(THREAD).chunks(), pack.recalled)
+                drawn = chunk_timeline(memory.conversation(THREAD).chunks(), pack.recalled)
                 tally.ask(console, agent, question)
                 _prompt(console, pack.report(), tally.answers[0].own)
-                console.print(f"{spelled_lines(str(drawn))}\n", markup=False, highlight=False, soft_wrap=True)
+                console.print(f"{spell_out_lines(str(drawn))}\n", markup=False, highlight=False, soft_wrap=True)
             elif place < len(asked) - 1:
                 tally.ask(console, agent, question)
             else:
@@ -152,7 +152,7 @@ def _show(
     tally.show(console)
     command = _command("inspect", "--embedded", str(folder), "--user", USER)
     console.print("To see what the agent knew and why, in a browser:\n")
-    console.print(f"{spelled(command)}\n", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{spell_out(command)}\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"The database stays in {folder}. To explore it, in Python:\n", highlight=False, soft_wrap=True)
     code = (
         "from langchain_supabase_memory import SupabaseMemory",
@@ -161,7 +161,7 @@ def _show(
         f"for each in demo.recall({_quoted(asked[0])}, limit=5).chunks: print(each.content)",
     )
     for line in code:  # as it can be copied: neither indented nor broken
-        console.print(spelled(line), markup=False, highlight=False, soft_wrap=True)
+        console.print(spell_out(line), markup=False, highlight=False, soft_wrap=True)
     console.print()
 
 
@@ -191,7 +191,7 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
     Raises:
         MissingDependencyError: The extra `inspector` is not installed.
     """
-    from langchain_supabase_memory.inspector import serving
+    from langchain_supabase_memory.inspector import server
 
     def said(address: str) -> None:
         console.print(f"The inspector is on {address}", markup=False, highlight=False, soft_wrap=True)
@@ -202,7 +202,7 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
     with SupabaseMemory.from_conn_string(
         start_migrated(folder), user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
     ) as memory:
-        serving.serve(memory, port=0, write=True, by=USER, said=said)
+        server.serve(memory, port=0, write=True, actor=USER, echo=said)
 
 
 class _Alerts(logging.Filter):
@@ -272,8 +272,8 @@ class _Tally:
             wanted = self.known[question].expect
             self.judged.append((wanted in answer.text, wanted in quote(self.recent, question)))
             mark = Text("✓ ", "green") if self.judged[-1][0] else Text("✗ ", "red")
-        console.print(f"[cyan]{USER}:[/cyan] {escape(spelled_lines(question))}", highlight=False)
-        console.print(Text.assemble(mark, ("agent:", "magenta"), " ", spelled_lines(answer.text)), highlight=False)
+        console.print(f"[cyan]{USER}:[/cyan] {escape(spell_out_lines(question))}", highlight=False)
+        console.print(Text.assemble(mark, ("agent:", "magenta"), " ", spell_out_lines(answer.text)), highlight=False)
         console.print(f"[dim]  {_origin(answer)}[/dim]", highlight=False)
         calls = f" in {len(answer.sent)} calls" if len(answer.sent) > 1 else ""
         console.print(
@@ -370,7 +370,7 @@ def _point(console: Console, memory: SupabaseMemory) -> None:
         meant = "no turn"
         if found is not None:
             meant = f"turn {found.turn.number}: {textwrap.shorten(found.turn.user_query, 60, placeholder=' …')}"
-        console.print(f"“{text}” points at [cyan]{escape(spelled(meant))}[/cyan]", highlight=False)
+        console.print(f"“{text}” points at [cyan]{escape(spell_out(meant))}[/cyan]", highlight=False)
     console.print()
 
 
@@ -390,7 +390,7 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     if status is not None and status.error is not None:
         console.print(f"The worker failed ({status.error}); nothing is lost, the next try comes later.")
     how = "words" if memory.embeddings is None else f"words, and by meaning with {memory.embeddings.name}"
-    stretches = len({chunk.stretch for chunk in studio.chunks()})
+    stretches = len({chunk.episode for chunk in studio.chunks()})
     console.print(
         f"A worker did what was due in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} "
         f"stretches of talk, to be recalled by {how}; {done.summaries} segments of the rolling summary; the board.",
@@ -406,7 +406,7 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     )
 
 
-async def _drained(memory: SupabaseMemory) -> Tally:
+async def _drained(memory: SupabaseMemory) -> WorkerStats:
     async with memory:
         return await Worker(memory).drain()
 
@@ -418,7 +418,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
         return
     console.print("[bold]The board: what is known by now, in short[/bold]")
     if board.summary:
-        console.print(spelled_lines(_beginning(board.summary)), markup=False, highlight=False, style="default")
+        console.print(spell_out_lines(_beginning(board.summary)), markup=False, highlight=False, style="default")
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
@@ -429,7 +429,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
         ("open questions", board.pending_questions),
     ):
         for item in sorted(items, key=lambda each: (-each.importance, each.sequences))[:_SHOWN]:
-            text = textwrap.shorten(spelled(item.text), _LONGEST, placeholder=" …")
+            text = textwrap.shorten(spell_out(item.text), _LONGEST, placeholder=" …")
             table.add_row(name, Text(text), f"message {item.sequences[0]}" if item.sequences else "")
             name = ""
         if len(items) > _SHOWN:
@@ -439,7 +439,7 @@ def _board(console: Console, memory: SupabaseMemory) -> None:
     named = sorted(board.entities, key=lambda each: (_TYPES.index(each.type), each.sequences))
     for name, items in (("who, where, when", named), ("topics", board.topics)):
         if items:
-            names = Text(spelled(", ".join(each.text for each in items[:_NAMES])))
+            names = Text(spell_out(", ".join(each.text for each in items[:_NAMES])))
             table.add_row(name, names.append(f" and {len(items) - _NAMES} more" * (len(items) > _NAMES), "dim"))
     console.print(table, "")
 

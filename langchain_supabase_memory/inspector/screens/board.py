@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import NotFoundError
-from langchain_supabase_memory.inspector.rendering import part, shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.screens.said import words
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import render_page, render_part
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.screens.message_range import words
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES
+from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, STATES
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,19 +56,19 @@ class Evidence:
 
 async def screen(request: Request) -> Response:
     """The board."""
-    visit = Visit(request)
-    conversation = visit.conversation()
-    head, board = await asyncio.gather(frame.of(visit), conversation.aboard(history=True))
+    context = RequestContext(request)
+    conversation = context.conversation()
+    head, board = await asyncio.gather(conversation_header.load_header(context), conversation.aboard(history=True))
     gone = [item for item in board.items if not item.is_open]
-    return shown(
-        visit,
+    return render_page(
+        context,
         "board.html",
         tab="board",
-        seen=head.seen,
+        etag=head.etag,
         about="conversation",
         frame=head,
         board=board,
-        groups=[(kind, heading, board.of(kind)) for kind, heading in _HEADINGS.items()],  # type: ignore[arg-type]
+        groups=[(kind, heading, board.of_kind(kind)) for kind, heading in _HEADINGS.items()],  # type: ignore[arg-type]
         gone=gone,
         kinds=KINDS,
         types=ENTITY_TYPES,
@@ -77,10 +77,10 @@ async def screen(request: Request) -> Response:
 
 async def item(request: Request) -> Response:
     """One item with its messages, its history, and what a person may do with it; in place, or as a page."""
-    visit = Visit(request)
-    conversation = visit.conversation()
+    context = RequestContext(request)
+    conversation = context.conversation()
     board = await conversation.aboard(history=True)
-    wanted = visit.asked.get("item", "")
+    wanted = context.asked.get("item", "")
     found = next((each for each in board.items if each.id == wanted), None)
     if found is None:
         raise no_item()
@@ -92,8 +92,8 @@ async def item(request: Request) -> Response:
         "by_id": {each.id: each for each in board.items},
     }
     if request.headers.get("hx-request") == "true":
-        return part(visit, "part_item.html", **given)
-    return shown(visit, "item.html", tab="board", frame=await frame.of(visit), **given)
+        return render_part(context, "part_item.html", **given)
+    return render_page(context, "item.html", tab="board", frame=await conversation_header.load_header(context), **given)
 
 
 def no_item() -> NotFoundError:
@@ -103,17 +103,17 @@ def no_item() -> NotFoundError:
 
 async def history(request: Request) -> Response:
     """What was changed on the board, and in opt-outs, ratings and summaries, the newest first."""
-    visit = Visit(request)
-    conversation = visit.conversation()
+    context = RequestContext(request)
+    conversation = context.conversation()
     head, board, changes = await asyncio.gather(
-        frame.of(visit), conversation.aboard(history=True), conversation.achanges()
+        conversation_header.load_header(context), conversation.aboard(history=True), conversation.achanges()
     )
-    return shown(visit, "history.html", tab="board", frame=head, board=board, changes=changes)
+    return render_page(context, "history.html", tab="board", frame=head, board=board, changes=changes)
 
 
-async def _evidence(conversation: Conversation, found: BoardItem) -> list[Evidence]:
+async def _evidence(conversation: Conversation, item: BoardItem) -> list[Evidence]:
     """The first messages of an item, each with the quote if it holds it."""
-    places = found.sequences[:_MOST_MESSAGES]
+    places = item.sequences[:_MOST_MESSAGES]
     columns: tuple[Column, ...] = ("role", "text", "created_at", "payload")
     pages = await asyncio.gather(
         *(conversation.aread(from_sequence=place, to_sequence=place, columns=columns) for place in places)
@@ -122,7 +122,7 @@ async def _evidence(conversation: Conversation, found: BoardItem) -> list[Eviden
     for page in pages:
         for stored in page:
             text = stored.text or words(stored)
-            before, quote, after = text.partition(found.quote) if found.quote else (text, "", "")
+            before, quote, after = text.partition(item.quote) if item.quote else (text, "", "")
             label = content.LABELS[stored.role or "user"]
             made.append(Evidence(stored.sequence, label, stored.created_at, before, quote, after))
     return made

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 
-from langchain_supabase_memory.inspector.rendering import shown
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def screen(request: Request) -> Response:
     """The findings. They name the host and the keys, and ask the embedder: none of that is for who acts as a user."""
-    visit = Visit(request)
-    if visit.acts_as_user:
+    context = RequestContext(request)
+    if context.acts_as_user:
         raise HTTPException(404)
-    return shown(visit, "doctor.html", tab="doctor", rows=await visit.memory.adoctor())
+    return render_page(context, "doctor.html", tab="doctor", rows=await context.memory.adoctor())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.inspector.drawing import Piece, bar
-from langchain_supabase_memory.inspector.rendering import number, plural, shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import number, plural, render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.settings import INHERITED
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.report import Section
-    from langchain_supabase_memory.language.messages.blocks import Entry
+    from langchain_supabase_memory.language.messages.blocks import PromptEntry
     from langchain_supabase_memory.settings import ContextBudget, Inherited
 
 LEAST: Final = 50
@@ -48,7 +48,7 @@ UNITS: Final = ("characters", "tokens")
 
 
 @dataclass(frozen=True)
-class Part:
+class PromptPart:
     """A part of the prompt.
 
     Attributes:
@@ -83,7 +83,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PromptOptions:
     """What somebody wants to try.
 
     Attributes:
@@ -99,12 +99,12 @@ class Wish:
     recall: str = ""
 
     @classmethod
-    def of(cls, visit: Visit) -> Wish:
+    def from_query(cls, context: RequestContext) -> PromptOptions:
         """As an address says it; what is none is left out."""
-        unit, recall = visit.asked.get("unit", ""), visit.asked.get("recall", "")
+        unit, recall = context.asked.get("unit", ""), context.asked.get("recall", "")
         return cls(
-            visit.asked.get("question", "").strip()[:10_000],
-            visit.number("budget", least=LEAST, most=MOST),
+            context.asked.get("question", "").strip()[:10_000],
+            context.number("budget", minimum=LEAST, maximum=MOST),
             unit if unit in UNITS else "characters",
             recall if recall in ("none", *RECALL_SCOPES) else "",
         )
@@ -126,21 +126,21 @@ class Wish:
 
 async def screen(request: Request) -> Response:
     """The prompt as of the newest message, for a question, a budget and a recall of choice. Nothing is stored."""
-    visit = Visit(request)
-    wish, conversation = Wish.of(visit), visit.conversation()
-    budget = wish.budget(visit.memory.settings.budget)
+    context = RequestContext(request)
+    wish, conversation = PromptOptions.from_query(context), context.conversation()
+    budget = wish.budget(context.memory.settings.budget)
     current = HumanMessage(wish.question) if wish.question else None
     made = conversation.acontext(current, budget=budget, recall=wish.scope, model=None)
-    head, pack = await asyncio.gather(frame.of(visit), made)
+    head, pack = await asyncio.gather(conversation_header.load_header(context), made)
     report = pack.report()
     parts = parts_of(pack)
     unit = "tokens" if budget.tokens is not None else "characters"
     limit = budget.tokens or budget.characters or 0
-    return shown(
-        visit,
+    return render_page(
+        context,
         "prompt.html",
         tab="prompt",
-        seen=head.seen,
+        etag=head.etag,
         about="conversation",
         frame=head,
         wish=wish,
@@ -159,7 +159,7 @@ async def screen(request: Request) -> Response:
     )
 
 
-def parts_of(pack: ContextPack) -> list[Part]:
+def parts_of(pack: ContextPack) -> list[PromptPart]:
     """The parts of a prompt in the order in which a model reads them."""
     sections = {section.name: section for section in pack.report().sections}
     recent = {id(entry.message) for entry in pack.fitted.recent}
@@ -169,12 +169,12 @@ def parts_of(pack: ContextPack) -> list[Part]:
     return [_part(pack, sections[name], message) for name, message in first.items() if name in sections]
 
 
-def _part(pack: ContextPack, section: Section, message: BaseMessage) -> Part:
+def _part(pack: ContextPack, section: Section, message: BaseMessage) -> PromptPart:
     name = section.name
     entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
     raw = "" if name in ("recent", "current") else str(message.text)
     lines, unshown = [_line(entry) for entry in entries[-MOST_LINES:]], max(0, len(entries) - MOST_LINES)
-    return Part(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
+    return PromptPart(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
 
 
 def _name_of(pack: ContextPack, message: BaseMessage, recent: set[int]) -> str:
@@ -187,7 +187,7 @@ def _name_of(pack: ContextPack, message: BaseMessage, recent: set[int]) -> str:
     return "recent" if id(message) in recent else "current"
 
 
-def _line(entry: Entry) -> tuple[int | None, str, str]:
+def _line(entry: PromptEntry) -> tuple[int | None, str, str]:
     message = entry.message
     text = str(message.text) or content.line(message)
     return (entry.sequences[0] if entry.sequences else None), content.LABELS[content.role(message)], text
@@ -218,7 +218,7 @@ def _why(pack: ContextPack, name: str) -> str:
     return "What is to be answered. It is never cut, and comes last."
 
 
-def _spent(parts: Sequence[Part], used: int, limit: int, unit: str) -> list[Piece]:
+def _spent(parts: Sequence[PromptPart], used: int, limit: int, unit: str) -> list[BarSegment]:
     """The budget in the order of the prompt. What a part weighs is about its size; the sum is exact."""
     sizes = [part.tokens if unit == "tokens" else part.characters for part in parts]
     scale = used / sum(sizes) if sum(sizes) else 0

@@ -7,10 +7,10 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import NotFoundError
-from langchain_supabase_memory.inspector.drawing import Piece, bar
-from langchain_supabase_memory.inspector.rendering import number, shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import number, render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ WHY: Final[Mapping[str, str]] = {
 }
 
 
-def spent(manifest: Manifest) -> list[Piece]:
+def spent(manifest: Manifest) -> list[BarSegment]:
     """The parts of a prompt in its order, in tokens."""
     return bar(
         (STATES.get(part.name, "own"), part.tokens, f"{part.name}: {number(part.tokens)} tokens", "")
@@ -64,15 +64,17 @@ def spent(manifest: Manifest) -> list[Piece]:
 
 async def screen(request: Request) -> Response:
     """The prompts that were kept, the newest first."""
-    visit = Visit(request)
-    conversation = visit.conversation()
-    after = visit.asked.get("after") or None
-    head, page = await asyncio.gather(frame.of(visit), conversation.amanifests(limit=PAGE, after=after))
-    return shown(
-        visit,
+    context = RequestContext(request)
+    conversation = context.conversation()
+    after = context.asked.get("after") or None
+    head, page = await asyncio.gather(
+        conversation_header.load_header(context), conversation.amanifests(limit=PAGE, after=after)
+    )
+    return render_page(
+        context,
         "prompts.html",
         tab="prompts",
-        seen=head.seen,
+        etag=head.etag,
         about="" if after else "conversation",
         frame=head,
         page=page,
@@ -82,19 +84,21 @@ async def screen(request: Request) -> Response:
 
 async def turn(request: Request) -> Response:
     """The prompt of one answer: a permanent link, by the number of the answer."""
-    visit = Visit(request)
-    conversation, answer = visit.conversation(), visit.number("answer")
+    context = RequestContext(request)
+    conversation, answer = context.conversation(), context.number("answer")
     if answer is None:
         raise _no_prompt()
-    head, page = await asyncio.gather(frame.of(visit), conversation.amanifests(limit=2, to_sequence=answer))
+    head, page = await asyncio.gather(
+        conversation_header.load_header(context), conversation.amanifests(limit=2, to_sequence=answer)
+    )
     if not page.manifests or page.manifests[0].to_sequence != answer:
         raise _no_prompt()
     manifest, *before = page.manifests
     # A manifest knows an item by the beginning of its id.
     board = await conversation.aboard(history=True) if manifest.items else None
     items = {} if board is None else {item.id[:8]: item for item in board.items}
-    return shown(
-        visit,
+    return render_page(
+        context,
         "turn.html",
         tab="prompts",
         frame=head,

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.inspector.rendering import number, shown, stamp
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import etag, number, render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ _STATES: Final[tuple[WorkState, ...]] = ("running", "due", "waiting", "dead")
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueueState:
     """How the work stands.
 
     Attributes:
@@ -37,7 +37,7 @@ class Standing:
         more: The states of which there are more than these.
         workers: Who is at how many.
         running: How many they are at.
-        seen: How that stands.
+        etag: How that stands.
     """
 
     queue: Queue | None
@@ -45,7 +45,7 @@ class Standing:
     more: frozenset[WorkState]
     workers: Mapping[str, int]
     running: int
-    seen: str
+    etag: str
 
     def size(self, state: WorkState) -> str:
         """How many conversations are in a state, as far as it is known."""
@@ -55,10 +55,10 @@ class Standing:
         return f"more than {MOST}" if state in self.more else number(len(self.rows[state]))
 
 
-async def standing(visit: Visit) -> Standing:
+async def load_queue(context: RequestContext) -> QueueState:
     """How the work stands of everybody, of the memory's user, or of who is signed in."""
-    memory, user = visit.reader, visit.user_id
-    is_servers = visit.of_everybody and user is None
+    memory, user = context.reader, context.user_id
+    is_servers = context.sees_all_users and user is None
     most = {state: MOST_RUNNING if state == "running" else MOST + 1 for state in _STATES}
     asked = [memory.work.astatus(user_id=user, state=state, limit=limit) for state, limit in most.items()]
     found = dict(zip(_STATES, await asyncio.gather(*asked), strict=True))
@@ -68,14 +68,14 @@ async def standing(visit: Visit) -> Standing:
     workers = Counter(status.worker for status in found["running"] if status.worker is not None)
     counts = None if queue is None else (queue.depth, queue.due, queue.leases, queue.waiting, queue.dead)
     known = [(s.id, s.state, s.attempts, s.worker, s.error) for each in rows.values() for s in each]
-    seen = stamp(known, counts, sorted(workers.items()))
-    return Standing(queue, rows, more, workers, len(found["running"]), seen)
+    seen = etag(known, counts, sorted(workers.items()))
+    return QueueState(queue, rows, more, workers, len(found["running"]), seen)
 
 
 async def screen(request: Request) -> Response:
     """The queue."""
-    visit = Visit(request)
-    now = await standing(visit)
-    return shown(
-        visit, "queue.html", tab="queue", seen=now.seen, about="queue", now=now, most=MOST, most_running=MOST_RUNNING
+    context = RequestContext(request)
+    now = await load_queue(context)
+    return render_page(
+        context, "queue.html", tab="queue", etag=now.etag, about="queue", now=now, most=MOST, most_running=MOST_RUNNING
     )

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from langchain_supabase_memory.inspector.rendering import shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.visit import Visit, without_making
+from langchain_supabase_memory.inspector.rendering import render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext, read_only_copy
+from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.values import RECALL_SCOPES, Chunk, Recall
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PERIODS: Final[tuple[Period, ...]] = get_args(Period)
 
 
 @dataclass(frozen=True)
-class Found:
+class ChunkScore:
     """A chunk that was found.
 
     Attributes:
@@ -41,42 +41,42 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RecallAnswer:
     """What was found for a question.
 
     Attributes:
         recall: What was found, and how.
-        found: The chunks.
+        chunks: The chunks.
         parts: Which parts any of the scores has.
-        most: The largest part of them, to which all are drawn.
+        max_score: The largest part of them, to which all are drawn.
         milliseconds: How long it took.
         compared: Whether words alone were asked beside.
     """
 
     recall: Recall
-    found: list[Found]
+    chunks: list[ChunkScore]
     parts: list[str]
-    most: float
+    max_score: float
     milliseconds: float
     compared: bool
 
 
 async def screen(request: Request) -> Response:
     """The question, and what is found for it."""
-    visit = Visit(request)
-    is_of_conversation = bool(visit.asked.get("thread"))
-    head = await frame.of(visit) if is_of_conversation else None
-    query = visit.asked.get("q", "").strip()[:10_000]
-    scope = visit.asked.get("scope", "")
+    context = RequestContext(request)
+    is_of_conversation = bool(context.asked.get("thread"))
+    head = await conversation_header.load_header(context) if is_of_conversation else None
+    query = context.asked.get("q", "").strip()[:10_000]
+    scope = context.asked.get("scope", "")
     scope = scope if scope in RECALL_SCOPES else "conversation" if is_of_conversation else "user"
-    when = visit.asked.get("when", "")
+    when = context.asked.get("when", "")
     when = when if when in PERIODS else "all"
-    has_vectors = visit.memory.embeddings is not None
-    by_meaning = has_vectors and visit.asked.get("meaning", "on") == "on" and visit.asked.get("words") != "on"
-    needs_user = visit.of_everybody and visit.user_id is None
-    answer = await _asked(visit, query, scope, when, by_meaning) if query and not needs_user else None
-    return shown(
-        visit,
+    has_vectors = context.memory.embeddings is not None
+    by_meaning = has_vectors and context.asked.get("meaning", "on") == "on" and context.asked.get("words") != "on"
+    needs_user = context.sees_all_users and context.user_id is None
+    answer = await _run_recall(context, query, scope, when, by_meaning) if query and not needs_user else None
+    return render_page(
+        context,
         "recall.html",
         tab="recall",
         frame=head,
@@ -91,28 +91,28 @@ async def screen(request: Request) -> Response:
     )
 
 
-async def _asked(visit: Visit, query: str, scope: str, when: str, by_meaning: bool) -> Answer:
-    words = without_making(visit.memory, embeddings=None)
+async def _run_recall(context: RequestContext, query: str, scope: str, when: str, by_meaning: bool) -> RecallAnswer:
+    words = read_only_copy(context.memory, embeddings=None)
     begun = time.perf_counter()
     if not by_meaning:
-        recall = await _recall(visit, words, query, scope, when)
+        recall = await _recall(context, words, query, scope, when)
         took, places = time.perf_counter() - begun, {}
     else:
-        recall = await _recall(visit, visit.reader, query, scope, when)
+        recall = await _recall(context, context.reader, query, scope, when)
         took = time.perf_counter() - begun
-        other = await _recall(visit, words, query, scope, when)
+        other = await _recall(context, words, query, scope, when)
         places = {chunk.id: place for place, chunk in enumerate(other.chunks, 1)}
     parts = [name for name in PARTS if any(name in chunk.score_parts for chunk in recall.chunks)]
     sizes = [abs(chunk.score_parts.get(name, 0)) for chunk in recall.chunks for name in parts if name != "rerank"]
-    found = [Found(chunk, places.get(chunk.id)) for chunk in recall.chunks]
-    return Answer(recall, found, parts, max(sizes, default=0) or 1, took * 1000, by_meaning)
+    found = [ChunkScore(chunk, places.get(chunk.id)) for chunk in recall.chunks]
+    return RecallAnswer(recall, found, parts, max(sizes, default=0) or 1, took * 1000, by_meaning)
 
 
-async def _recall(visit: Visit, memory: SupabaseMemory, query: str, scope: str, when: str) -> Recall:
-    user, agent = visit.user_id, visit.asked.get("agent") or None
+async def _recall(context: RequestContext, memory: SupabaseMemory, query: str, scope: str, when: str) -> Recall:
+    user, agent = context.user_id, context.asked.get("agent") or None
     period = next(each for each in PERIODS if each == when)
-    if scope == "conversation" and visit.asked.get("thread"):
-        here = memory.conversation(visit.asked["thread"], user_id=user, agent_id=agent)
+    if scope == "conversation" and context.asked.get("thread"):
+        here = memory.conversation(context.asked["thread"], user_id=user, agent_id=agent)
         return await here.arecall(query, limit=LIMIT, time_range=period)
     wanted = agent if scope == "agent" else None
     return await memory.arecall(query, user_id=user, agent_id=wanted, limit=LIMIT, time_range=period)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.inspector.drawing import Plot, bar, plot
-from langchain_supabase_memory.inspector.rendering import plural, shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import plural, render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.svg_charts import Plot, bar, plot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,25 +45,25 @@ class Savings:
 
 async def screen(request: Request) -> Response:
     """The next prompt against the whole history, how that has grown, and the prompts that a rollout compared."""
-    visit = Visit(request)
-    conversation = visit.conversation()
+    context = RequestContext(request)
+    conversation = context.conversation()
     head, pack, read, compared, kept = await asyncio.gather(
-        frame.of(visit),
+        conversation_header.load_header(context),
         conversation.acontext(model=None),
         conversation.aread(last=_NEWEST, columns=["tokens"]),
         conversation.acomparisons(last=_POINTS),
         conversation.amanifests(limit=_POINTS),
     )
     report = pack.report()
-    return shown(
-        visit,
+    return render_page(
+        context,
         "savings.html",
         tab="savings",
-        seen=head.seen,
+        etag=head.etag,
         about="conversation",
         frame=head,
         report=report,
-        drawn=grown(read, report.full_tokens, report.tokens),
+        drawn=growth_plot(read, report.full_tokens, report.tokens),
         sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
         full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
         measured=_measured(kept.manifests[::-1]),
@@ -73,13 +73,13 @@ async def screen(request: Request) -> Response:
     )
 
 
-def grown(read: Sequence[StoredMessage], full: int, sent: int) -> Savings | None:
+def growth_plot(read: Sequence[StoredMessage], full: int, packed: int) -> Savings | None:
     """The plot of the newest messages; `None` if there are too few to draw a line.
 
     Args:
         read: The newest messages, in order.
         full: The tokens of the whole history.
-        sent: Those of the next prompt.
+        packed: Those of the next prompt.
     """
     if len(read) < 2:
         return None
@@ -90,22 +90,22 @@ def grown(read: Sequence[StoredMessage], full: int, sent: int) -> Savings | None
     kept = sorted({*range(0, len(read), max(1, len(read) // _POINTS)), len(read) - 1})
     whole = [((read[at].sequence - first) / (last - first), float(sums[at])) for at in kept]
     # A prompt is no longer than the history was.
-    bounded = [(x, min(y, float(sent))) for x, y in whole]
+    bounded = [(x, min(y, float(packed))) for x, y in whole]
     return Savings(plot([whole, bounded]), first, last)
 
 
-def _measured(kept: Sequence[Manifest]) -> Plot | None:
+def _measured(manifests: Sequence[Manifest]) -> Plot | None:
     """The tokens of the whole history and of the prompt over the answers whose prompts were kept, the oldest first."""
-    if len(kept) < 2:
+    if len(manifests) < 2:
         return None
-    places = [at / (len(kept) - 1) for at in range(len(kept))]
-    full = [(x, float(each.full_tokens)) for x, each in zip(places, kept, strict=True)]
-    return plot([full, [(x, float(each.tokens)) for x, each in zip(places, kept, strict=True)]])
+    places = [at / (len(manifests) - 1) for at in range(len(manifests))]
+    full = [(x, float(each.full_tokens)) for x, each in zip(places, manifests, strict=True)]
+    return plot([full, [(x, float(each.tokens)) for x, each in zip(places, manifests, strict=True)]])
 
 
-def _compared(found: Sequence[Comparison]) -> Plot | None:
+def _compared(comparisons: Sequence[Comparison]) -> Plot | None:
     """The tokens of the old context and of the new one over the calls that a rollout compared."""
-    both = [(each.old_tokens, each.new_tokens) for each in found if each.new_tokens is not None]
+    both = [(each.old_tokens, each.new_tokens) for each in comparisons if each.new_tokens is not None]
     if len(both) < 2:
         return None
     places = [at / (len(both) - 1) for at in range(len(both))]

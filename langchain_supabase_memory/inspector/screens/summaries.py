@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.inspector.rendering import shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.visit import Visit
+from langchain_supabase_memory.inspector.rendering import render_page
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,14 +19,16 @@ NEWEST: Final = 20
 
 async def screen(request: Request) -> Response:
     """The newest segments, the newest first."""
-    visit = Visit(request)
-    conversation = visit.conversation()
-    head, segments = await asyncio.gather(frame.of(visit), conversation.asummaries(last=NEWEST))
-    return shown(
-        visit,
+    context = RequestContext(request)
+    conversation = context.conversation()
+    head, segments = await asyncio.gather(
+        conversation_header.load_header(context), conversation.asummaries(last=NEWEST)
+    )
+    return render_page(
+        context,
         "summaries.html",
         tab="summaries",
-        seen=head.seen,
+        etag=head.etag,
         about="conversation",
         frame=head,
         segments=segments[::-1],

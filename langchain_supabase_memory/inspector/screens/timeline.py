@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.inspector.drawing import Piece, bar
-from langchain_supabase_memory.inspector.rendering import LONGEST, number, part, shown
-from langchain_supabase_memory.inspector.screens import frame
-from langchain_supabase_memory.inspector.screens.said import words
-from langchain_supabase_memory.inspector.visit import Visit, nobody_knows
+from langchain_supabase_memory.inspector.rendering import LONGEST, number, render_page, render_part
+from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
+from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.screens.message_range import words
+from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _STATES: Final = ("verbatim", "segment", "omitted", "expired", "forgotten", "sup
 
 
 @dataclass(frozen=True)
-class Line:
+class TimelineLine:
     """A line of the time line: a message, or messages that are gone.
 
     Attributes:
@@ -43,7 +43,7 @@ class Line:
         first: The first of what is gone.
         last: The last.
         day: The day that begins with it.
-        opens: Whether another state begins with it.
+        opens_turn: Whether another state begins with it.
     """
 
     range: CoveredRange
@@ -51,7 +51,7 @@ class Line:
     first: int = 0
     last: int = 0
     day: datetime | None = None
-    opens: bool = False
+    opens_turn: bool = False
 
     @property
     def text(self) -> str:
@@ -62,26 +62,26 @@ class Line:
 
 async def screen(request: Request) -> Response:
     """The time line, from the newest page on."""
-    visit = Visit(request)
-    conversation = visit.conversation()
+    context = RequestContext(request)
+    conversation = context.conversation()
     head, coverage, segments = await asyncio.gather(
-        frame.of(visit), conversation.acoverage(), conversation.asummaries(last=100)
+        conversation_header.load_header(context), conversation.acoverage(), conversation.asummaries(last=100)
     )
     end = head.status.next_sequence
-    at = visit.number("at", most=max(0, end - 1))
+    at = context.number("at", maximum=max(0, end - 1))
     begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
     stop = min(end, begin + PAGE)
     said = await conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS) if end else []
-    return shown(
-        visit,
+    return render_page(
+        context,
         "timeline.html",
         tab="timeline",
-        seen=head.seen,
+        etag=head.etag,
         about="conversation",
         frame=head,
         coverage=coverage,
         counts=_counts(coverage),
-        pieces=_pieces(visit, coverage),
+        pieces=_pieces(context, coverage),
         ranges=coverage.ranges[:_MOST_RANGES],
         more_ranges=max(0, len(coverage.ranges) - _MOST_RANGES),
         segments={segment.number: segment for segment in segments},
@@ -97,15 +97,15 @@ async def screen(request: Request) -> Response:
 
 async def message(request: Request) -> Response:
     """One message as it was stored, in place or as a page."""
-    visit = Visit(request)
-    place = visit.number("number")
+    context = RequestContext(request)
+    place = context.number("number")
     if place is None:
-        raise nobody_knows()
-    found = await visit.conversation().aread(from_sequence=place, to_sequence=place, columns=_EVERYTHING)
+        raise not_found()
+    found = await context.conversation().aread(from_sequence=place, to_sequence=place, columns=_EVERYTHING)
     if not found:
-        await visit.known()
+        await context.listed_conversation()
         gone = {"what": f"Message {place} is not there.", "hint": "It has expired, or was forgotten."}
-        return part(visit, "part_wrong.html", **gone) if _is_part(request) else _missing()
+        return render_part(context, "part_error.html", **gone) if _is_part(request) else _missing()
     stored = found[0]
     payload = None if stored.message is None else stored.message.model_dump(mode="json", exclude_none=True)
     given: dict[str, Any] = {
@@ -114,12 +114,12 @@ async def message(request: Request) -> Response:
         "metadata": _json(stored.metadata) if stored.metadata else "",
         "text": stored.text or words(stored),
         "label": content.LABELS[stored.role or "user"],
-        "answer": await _answer_to(visit.conversation(), place),
+        "answer": await _answer_to(context.conversation(), place),
     }
     if _is_part(request):
-        return part(visit, "part_message.html", longest=LONGEST, **given)
-    head = await frame.of(visit)
-    return shown(visit, "message.html", tab="timeline", frame=head, longest=2**31, **given)
+        return render_part(context, "part_message.html", longest=LONGEST, **given)
+    head = await conversation_header.load_header(context)
+    return render_page(context, "message.html", tab="timeline", frame=head, longest=2**31, **given)
 
 
 _COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "payload")
@@ -140,7 +140,7 @@ async def _answer_to(conversation: Conversation, place: int) -> int | None:
 
 
 def _missing() -> Response:
-    raise nobody_knows()
+    raise not_found()
 
 
 def _is_part(request: Request) -> bool:
@@ -159,27 +159,27 @@ def _counts(coverage: Coverage) -> list[tuple[str, int]]:
     return [(state, size) for state, size in sizes.items() if size]
 
 
-def _pieces(visit: Visit, coverage: Coverage) -> list[Piece]:
+def _pieces(context: RequestContext, coverage: Coverage) -> list[BarSegment]:
     """The bar of the whole conversation; each piece leads to where it begins."""
     return bar(
         (
             each.state,
             each.to_sequence - each.from_sequence + 1,
-            f"{_named(each)}: messages {number(each.from_sequence)} to {number(each.to_sequence)}",
-            visit.here("", at=each.from_sequence) + "#said",
+            f"{_range_label(each)}: messages {number(each.from_sequence)} to {number(each.to_sequence)}",
+            context.page_link("", at=each.from_sequence) + "#said",
         )
         for each in coverage.ranges
     )
 
 
-def _named(each: CoveredRange) -> str:
-    return f"segment {each.segment}" if each.state == "segment" else each.state
+def _range_label(covered: CoveredRange) -> str:
+    return f"segment {covered.segment}" if covered.state == "segment" else covered.state
 
 
-def _lines(said: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[Line]:
+def _lines(messages: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[TimelineLine]:
     """The messages of a page with what is gone between them, in order."""
-    stored = {each.sequence: each for each in said}
-    made: list[Line] = []
+    stored = {each.sequence: each for each in messages}
+    made: list[TimelineLine] = []
     before: CoveredRange | None = None
     today: object = None
     for each in coverage.ranges:
@@ -188,11 +188,15 @@ def _lines(said: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: 
             continue
         there = [stored[place] for place in range(first, last + 1) if place in stored]
         if not there:
-            made.append(Line(each, None, first, last, opens=each is not before))
+            made.append(TimelineLine(each, None, first, last, opens_turn=each is not before))
             before = each
         for message in there:
             assert message.created_at is not None
             day = message.created_at.date()
-            made.append(Line(each, message, day=message.created_at if day != today else None, opens=each is not before))
+            made.append(
+                TimelineLine(
+                    each, message, day=message.created_at if day != today else None, opens_turn=each is not before
+                )
+            )
             today, before = day, each
     return made

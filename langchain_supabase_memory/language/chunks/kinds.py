@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.language.cues import Marks
+    from langchain_supabase_memory.language.query_hints import Marks
 
 Kind = Literal["dialogue", "action", "fact", "question", "answer"]
 """What a chunk is: talk, what a tool did, a statement that names something, a question, what came right after one."""
@@ -24,7 +24,7 @@ _DONE: Final = re.compile(
 )
 
 
-def kind(marks: Marks, *, is_action: bool, after_question: bool) -> Kind:
+def chunk_kind(marks: Marks, *, is_action: bool, after_question: bool) -> Kind:
     """What a text is.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.sentences import ends
+from langchain_supabase_memory.language.sentences import sentence_ends
 from langchain_supabase_memory.language.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def _after(mark: str) -> Callable[[str], Iterator[int]]:
 
 
 # A paragraph, a line, a sentence, a word: the first that makes it short.
-_BREAKS: Final = (_after(r"\n\s*\n"), _after(r"\n"), ends, _after(r"\s+"))
+_BREAKS: Final = (_after(r"\n\s*\n"), _after(r"\n"), sentence_ends, _after(r"\s+"))
 
 
 def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_tokens) -> list[str]:
@@ -49,17 +49,17 @@ def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_token
 
 
 def _pieces(
-    text: str, most: int, count: Callable[[str], int], level: int, offset: int = 0
+    text: str, max_characters: int, count: Callable[[str], int], level: int, offset: int = 0
 ) -> Iterator[tuple[int, int, int]]:
     """First, end and tokens of pieces that are short enough, cut at the widest break that makes them so."""
     tokens = count(text)
-    if tokens <= most:
+    if tokens <= max_characters:
         if text.strip():
             yield offset, offset + len(text), tokens
         return
     if level == len(_BREAKS):
         # One word longer than a part: by characters, of which none takes more than four tokens.
-        step = max(1, most // 4)
+        step = max(1, max_characters // 4)
         for first in range(0, len(text), step):
             piece = text[first : first + step]
             yield offset + first, offset + first + len(piece), count(piece)
@@ -67,6 +67,6 @@ def _pieces(
     at = 0
     for end in _BREAKS[level](text):
         if end > at:
-            yield from _pieces(text[at:end], most, count, level + 1, offset + at)
+            yield from _pieces(text[at:end], max_characters, count, level + 1, offset + at)
             at = end
-    yield from _pieces(text[at:], most, count, level + 1, offset + at)
+    yield from _pieces(text[at:], max_characters, count, level + 1, offset + at)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
 from langchain_supabase_memory.language.messages import codec, content, fence
-from langchain_supabase_memory.language.messages.opaque import bounded
+from langchain_supabase_memory.language.messages.encoded_data import shorten_middle
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.tokens import count_tokens
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Said:
+class StoredText:
     """A stored message, with what is needed to index it."""
 
     sequence: int
@@ -35,7 +35,7 @@ class Said:
     edited_at: str | None = None  # as the database gives it
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Said:
+    def from_row(cls, row: Mapping[str, Any]) -> StoredText:
         """A row of `memory_pending_chunks`."""
         message = codec.from_payload(row["payload"])
         time = datetime.fromisoformat(row["created_at"])
@@ -45,7 +45,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitPart:
     """A text of a unit, short enough for an embedder.
 
     Attributes:
@@ -54,15 +54,15 @@ class Part:
         importance: How much it is likely to matter, from 0 to 1.
         marks: What it says of itself.
         tokens: Its approximate tokens.
-        told: The days that it tells of, by how far they are from the day on which it was said, in UTC.
+        retrieved_text: The days that it tells of, by how far they are from the day on which it was said, in UTC.
     """
 
     text: str = field(repr=False)
     kind: Kind
     importance: float
-    marks: cues.Marks
+    marks: query_hints.Marks
     tokens: int
-    told: tuple[cues.Days, ...] = ()
+    retrieved_text: tuple[query_hints.Days, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Unit:
         completes: Whether something is done with it.
     """
 
-    messages: tuple[Said, ...]
+    messages: tuple[StoredText, ...]
     role: Role
     speaker: str | None
-    parts: tuple[Part, ...]
+    parts: tuple[UnitPart, ...]
     is_asked: bool
     completes: bool
 
@@ -102,7 +102,7 @@ class Unit:
 
 
 def units(
-    said: Sequence[Said],
+    messages: Sequence[StoredText],
     *,
     most_tokens: int,
     more: bool = False,
@@ -115,7 +115,7 @@ def units(
     is there already. Neither becomes a unit.
 
     Args:
-        said: Messages of one conversation, in order.
+        messages: Messages of one conversation, in order.
         most_tokens: The most tokens of one text.
         more: Whether more messages follow.
         after_question: Whether the message before the first asked something.
@@ -127,12 +127,12 @@ def units(
     made: list[Unit] = []
     place = 0
     asked = after_question
-    while place < len(said):
-        group = [said[place]]
+    while place < len(messages):
+        group = [messages[place]]
         calls = len(content.tool_calls(group[0].message))
-        while calls and place + len(group) < len(said) and _is_result(said[place + len(group)]):
-            group.append(said[place + len(group)])
-        if calls >= len(group) and place + len(group) == len(said) and not (more and place == 0):
+        while calls and place + len(group) < len(messages) and _is_result(messages[place + len(group)]):
+            group.append(messages[place + len(group)])
+        if calls >= len(group) and place + len(group) == len(messages) and not (more and place == 0):
             break  # results are still to come; if the whole batch is one call's, it is taken as it is
         place += len(group)
         unit = _unit(group, most_tokens, asked, importance)
@@ -143,7 +143,7 @@ def units(
 
 
 def _unit(
-    group: Sequence[Said], most_tokens: int, asked: bool, importance: Callable[[str, Kind], float] | None
+    group: Sequence[StoredText], most_tokens: int, is_question: bool, importance: Callable[[str, Kind], float] | None
 ) -> Unit | None:
     first = group[0].message
     role = content.role(first)
@@ -152,21 +152,21 @@ def _unit(
         for each in group
         if isinstance(each.message, ToolMessage) and is_recalled(each.message)
     }
-    said = [_without(each.message, recalled) for each in group if content.was_said(each.message)]
-    spoken = [_spoken(message) for message in said if not is_recalled(message)]
-    text = clean(bounded("\n".join(words for words, _ in spoken if words)))
-    named = clean(bounded("\n".join(names for _, names in spoken if names)))
+    said = [_without(each.message, recalled) for each in group if content.is_conversation(each.message)]
+    spoken = [_message_texts(message) for message in said if not is_recalled(message)]
+    text = clean(shorten_middle("\n".join(words for words, _ in spoken if words)))
+    named = clean(shorten_middle("\n".join(names for _, names in spoken if names)))
     if role == "system" or not (text.strip() or named) or text.strip() == content.HIDDEN:
         return None
     is_action = bool(content.tool_calls(first)) or _is_result(group[0])
     day = group[0].said_at.astimezone(UTC).date()
 
-    def part(words: str) -> Part:
-        marks = cues.marks(words)
-        kind = kinds.kind(marks, is_action=is_action, after_question=asked)
-        weight = kinds.importance(words, marks, kind) if importance is None else min(max(importance(words, kind), 0), 1)
-        told = cues.told(words, day) if marks.has_time else ()
-        return Part(words, kind, weight, marks, count_tokens(words), told)
+    def part(text: str) -> UnitPart:
+        marks = query_hints.marks(text)
+        kind = kinds.chunk_kind(marks, is_action=is_action, after_question=is_question)
+        weight = kinds.importance(text, marks, kind) if importance is None else min(max(importance(text, kind), 0), 1)
+        told = query_hints.relative_days(text, day) if marks.has_time else ()
+        return UnitPart(text, kind, weight, marks, count_tokens(text), told)
 
     found = [part(each) for each in parts(text, most_tokens)]
     for each in parts(named, most_tokens):
@@ -197,18 +197,18 @@ def is_recalled(message: BaseMessage) -> bool:
     return isinstance(message, ToolMessage) and str(message.text).lstrip().startswith(f"<{fence.TAG}>")
 
 
-def _is_result(said: Said) -> bool:
-    return isinstance(said.message, ToolMessage)
+def _is_result(stored: StoredText) -> bool:
+    return isinstance(stored.message, ToolMessage)
 
 
-def _spoken(message: BaseMessage) -> tuple[str, str]:
+def _message_texts(message: BaseMessage) -> tuple[str, str]:
     """A message's words, a tool's with its name; and the names of what is no words."""
-    text, named = content.prose(message)
+    text, named = content.prose_text(message)
     text = text.strip()
     called = content.plain_name(message.name) if isinstance(message, ToolMessage) else ""
     return f"[{called}] {text}" if called else text, named
 
 
-def texts(made: Iterable[Unit]) -> list[str]:
+def texts(units: Iterable[Unit]) -> list[str]:
     """The texts of units, in order: what an embedder is asked for."""
-    return [part.text for unit in made for part in unit.parts]
+    return [part.text for unit in units for part in unit.parts]

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.extractive.board import board
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.messages.opaque import words_alone
+from langchain_supabase_memory.language.messages.encoded_data import words_only
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.flow import Material
 
-KEPT: Final = (*cues.KEPT, phrases)
+KEPT: Final = (*query_hints.KEPT, phrases)
 """What all of this reads from files once; see `flow.compute`."""
 
 __all__ = ["KEPT", "ExtractiveSummarizer"]
@@ -43,8 +43,8 @@ class ExtractiveSummarizer:
         Returns:
             For `summary` and `condense` a text of at most `material.characters`, for `board` a JSON document.
         """
-        lines = [replace(line, text=words_alone(line.text)) for line in material.lines]
+        lines = [replace(line, text=words_only(line.text)) for line in material.lines]
         if material.task == "board":
             return board(replace(material, lines=lines))
-        previous = None if material.previous is None else words_alone(material.previous)
+        previous = None if material.previous is None else words_only(material.previous)
         return summary(previous, () if material.task == "condense" else lines, material.characters)

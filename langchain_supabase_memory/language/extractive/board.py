@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, unanswered
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.entities import entities
-from langchain_supabase_memory.language.extractive.facts import facts, ranked
+from langchain_supabase_memory.language.extractive.facts import facts, rank
 from langchain_supabase_memory.language.extractive.quotes import label
-from langchain_supabase_memory.language.extractive.spoken import day, spoken
-from langchain_supabase_memory.language.extractive.tasks import about_tasks, answered, outcome, same, tasks, waits
+from langchain_supabase_memory.language.extractive.tasks import (
+    about_tasks,
+    answering_message,
+    outcome,
+    same,
+    tasks,
+    waits,
+)
 from langchain_supabase_memory.language.extractive.topics import topics
+from langchain_supabase_memory.language.extractive.utterances import day, utterances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.flow import Line, Material
-    from langchain_supabase_memory.language.extractive.spoken import Sentence
-    from langchain_supabase_memory.language.extractive.tasks import Task
+    from langchain_supabase_memory.flow import Material, TranscriptLine
+    from langchain_supabase_memory.language.extractive.tasks import DialogueTask
+    from langchain_supabase_memory.language.extractive.utterances import Sentence
 
 _MOST_FACTS: Final = 30
 _LEAST_FACTS: Final = 6  # of a short talk, if it has so many
@@ -41,7 +48,7 @@ def board(material: Material) -> str:
         material: The summary so far, what was said since, and the board's present items.
     """
     lines = material.lines
-    sentences = list(spoken(lines))
+    sentences = list(utterances(lines))
     items = _Items(material.items)
     last = max((day(each) for each in lines), default=date.min)
     found = tasks(sentences, items.texts("action"))
@@ -63,7 +70,7 @@ def board(material: Material) -> str:
             ],
             "action_items": _actions([each for each in found if waits(each, last)]),
             "pending_questions": _questions(lines, items),
-            "closed": [*(each for each, _ in closed), *_answered(lines, sentences, items)],
+            "closed": [*(each for each, _ in closed), *_answered_questions(lines, sentences, items)],
         },
         ensure_ascii=False,
     )
@@ -75,7 +82,7 @@ class _Items:
     def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
         self._items = items
 
-    def of(self, kind: str) -> Iterator[tuple[str, str, str]]:
+    def open_items(self, kind: str) -> Iterator[tuple[str, str, str]]:
         """Id, words and text of the items of a kind that are still open or hold."""
         for each in self._items:
             if each.get("kind") == kind and each.get("id") and each.get("state") in (None, "open", "current"):
@@ -84,7 +91,7 @@ class _Items:
 
     def texts(self, kind: str) -> frozenset[str]:
         """The texts and quotes of a kind, in one case."""
-        return frozenset(said.casefold() for _, quote, text in self.of(kind) for said in (quote, text))
+        return frozenset(said.casefold() for _, quote, text in self.open_items(kind) for said in (quote, text))
 
 
 def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
@@ -100,27 +107,27 @@ def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
 
 def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -> list[dict[str, Any]]:
     """The new facts, each with the item that it takes the place of; `used` is what was said about tasks."""
-    present = [(ident, quote) for ident, quote, _ in items.of("fact")]
+    present = [(ident, quote) for ident, quote, _ in items.open_items("fact")]
     told = [each for each in sentences if each.text not in used]
     fresh = facts(told, present, items.texts("fact"))
     own = len({each.place for each in sentences if each.line.role == "user"})
     most = min(max(_LEAST_FACTS, own // _FACT_EACH), _MOST_FACTS)
-    kept = {id(each) for each in ranked((sentence for sentence, _ in fresh), _LEAST_FACTS, most)}
+    kept = {id(each) for each in rank((sentence for sentence, _ in fresh), _LEAST_FACTS, most)}
     return [_item(sentence, replaces=gone) for sentence, gone in fresh if id(sentence) in kept or gone]
 
 
-def _actions(found: Sequence[Task]) -> list[dict[str, Any]]:
+def _actions(tasks: Sequence[DialogueTask]) -> list[dict[str, Any]]:
     """The new tasks: the open ones first where there are too many, then the user's, then the latest."""
     kept = sorted(
-        range(len(found)),
-        key=lambda at: (found[at].state != "open", found[at].sentence.line.role != "user", -at),
+        range(len(tasks)),
+        key=lambda at: (tasks[at].state != "open", tasks[at].sentence.line.role != "user", -at),
     )[:_MOST_ACTIONS]
-    return [_item(found[at].sentence, state=found[at].state, replaces=None) for at in sorted(kept)]
+    return [_item(tasks[at].sentence, state=tasks[at].state, replaces=None) for at in sorted(kept)]
 
 
 def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict[str, Any], Sentence]]:
     """The tasks of the board that are done or cancelled, with the sentences that say so."""
-    for ident, quote, _ in items.of("action"):
+    for ident, quote, _ in items.open_items("action"):
         wanted = same(quote)
         for sentence in sentences:
             if state := outcome(wanted, sentence):
@@ -128,7 +135,7 @@ def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict
                 break
 
 
-def _questions(lines: Sequence[Line], items: _Items) -> list[dict[str, Any]]:
+def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str, Any]]:
     """The questions that nobody has answered yet."""
     known = items.texts("question")
     found = [
@@ -143,13 +150,15 @@ def _questions(lines: Sequence[Line], items: _Items) -> list[dict[str, Any]]:
     return found[-_MOST_QUESTIONS:]
 
 
-def _answered(lines: Sequence[Line], sentences: Sequence[Sentence], items: _Items) -> list[dict[str, Any]]:
+def _answered_questions(
+    lines: Sequence[TranscriptLine], sentences: Sequence[Sentence], items: _Items
+) -> list[dict[str, Any]]:
     """The questions of the board that were answered since."""
-    present = list(items.of("question"))
+    present = list(items.open_items("question"))
     closed = []
     for at, (ident, quote, text) in enumerate(present):
         role = next((role for role in SPEAKING if text.casefold().startswith(role)), None)
-        number = answered(quote, role, lines, sentences, is_last=at == len(present) - 1)
+        number = answering_message(quote, role, lines, sentences, is_last=at == len(present) - 1)
         if number is not None:
             closed.append({"id": ident, "state": "answered", "source": number})
     return closed

@@ -22,7 +22,7 @@ _NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Candidate:
     """What can be chosen.
 
     Attributes:
@@ -34,7 +34,7 @@ class Piece:
     cost: int
 
 
-def choose(pieces: Sequence[Piece], budget: int) -> list[int]:
+def choose(pieces: Sequence[Candidate], budget: int) -> list[int]:
     """Choose the pieces that are worth most together within a budget.
 
     Args:
@@ -66,7 +66,7 @@ def choose(pieces: Sequence[Piece], budget: int) -> list[int]:
     return sorted(chosen)
 
 
-def _greedy(pieces: Sequence[Piece], budget: int, begun: Sequence[int] = ()) -> tuple[list[int], list[float]]:
+def _greedy(pieces: Sequence[Candidate], budget: int, begun: Sequence[int] = ()) -> tuple[list[int], list[float]]:
     """The greedy choice, in the order of choosing, and its worth after each step.
 
     Gains only shrink, so a piece whose gain is up to date and heads the queue is the best (Minoux).
@@ -101,18 +101,18 @@ def _greedy(pieces: Sequence[Piece], budget: int, begun: Sequence[int] = ()) -> 
     return taken, totals
 
 
-def _gain(piece: Piece, held: Mapping[str, float]) -> float:
+def _gain(piece: Candidate, covered: Mapping[str, float]) -> float:
     """What a piece adds."""
     gain = 0.0
     for term, value in piece.terms.items():
-        known = held.get(term, 0.0)
+        known = covered.get(term, 0.0)
         if value > known:
             gain += value - known
     return gain
 
 
-def _take(piece: Piece, held: dict[str, float]) -> None:
+def _take(piece: Candidate, covered: dict[str, float]) -> None:
     """Count a piece in."""
     for term, value in piece.terms.items():
-        if value > held.get(term, 0.0):
-            held[term] = value
+        if value > covered.get(term, 0.0):
+            covered[term] = value

@@ -7,16 +7,16 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues import marks
-from langchain_supabase_memory.language.extractive.phrases import Reading, phrases
-from langchain_supabase_memory.language.extractive.terms import figures, stems
+from langchain_supabase_memory.language.extractive.phrases import ParsedText, phrases
+from langchain_supabase_memory.language.extractive.stems import figures, stems
+from langchain_supabase_memory.language.query_hints import marks
 from langchain_supabase_memory.language.sentences import Span, sentences
 from langchain_supabase_memory.language.spelling import WORD, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.flow import TranscriptLine
 
 SPEAKING: Final = frozenset({"user", "assistant"})
 """The roles that ask and answer."""
@@ -34,7 +34,7 @@ _ENOUGH: Final = 0.5  # share of a question's stems that make a line its answer
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DialogueQuestion:
     """A question in a conversation.
 
     Attributes:
@@ -55,7 +55,7 @@ def greets(text: str) -> bool:
     first = WORD.search(text)
     if first is None or "greets" not in phrases().opening.get(key(first.group()), ()):
         return first is None
-    reading = Reading(text)
+    reading = ParsedText(text)
     covered: set[int] = set()
     for each in reading.all("greets"):
         covered.update(range(each.first, each.end))
@@ -68,7 +68,7 @@ def greets(text: str) -> bool:
     return len(left) == len(named) <= _ADDRESSED
 
 
-def questions(lines: Sequence[Line]) -> Iterator[Question]:
+def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
     """The questions of the speakers, in order. One without a word of content, "really?", is none."""
     for place, line in enumerate(lines):
         if line.role not in SPEAKING or not line.text:
@@ -76,10 +76,10 @@ def questions(lines: Sequence[Line]) -> Iterator[Question]:
         for span in sentences(line.text):
             said = line.text[span.start : span.end]
             if len(said) <= _LONGEST_QUESTION and asks(said) and len(set(stems(said))) > 1:
-                yield Question(place, span, said)
+                yield DialogueQuestion(place, span, said)
 
 
-def unanswered(lines: Sequence[Line]) -> list[Question]:
+def unanswered(lines: Sequence[TranscriptLine]) -> list[DialogueQuestion]:
     """The questions that are open at the end of the lines, in order.
 
     A question is answered once the other side says something that is neither a question nor a greeting nor an excuse
@@ -87,21 +87,21 @@ def unanswered(lines: Sequence[Line]) -> list[Question]:
     """
     first = max(len(lines) - _LATEST, 0)
     recent = lines[first:]
-    said = [_Said(line) for line in recent]
-    found: list[Question] = []
+    said = [_ReplyLine(line) for line in recent]
+    found: list[DialogueQuestion] = []
     for each in [*questions(recent)][-_MOST_QUESTIONS:]:
         asked = frozenset(stems(each.text))
         role = recent[each.place].role
         later = said[each.place + 1 :]
         if not any((other.role != role and other.replies) or other.answers(asked) for other in later):
-            found.append(Question(first + each.place, each.span, each.text))
+            found.append(DialogueQuestion(first + each.place, each.span, each.text))
     return found
 
 
-class _Said:
+class _ReplyLine:
     """A line as it may answer questions, looked at when it is asked for and once."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: TranscriptLine) -> None:
         self.role = line.role
         self._text = line.text if line.role in SPEAKING else ""
 
@@ -115,21 +115,21 @@ class _Said:
         """The stems of its statements."""
         spans = islice(sentences(self._text), _MOST_SENTENCES)
         said = [self._text[span.start : span.end] for span in spans]
-        return [frozenset(stems(each)) for each in said if not asks(each) and not Reading(each).has("defers")]
+        return [frozenset(stems(each)) for each in said if not asks(each) and not ParsedText(each).has("defers")]
 
-    def answers(self, asked: frozenset[str]) -> bool:
+    def answers(self, terms: frozenset[str]) -> bool:
         """Whether a statement in it shares at least half of a question's stems, and two of them."""
-        least = max(2, _ENOUGH * len(asked))
-        return any(len(asked & stated) >= least for stated in self._stated)
+        least = max(2, _ENOUGH * len(terms))
+        return any(len(terms & stated) >= least for stated in self._stated)
 
 
 def replies(text: str) -> bool:
     """Whether a text says something: any sentence of it is neither a question nor a greeting nor an excuse."""
     for span in sentences(text[: 10 * _LONGEST_QUESTION]):
         said = text[span.start : span.end]
-        if asks(said) or Reading(said).has("defers"):
+        if asks(said) or ParsedText(said).has("defers"):
             continue
-        if not greets(said) or Reading(said).has("decides"):
+        if not greets(said) or ParsedText(said).has("decides"):
             return True
     return False
 

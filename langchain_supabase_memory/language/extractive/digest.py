@@ -7,12 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues import marks
-from langchain_supabase_memory.language.cues.names import capitalized
-from langchain_supabase_memory.language.extractive.coverage import Piece, choose
+from langchain_supabase_memory.language.extractive.clauses import split_clauses
+from langchain_supabase_memory.language.extractive.coverage import Candidate, choose
 from langchain_supabase_memory.language.extractive.dialogue import greets, unanswered
 from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.extractive.pieces import pieces
 from langchain_supabase_memory.language.extractive.quotes import (
     CUT,
     HEADER,
@@ -23,13 +21,15 @@ from langchain_supabase_memory.language.extractive.quotes import (
     label,
     parse,
 )
-from langchain_supabase_memory.language.extractive.terms import figures, stem, stems_of
+from langchain_supabase_memory.language.extractive.stems import figures, stem, stems_of
+from langchain_supabase_memory.language.query_hints import marks
+from langchain_supabase_memory.language.query_hints.names import capitalized
 from langchain_supabase_memory.language.spelling import WORD, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_supabase_memory.flow import Line
+    from langchain_supabase_memory.flow import TranscriptLine
 
 # How much a term counts by who says it and how. Measured on five long conversations of two people: were plain
 # statements and one's own counted alike, a seventh to a quarter fewer of the turns that answer questions would be kept.
@@ -55,7 +55,7 @@ class _Candidate:
     quality: float
 
 
-def summary(previous: str | None, lines: Sequence[Line], characters: int) -> str:
+def summary(previous: str | None, lines: Sequence[TranscriptLine], characters: int) -> str:
     """Quote what holds most of the earlier summary and of what was said since.
 
     Args:
@@ -68,17 +68,18 @@ def summary(previous: str | None, lines: Sequence[Line], characters: int) -> str
     """
     header = HEADER if characters >= len(HEADER) + _LEAST else SHORT_HEADER
     room = characters - len(header)
-    candidates = [each for each in (*_kept(previous or ""), *_said(lines)) if each.terms]
-    fitting = [fitted for each in candidates if (fitted := _fitted(each, room)) is not None]
+    candidates = [each for each in (*_previous_candidates(previous or ""), *_new_candidates(lines)) if each.terms]
+    fitting = [fitted for each in candidates if (fitted := _cut_to(each, room)) is not None]
     weights = _weights(fitting)
     made = [
-        Piece({term: weights[term] * each.quality for term in each.terms}, len(str(each.quote)) + 1) for each in fitting
+        Candidate({term: weights[term] * each.quality for term in each.terms}, len(str(each.quote)) + 1)
+        for each in fitting
     ]
     chosen = [str(fitting[place].quote) for place in choose(made, room)]
     return "\n".join([header, *chosen])[: max(characters, 0)]
 
 
-def _kept(previous: str) -> Iterator[_Candidate]:
+def _previous_candidates(previous: str) -> Iterator[_Candidate]:
     """What an earlier summary holds: its quotes, and what else it says by pieces."""
     for line in previous.splitlines():
         if line in HEADERS or not line.strip():
@@ -87,17 +88,17 @@ def _kept(previous: str) -> Iterator[_Candidate]:
         if quote is not None:
             yield _candidate(quote, _KEPT)
             continue
-        for span in pieces(line):
+        for span in split_clauses(line):
             text = line[span.start : span.end]
             yield _candidate(Quote(None, SUMMARY, text, span.opens, span.closes), _SUMMARIZED)
 
 
-def _said(lines: Sequence[Line]) -> Iterator[_Candidate]:
+def _new_candidates(lines: Sequence[TranscriptLine]) -> Iterator[_Candidate]:
     """What was said since, piece by piece."""
     asked = {(each.place, each.span.end) for each in unanswered(lines)}
     for place, line in enumerate(lines):
         who = label(line.role, line.speaker)
-        for span in pieces(line.text):
+        for span in split_clauses(line.text):
             text = line.text[span.start : span.end]
             is_open = (place, span.end) in asked
             yield _candidate(Quote(line.number, who, text, span.opens, span.closes), 1.0, is_open=is_open)
@@ -122,7 +123,7 @@ def _candidate(quote: Quote, factor: float, *, is_open: bool = False) -> _Candid
     return _Candidate(quote, terms, quality * min(1.0, len(terms) / _TELLING))
 
 
-def _fitted(candidate: _Candidate, room: int) -> _Candidate | None:
+def _cut_to(candidate: _Candidate, room: int) -> _Candidate | None:
     """A candidate that is no longer than the room, cut after a word if it must be."""
     quote = candidate.quote
     too_long = len(str(quote)) + 1 - room

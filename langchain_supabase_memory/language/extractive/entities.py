@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues.dates import dates
-from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.cues.names import capitalized
-from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.phrases import phrases
-from langchain_supabase_memory.language.extractive.spoken import day
-from langchain_supabase_memory.language.spelling import LETTERS, composed, key
+from langchain_supabase_memory.language.extractive.utterances import day
+from langchain_supabase_memory.language.query_hints.dates import dates
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
+from langchain_supabase_memory.language.query_hints.names import capitalized
+from langchain_supabase_memory.language.query_hints.words import HintWords
+from langchain_supabase_memory.language.spelling import LETTERS, compose, key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from langchain_supabase_memory.language.extractive.phrases import Reading
-    from langchain_supabase_memory.language.extractive.spoken import Sentence
+    from langchain_supabase_memory.language.extractive.phrases import ParsedText
+    from langchain_supabase_memory.language.extractive.utterances import Sentence
 
 TYPES: Final = ("person", "place", "organization", "date", "other")
 
@@ -57,7 +57,7 @@ class Entity:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _NameStats:
     """What is known about a name: the sentences it is said in, first of all."""
 
     first: tuple[str, int]
@@ -65,19 +65,19 @@ class _Seen:
     votes: Counter[str] = field(default_factory=Counter)
 
 
-def entities(sentences: Sequence[Sentence], known: frozenset[str], most: int) -> list[Entity]:
+def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: int) -> list[Entity]:
     """The new names and dates, in the order in which they were first said.
 
     Args:
         sentences: What was said.
-        known: The names that are known already, in one case.
-        most: How many at most.
+        known_names: The names that are known already, in one case.
+        limit: How many at most.
     """
-    found: dict[str, _Seen] = {}
+    found: dict[str, _NameStats] = {}
     speakers = {key(each.line.speaker) for each in sentences if each.line.speaker}
     for sentence in sentences:
-        for name, start in named(sentence.text, sentence.reading):
-            seen = found.setdefault(key(name), _Seen((name, sentence.line.number)))
+        for name, start in find_names(sentence.text, sentence.reading):
+            seen = found.setdefault(key(name), _NameStats((name, sentence.line.number)))
             seen.count += 1
             _vote(seen.votes, name, start, sentence.reading)
     for speaker in speakers & found.keys():
@@ -89,15 +89,15 @@ def entities(sentences: Sequence[Sentence], known: frozenset[str], most: int) ->
     ranked = [
         (seen.count + (2 if seen.votes else 0), each, seen)
         for each, seen in found.items()
-        if each not in known and (seen.votes or seen.count >= _RECURS)
+        if each not in known_names and (seen.votes or seen.count >= _RECURS)
     ]
-    best = sorted(ranked, key=lambda item: -item[0])[: max(most - _MOST_DATES, 0)]
+    best = sorted(ranked, key=lambda item: -item[0])[: max(limit - _MOST_DATES, 0)]
     kept = {each for _, each, _ in best}
     made = [Entity(seen.first[0], _type(seen.votes), seen.first[1]) for each, seen in found.items() if each in kept]
-    return [*made, *_dates(sentences, known)]
+    return [*made, *_dates(sentences, known_names)]
 
 
-def named(text: str, reading: Reading | None) -> Iterator[tuple[str, int]]:
+def find_names(text: str, reading: ParsedText | None) -> Iterator[tuple[str, int]]:
     """The names inside the sentences of a text with their places; of several words together they are one.
 
     Args:
@@ -130,7 +130,7 @@ def _is_word(text: str, start: int) -> bool:
     return word is not None and not _is_dated(key(word.group()))
 
 
-def _is_noun(start: int, reading: Reading, introduced: Collection[int], *, is_nouns: bool) -> bool:
+def _is_noun(start: int, reading: ParsedText, introduced: Collection[int], *, is_nouns: bool) -> bool:
     """Whether the word that begins at a place has its capital because it is a noun.
 
     Args:
@@ -157,12 +157,12 @@ def _is_dated(word: str) -> bool:
     return entry is not None and entry.is_named and (entry.weak is None or len(word) == _ABBREVIATED)
 
 
-def _vote(votes: Counter[str], name: str, start: int, reading: Reading) -> None:
+def _vote(votes: Counter[str], name: str, start: int, reading: ParsedText) -> None:
     """Count what the words around a name make of it; a longer phrase says more."""
     end = start + len(name)
     first = next((at for at, each in enumerate(reading.starts) if each == start), -1)
     last = next((at for at, each in enumerate(reading.ends) if each == end), -1)
-    for each in reading.found:
+    for each in reading.phrases:
         length = 2 * (each.end - each.first) - 1
         for kind in each.kinds & _CONTEXTS.keys():
             before = kind.endswith("before") and each.end == first
@@ -178,30 +178,30 @@ def _type(votes: Counter[str]) -> str:
     return min(votes, key=lambda each: (-votes[each], TYPES.index(each))) if votes else "other"
 
 
-def _join(found: dict[str, _Seen]) -> None:
+def _join(names: dict[str, _NameStats]) -> None:
     """Count "Ines" with "Ines Lim", where one full name alone has it."""
     longer: defaultdict[str, list[str]] = defaultdict(list)
-    for name in found:
+    for name in names:
         if " " in name:
             longer[name.split(" ")[0]].append(name)
     for short, full in longer.items():
-        if short in found and len(full) == 1:
-            seen = found.pop(short)
-            found[full[0]].count += seen.count
-            found[full[0]].votes.update(seen.votes)
+        if short in names and len(full) == 1:
+            seen = names.pop(short)
+            names[full[0]].count += seen.count
+            names[full[0]].votes.update(seen.votes)
 
 
-def _dates(sentences: Iterable[Sentence], known: frozenset[str]) -> list[Entity]:
+def _dates(sentences: Iterable[Sentence], known_names: frozenset[str]) -> list[Entity]:
     """The days that were named to the month at least, the latest ones."""
     made: dict[object, Entity] = {}
     for sentence in sentences:
         text = sentence.text
-        if not sentence.marks.has_time or composed(text) != text:
+        if not sentence.marks.has_time or compose(text) != text:
             continue
-        for each in dates(Words(text), day(sentence.line)):
+        for each in dates(HintWords(text), day(sentence.line)):
             said = text[each.start : each.end]
             if each.date is None or each.date.month is None or not (each.date.day or each.date.year):
                 continue
-            if any(letter.isdecimal() for letter in said) and key(said) not in known and each.date not in made:
+            if any(letter.isdecimal() for letter in said) and key(said) not in known_names and each.date not in made:
                 made[each.date] = Entity(said, "date", sentence.line.number)
     return list(made.values())[-_MOST_DATES:]

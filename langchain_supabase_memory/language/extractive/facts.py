@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues import marks
-from langchain_supabase_memory.language.cues.dates import dates
-from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.cues.names import capitalized
-from langchain_supabase_memory.language.cues.words import Words
-from langchain_supabase_memory.language.extractive.phrases import Reading, articles, phrases
-from langchain_supabase_memory.language.extractive.spoken import Sentence, sentence
-from langchain_supabase_memory.language.extractive.terms import FIGURE, figures, stems, stems_of
+from langchain_supabase_memory.language.extractive.phrases import ParsedText, articles, phrases
+from langchain_supabase_memory.language.extractive.stems import FIGURE, figures, stems, stems_of
+from langchain_supabase_memory.language.extractive.utterances import Sentence, sentence
+from langchain_supabase_memory.language.query_hints import marks
+from langchain_supabase_memory.language.query_hints.dates import dates
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
+from langchain_supabase_memory.language.query_hints.names import capitalized
+from langchain_supabase_memory.language.query_hints.words import HintWords
 from langchain_supabase_memory.language.spelling import DIGIT, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from langchain_supabase_memory.language.cues import Marks
-    from langchain_supabase_memory.language.extractive.phrases import Found
+    from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
+    from langchain_supabase_memory.language.query_hints import Marks
 
 _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
 _CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
@@ -102,14 +102,14 @@ def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def facts(
-    sentences: Iterable[Sentence], present: Sequence[tuple[str, str]] = (), known: frozenset[str] = frozenset()
+    sentences: Iterable[Sentence], present: Sequence[tuple[str, str]] = (), known_names: frozenset[str] = frozenset()
 ) -> list[tuple[Sentence, str | None]]:
     """The facts that hold at the end of what was said, in order, each once.
 
     Args:
         sentences: What was said.
         present: The facts that are known already: id and words.
-        known: Their words in one case; who says them again says nothing new.
+        known_names: Their words in one case; who says them again says nothing new.
 
     Returns:
         The new ones, each with the id of the fact that it takes the place of.
@@ -130,7 +130,7 @@ def facts(
             at = living[before][0]
             if isinstance(places[at], str) and made.terms <= held[at][1].terms:
                 continue  # what is known is only repeated
-        if folded in known:
+        if folded in known_names:
             if before is not None and not isinstance(places[living[before][0]], str):
                 places.pop(living[before][0])  # said again after what contradicted it
             continue
@@ -141,9 +141,9 @@ def facts(
     return [each for each in places.values() if not isinstance(each, str)]
 
 
-def clauses(said: Sentence) -> list[Sentence]:
+def clauses(whole: Sentence) -> list[Sentence]:
     """A sentence that tells two of the fixed attributes as parts with one each: "I'm called Ana and live in Davao"."""
-    reading = said.reading
+    reading = whole.reading
     cuts: list[int] = []
     told: set[str] = set()
     for each in reading.all(*_FIXED):
@@ -153,9 +153,9 @@ def clauses(said: Sentence) -> list[Sentence]:
             cuts.append(reading.starts[first])
         told |= fresh
     if not cuts:
-        return [said]
-    parts = [said.text[start:end] for start, end in zip([0, *cuts], [*cuts, len(said.text)], strict=True)]
-    return [sentence(said.place, said.line, text) for part in parts if (text := _tidy(part))]
+        return [whole]
+    parts = [whole.text[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole.text)], strict=True)]
+    return [sentence(whole.place, whole.line, text) for part in parts if (text := _tidy(part))]
 
 
 def _tidy(part: str) -> str:
@@ -212,13 +212,13 @@ def _is_passing(statement: Sentence) -> bool:
     return _is_today(reading) and not (said.has_name or reading.has("mine", "mine_after", "copula", "corrects"))
 
 
-def _is_today(reading: Reading) -> bool:
+def _is_today(reading: ParsedText) -> bool:
     """Whether a text says that something is so today."""
     known = lexicon().entries
     return any(word in known and known[word].day == 0 for word in reading.words)
 
 
-def _is_mood(reading: Reading) -> bool:
+def _is_mood(reading: ParsedText) -> bool:
     """Whether what somebody loves or hates is but what they see or hear: it, your cake, how you say it."""
     felt = [each.end for each in reading.all("feels")]
     shown = {each.first for each in reading.all("points", "others", "you", "embeds", "joins")}
@@ -232,21 +232,21 @@ def importance(text: str) -> float:
     Args:
         text: The words of a fact, its writer's or a person's.
     """
-    reading, said = Reading(text), marks(text)
+    reading, said = ParsedText(text), marks(text)
     detailed = said.has_name + said.has_number + said.has_time
     return round(min(1.0, _EVENT + _DETAIL * detailed + _lasts(reading, said)), 2)
 
 
-def _is_need(found: Found, reading: Reading) -> bool:
+def _is_need(phrase: FoundPhrase, reading: ParsedText) -> bool:
     """Whether "vegan" says what somebody is, and not what a cake is."""
-    if found.first == 0 or found.end == len(reading.words):
+    if phrase.first == 0 or phrase.end == len(reading.words):
         return True
-    before, after = reading.words[found.first - 1], reading.words[found.end]
-    is_led = before in articles() and reading.text[reading.ends[found.end - 1] : reading.starts[found.end]] == " "
+    before, after = reading.words[phrase.first - 1], reading.words[phrase.end]
+    is_led = before in articles() and reading.text[reading.ends[phrase.end - 1] : reading.starts[phrase.end]] == " "
     return not (is_led and stems_of([after]))
 
 
-def _lasts(reading: Reading, said: Marks) -> float:
+def _lasts(reading: ParsedText, marks: Marks) -> float:
     """What a fact weighs more because it holds for long."""
     if any(_is_need(each, reading) for each in reading.all("needs")):
         return _DANGEROUS
@@ -258,21 +258,21 @@ def _lasts(reading: Reading, said: Marks) -> float:
     thing = _thing(reading)
     if thing and (reading.has("mine", "mine_after") or not (_is_today(reading) or _kind(thing[1]) == "words")):
         return _LONG
-    if _is_dated(reading, said):
+    if _is_dated(reading, marks):
         return _DATED
     return _LONG / 2 if (thing and not _is_today(reading)) or reading.has("being", "feels") else 0.0
 
 
-def _is_dated(reading: Reading, said: Marks) -> bool:
+def _is_dated(reading: ParsedText, marks: Marks) -> bool:
     """Whether a day of the calendar is named, as "2 May" is."""
-    found = dates(Words(reading.text), _DAY) if said.has_time else ()
+    found = dates(HintWords(reading.text), _DAY) if marks.has_time else ()
     named = (reading.text[each.start : each.end] for each in found if each.date and each.date.month and each.date.day)
     return any(DIGIT.search(each) for each in named)
 
 
-def claim(text: str, reading: Reading | None = None) -> Claim:
+def claim(text: str, reading: ParsedText | None = None) -> Claim:
     """What a statement says, for a sentence as for the text of an item of a board."""
-    reading = reading or Reading(text)
+    reading = reading or ParsedText(text)
     attribute, value, is_fixed = _fixed(reading) or _thing(reading) or (frozenset(), text, False)
     terms = frozenset([*stems(text), *figures(text)])
     return Claim(attribute, _kind(value), terms, is_fixed, reading.has("corrects"))
@@ -307,7 +307,7 @@ def _may_be_it(new: Claim, other: Claim) -> bool:
     return bool(own & other.terms) or len(own) <= 1
 
 
-def _is_supposed(reading: Reading) -> bool:
+def _is_supposed(reading: ParsedText) -> bool:
     """Whether a statement is only thought of: it opens with "if" or "maybe"."""
     return any(each.first <= 1 for each in reading.all("supposes"))
 
@@ -317,7 +317,7 @@ def _begins_with_name(text: str) -> bool:
     return any(text.startswith(name) and not _GERUND.fullmatch(name) for name in capitalized(text[:60]))
 
 
-def _fixed(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
+def _fixed(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
     """One of the attributes that everybody has one of."""
     for kind in _FIXED:
         for each in reading.all(kind):
@@ -327,7 +327,7 @@ def _fixed(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
     return None
 
 
-def _owner(reading: Reading, phrase: Found) -> str:
+def _owner(reading: ParsedText, phrase: FoundPhrase) -> str:
     """Whose attribute it is: the speaker's, or that of who is named right before it."""
     before = max(phrase.first - _NEAR, 0)
     if not _USER.isdisjoint(reading.words[before : phrase.end]):
@@ -346,7 +346,7 @@ def _owner(reading: Reading, phrase: Found) -> str:
     return reading.words[at]
 
 
-def _thing(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
+def _thing(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
     """The thing that is said to be something, and what it is said to be."""
     for copula in reading.all("copula"):
         made = _named_thing(reading, *_subject(reading, copula.first))
@@ -362,20 +362,20 @@ def _thing(reading: Reading) -> tuple[frozenset[str], str, bool] | None:
     return None
 
 
-def _subject(reading: Reading, at: int) -> tuple[int, int]:
+def _subject(reading: ParsedText, index: int) -> tuple[int, int]:
     """Where what is said to be something begins and ends, an aside left out: "my cat, the gray one, is Bituin"."""
-    first = _clause_start(reading, at)
-    if 0 < first == at and reading.text[reading.ends[at - 1] : reading.starts[at]].startswith(","):
-        aside = _clause_start(reading, at - 1)
+    first = _clause_start(reading, index)
+    if 0 < first == index and reading.text[reading.ends[index - 1] : reading.starts[index]].startswith(","):
+        aside = _clause_start(reading, index - 1)
         if aside > 0:
             return _clause_start(reading, aside - 1), aside
-    return first, at
+    return first, index
 
 
-def _clause_start(reading: Reading, at: int) -> int:
+def _clause_start(reading: ParsedText, index: int) -> int:
     """Where the clause of a word begins."""
-    first = at
-    while first > 0 and at - first < _THING:
+    first = index
+    while first > 0 and index - first < _THING:
         gap = reading.text[reading.ends[first - 1] : reading.starts[first]]
         if _CLAUSE.search(gap) or _joins(reading.words[first - 1]):
             break
@@ -383,9 +383,9 @@ def _clause_start(reading: Reading, at: int) -> int:
     return first
 
 
-def _named_thing(reading: Reading, first: int, end: int) -> frozenset[str] | None:
+def _named_thing(reading: ParsedText, first: int, end: int) -> frozenset[str] | None:
     """The stems of a thing, if some words name one whose owner is the speaker, is named, or needs no saying."""
-    inside = [each for each in reading.found if first <= each.first and each.end <= end]
+    inside = [each for each in reading.phrases if first <= each.first and each.end <= end]
     if first >= end or any("others" in each.kinds for each in inside):
         return None
     text = reading.text[reading.starts[first] : reading.ends[end - 1]]
@@ -414,7 +414,7 @@ def _kind(value: str) -> str:
     return "name" if any(word[:1].isupper() for word in head) else "words"
 
 
-def _introduces(reading: Reading) -> bool:
+def _introduces(reading: ParsedText) -> bool:
     """Whether the speaker says their name or what they are: "I'm Maya"."""
     named = {key(name) for name in capitalized(reading.text, inside=True)}
     return any(
@@ -423,15 +423,15 @@ def _introduces(reading: Reading) -> bool:
     )
 
 
-def ranked(sentences: Iterable[Sentence], least: int, most: int) -> list[Sentence]:
+def rank(sentences: Iterable[Sentence], min_count: int, max_count: int) -> list[Sentence]:
     """The sentences that tell most, in their order: what holds for long before what happened.
 
     Args:
         sentences: Facts.
-        least: How many are kept, whatever they tell.
-        most: How many at most, where they tell much.
+        min_count: How many are kept, whatever they tell.
+        max_count: How many at most, where they tell much.
     """
     listed = list(sentences)
     told = [importance(each.text) + _WORD * min(len(each.terms), _TOLD) for each in listed]
-    best = sorted(range(len(listed)), key=lambda at: (-told[at], -at))[:most]
-    return [listed[at] for at in sorted([*best[:least], *(at for at in best[least:] if told[at] >= _MUCH)])]
+    best = sorted(range(len(listed)), key=lambda at: (-told[at], -at))[:max_count]
+    return [listed[at] for at in sorted([*best[:min_count], *(at for at in best[min_count:] if told[at] >= _MUCH)])]

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.lexicon import joined, languages, listed, load, once, several, singles
-from langchain_supabase_memory.language.spelling import WORD, compared, keys
+from langchain_supabase_memory.language.lexicon import (
+    languages,
+    load,
+    load_once,
+    merge_entries,
+    multi_word,
+    single_word,
+    table_words,
+)
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
+from langchain_supabase_memory.language.spelling import WORD, comparison_form, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +89,7 @@ CONTEXTS: Final = (
 TABLES: Final[Tables] = {"phrases": KINDS, "contexts": CONTEXTS}
 
 
-class Found(NamedTuple):
+class FoundPhrase(NamedTuple):
     """A phrase in a text.
 
     Attributes:
@@ -109,7 +117,7 @@ class Phrases:
     longer: dict[tuple[str, str], list[tuple[tuple[str, ...], frozenset[str]]]]
     opening: dict[str, frozenset[str]]
 
-    def find(self, words: Sequence[str]) -> Iterator[Found]:
+    def find(self, words: Sequence[str]) -> Iterator[FoundPhrase]:
         """Every phrase in a text, in order; of those that begin at one word, the longest of each list.
 
         Args:
@@ -123,12 +131,12 @@ class Phrases:
                 end = at + 2 + len(rest)
                 if (fresh := kinds - seen) and tuple(words[at + 2 : end]) == rest:
                     seen |= fresh
-                    yield Found(at, end, fresh)
+                    yield FoundPhrase(at, end, fresh)
             if fresh := self.known.get(word, _NONE) - seen:
-                yield Found(at, at + 1, fresh)
+                yield FoundPhrase(at, at + 1, fresh)
 
 
-class Reading:
+class ParsedText:
     """A text with its words and the phrases in it, each looked for when it is asked for and once.
 
     Args:
@@ -154,27 +162,29 @@ class Reading:
         return [match.end() for match in WORD.finditer(self.text)]
 
     @cached_property
-    def found(self) -> Sequence[Found]:
+    def phrases(self) -> Sequence[FoundPhrase]:
         """The phrases in it, in order."""
         return tuple(phrases().find(self.words))
 
-    def all(self, *kinds: str) -> list[Found]:
+    def all(self, *kinds: str) -> list[FoundPhrase]:
         """The phrases that are in one of some lists, in order."""
-        return [each for each in self.found if not each.kinds.isdisjoint(kinds)]
+        return [each for each in self.phrases if not each.kinds.isdisjoint(kinds)]
 
     def has(self, *kinds: str) -> bool:
         """Whether a phrase of one of some lists is in it."""
-        return any(not each.kinds.isdisjoint(kinds) for each in self.found)
+        return any(not each.kinds.isdisjoint(kinds) for each in self.phrases)
 
 
-@once
+@load_once
 def phrases() -> Phrases:
     """The phrases of all languages, read when they are first needed."""
     files = [load("phrases", language, TABLES) for language in languages("phrases")]
     tables = [table for file in files for table in file.values()]
-    known = joined((compared(text), frozenset({kind})) for table in tables for kind, text in listed(table))
-    opening = joined(((words[0],), kinds) for words, kinds in known.items())
-    return Phrases(singles(known), several(known), singles(opening))
+    known = merge_entries(
+        (comparison_form(text), frozenset({kind})) for table in tables for kind, text in table_words(table)
+    )
+    opening = merge_entries(((words[0],), kinds) for words, kinds in known.items())
+    return Phrases(single_word(known), multi_word(known), single_word(opening))
 
 
 @cache

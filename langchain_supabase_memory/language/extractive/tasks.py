@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues.dates import dates
-from langchain_supabase_memory.language.cues.lexicon import lexicon
-from langchain_supabase_memory.language.cues.words import Words
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, replies
-from langchain_supabase_memory.language.extractive.phrases import Reading
-from langchain_supabase_memory.language.extractive.spoken import day
-from langchain_supabase_memory.language.extractive.terms import stems
+from langchain_supabase_memory.language.extractive.phrases import ParsedText
+from langchain_supabase_memory.language.extractive.stems import stems
+from langchain_supabase_memory.language.extractive.utterances import day
+from langchain_supabase_memory.language.query_hints.dates import dates
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
+from langchain_supabase_memory.language.query_hints.words import HintWords
 from langchain_supabase_memory.language.spelling import WORD, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from langchain_supabase_memory.flow import Line
-    from langchain_supabase_memory.language.cues.dates import NamedDate
-    from langchain_supabase_memory.language.extractive.phrases import Found
-    from langchain_supabase_memory.language.extractive.spoken import Sentence
+    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
+    from langchain_supabase_memory.language.extractive.utterances import Sentence
+    from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 _CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
 _ASKED_FOR: Final = 5  # stems of a task that say which it is
@@ -37,38 +37,38 @@ _FIRST_REPLIES: Final = 2  # lines in which the last question of a board is answ
 
 
 @dataclass(slots=True)
-class Task:
+class DialogueTask:
     """What somebody said is to be done.
 
     Attributes:
-        wanted: The stems of it.
+        requested: The stems of it.
         sentence: Who said it, and how.
         state: `open`, `done` or `cancelled`.
         closing: The sentence that says that it is no longer open.
     """
 
-    wanted: frozenset[str]
+    requested: frozenset[str]
     sentence: Sentence
     state: str = "open"
     closing: Sentence | None = None
 
 
-def tasks(sentences: Iterable[Sentence], known: frozenset[str] = frozenset()) -> list[Task]:
+def tasks(sentences: Iterable[Sentence], known_names: frozenset[str] = frozenset()) -> list[DialogueTask]:
     """The tasks of a conversation, each once, with what became of them.
 
     Args:
         sentences: What was said.
-        known: Sentences in one case whose tasks are known already, and left out.
+        known_names: Sentences in one case whose tasks are known already, and left out.
     """
-    made: list[Task] = []
+    made: list[DialogueTask] = []
     for sentence in sentences:
         for each in made[-_MOST_COMPARED:]:
             is_waiting = each.state == "open" and each.sentence.place < sentence.place
-            if is_waiting and (state := outcome(each.wanted, sentence)):
+            if is_waiting and (state := outcome(each.requested, sentence)):
                 each.state, each.closing = state, sentence
         wanted = task(sentence)
-        if wanted and sentence.text.casefold() not in known and all(wanted != each.wanted for each in made):
-            made.append(Task(wanted, sentence))
+        if wanted and sentence.text.casefold() not in known_names and all(wanted != each.requested for each in made):
+            made.append(DialogueTask(wanted, sentence))
     return made
 
 
@@ -91,13 +91,13 @@ def task(sentence: Sentence) -> frozenset[str] | None:
             continue
         if "reminds" not in each.kinds and (sentence.marks.is_question or _is_loose(each, sentence)):
             continue
-        found = _promised(each, sentence) if "promises" in each.kinds else _asked(each, reading)
+        found = _promised(each, sentence) if "promises" in each.kinds else _requested_stems(each, reading)
         if found:
             return found
     return None
 
 
-def _is_loose(phrase: Found, sentence: Sentence) -> bool:
+def _is_loose(phrase: FoundPhrase, sentence: Sentence) -> bool:
     """Whether what is asked for or promised is no one thing that waits: a habit, a wish, an idea, or on a condition."""
     reading = sentence.reading
     if "heads_task" in phrase.kinds:
@@ -108,7 +108,7 @@ def _is_loose(phrase: Found, sentence: Sentence) -> bool:
     return "promises" in phrase.kinds and any(each.end <= phrase.first for each in reading.all("idles"))
 
 
-def _promised(promise: Found, sentence: Sentence) -> frozenset[str]:
+def _promised(promise: FoundPhrase, sentence: Sentence) -> frozenset[str]:
     """The stems of what is promised, if that is something that is done once and can then be told to be done."""
     reading = sentence.reading
     delivers = any(_is_of(verb, promise, reading) for verb in reading.all("delivers"))
@@ -122,7 +122,7 @@ def _promised(promise: Found, sentence: Sentence) -> frozenset[str]:
     return found if len(found) > (not delivers) else _NOTHING  # "I'll wait" owes nothing
 
 
-def _asked(phrase: Found, reading: Reading) -> frozenset[str]:
+def _requested_stems(phrase: FoundPhrase, reading: ParsedText) -> frozenset[str]:
     """The stems of what is asked for."""
     after = reading.text[reading.ends[phrase.end - 1] :]
     heads = "heads_task" in phrase.kinds and after.startswith(":")
@@ -137,39 +137,39 @@ def _asked(phrase: Found, reading: Reading) -> frozenset[str]:
     return found if len(found) > is_word else _NOTHING  # a word alone ("please") asks for little
 
 
-def waits(each: Task, last: date) -> bool:
+def waits(task: DialogueTask, last: date) -> bool:
     """Whether a task is still worth showing: not one that nobody has spoken of for weeks.
 
     What somebody wants to be reminded of waits until it is done; what they meant to do, for two weeks, or until the day
     that they named.
 
     Args:
-        each: A task.
+        task: A task.
         last: The day of the last message.
     """
-    if each.state != "open" or each.sentence.reading.has("reminds", "heads_task"):
+    if task.state != "open" or task.sentence.reading.has("reminds", "heads_task"):
         return True
-    said = day(each.sentence.line)
-    named = dates(Words(each.sentence.text), said) if each.sentence.marks.has_time else ()
-    days = [_resolved(found.date, said) for found in named if found.date]
+    said = day(task.sentence.line)
+    named = dates(HintWords(task.sentence.text), said) if task.sentence.marks.has_time else ()
+    days = [_resolve_date(found.date, said) for found in named if found.date]
     return last <= max([said + _PATIENCE, *(found for found in days if found)])
 
 
-def _resolved(named: NamedDate, said: date) -> date | None:
+def _resolve_date(named: NamedDate, said_on: date) -> date | None:
     """The day that is named, or the last of a month; `None` for less than a month, which is soon."""
     if named.month is None:
         return None
-    year = named.year or said.year + (named.month < said.month)
+    year = named.year or said_on.year + (named.month < said_on.month)
     try:
         return date(year, named.month, named.day or 28)
     except ValueError:
         return None
 
 
-def about_tasks(found: Sequence[Task]) -> frozenset[str]:
+def about_tasks(tasks: Sequence[DialogueTask]) -> frozenset[str]:
     """The sentences that say little but a task, or that it is done: no facts."""
-    opening = {each.sentence.text for each in found if _opens(each.sentence)}
-    return frozenset(opening | {each.closing.text for each in found if each.closing})
+    opening = {each.sentence.text for each in tasks if _opens(each.sentence)}
+    return frozenset(opening | {each.closing.text for each in tasks if each.closing})
 
 
 def _opens(sentence: Sentence) -> bool:
@@ -179,7 +179,7 @@ def _opens(sentence: Sentence) -> bool:
 
 def same(text: str) -> frozenset[str]:
     """The stems of a task of a board, by its text or quote."""
-    reading = Reading(text)
+    reading = ParsedText(text)
     for each in reading.all(*_ASKING):
         found = _object(text[reading.ends[each.end - 1] :])
         if found:
@@ -187,15 +187,15 @@ def same(text: str) -> frozenset[str]:
     return _first(text)
 
 
-def outcome(wanted: frozenset[str], sentence: Sentence) -> str | None:
+def outcome(requested: frozenset[str], sentence: Sentence) -> str | None:
     """Whether a sentence says that a task is `done` or `cancelled`.
 
     Args:
-        wanted: The stems of the task.
+        requested: The stems of the task.
         sentence: What was said after it.
     """
-    shared = len(wanted & sentence.terms)
-    if not wanted or shared < max(1, math.ceil(len(wanted) / 2)):
+    shared = len(requested & sentence.terms)
+    if not requested or shared < max(1, math.ceil(len(requested) / 2)):
         return None
     reading = sentence.reading
     if sentence.marks.is_question or _is_supposed(sentence):
@@ -207,8 +207,8 @@ def outcome(wanted: frozenset[str], sentence: Sentence) -> str | None:
     return "done" if reading.has("finishes") else None
 
 
-def answered(
-    question: str, role: str | None, lines: Sequence[Line], spoken: Sequence[Sentence], *, is_last: bool
+def answering_message(
+    question: str, role: str | None, lines: Sequence[TranscriptLine], sentences: Sequence[Sentence], *, is_last: bool
 ) -> int | None:
     """The number of the message that answers a question of the board, if one does.
 
@@ -216,11 +216,11 @@ def answered(
         question: Its words.
         role: Who asked it, if that is known.
         lines: What was said since.
-        spoken: Their sentences.
+        sentences: Their sentences.
         is_last: Whether it is the last question of the board, so that the next words of the other side may be meant.
     """
     asked = frozenset(stems(question))
-    for each in spoken:
+    for each in sentences:
         if each.marks.is_question or each.reading.has("defers") or not asked:
             continue
         if len(asked & each.terms) >= max(min(2, len(asked)), len(asked) / 2):
@@ -253,17 +253,17 @@ def _is_change(sentence: Sentence) -> bool:
     return said.has_number and not said.has_time and sentence.reading.has("corrects")
 
 
-def _is_of(verb: Found, promise: Found, reading: Reading) -> bool:
+def _is_of(verb: FoundPhrase, promise: FoundPhrase, reading: ParsedText) -> bool:
     """Whether a verb is that of a promise: it follows soon, or ends the sentence, as in German."""
     return promise.first <= verb.first < promise.end + _NEAR or promise.end < verb.end == len(reading.words)
 
 
-def _endures(phrase: Found, reading: Reading) -> bool:
+def _endures(phrase: FoundPhrase, reading: ParsedText) -> bool:
     """Whether what follows is never done, or done by being said: to stay, to keep at it."""
     return any(phrase.end <= each.first < phrase.end + _NEAR - 1 for each in reading.all("endures"))
 
 
-def _advises(phrase: Found, reading: Reading) -> bool:
+def _advises(phrase: FoundPhrase, reading: ParsedText) -> bool:
     """Whether "remember to" is advice to the other one: it is said of you, or not at the beginning of its clause."""
     if "advises" not in phrase.kinds:
         return False

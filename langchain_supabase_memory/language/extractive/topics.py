@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.cues.lexicon import lexicon
 from langchain_supabase_memory.language.extractive.phrases import articles, phrases
-from langchain_supabase_memory.language.extractive.spoken import day
-from langchain_supabase_memory.language.extractive.terms import stem, stems, stems_of
+from langchain_supabase_memory.language.extractive.stems import stem, stems, stems_of
+from langchain_supabase_memory.language.extractive.utterances import day
+from langchain_supabase_memory.language.query_hints.lexicon import lexicon
 from langchain_supabase_memory.language.spelling import WORD, keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import date
 
-    from langchain_supabase_memory.language.extractive.phrases import Reading
-    from langchain_supabase_memory.language.extractive.spoken import Sentence
+    from langchain_supabase_memory.language.extractive.phrases import ParsedText
+    from langchain_supabase_memory.language.extractive.utterances import Sentence
 
 _LONGEST: Final = 3  # words of a topic
 _LINES: Final = 3  # of the user, at least, that say it
@@ -51,7 +51,7 @@ class Topic:
 
 
 @dataclass(slots=True)
-class _Said:
+class _Occurrences:
     """Where a phrase is said: in which lines, on which days, and in which words."""
 
     lines: set[int] = field(default_factory=set)
@@ -73,7 +73,7 @@ class _Said:
         return Topic(text, self.last[text])
 
 
-def topics(sentences: Sequence[Sentence], known: Iterable[str], names: Iterable[str], most: int) -> list[Topic]:
+def topics(sentences: Sequence[Sentence], known_topics: Iterable[str], names: Iterable[str], limit: int) -> list[Topic]:
     """The new topics, the weightiest first.
 
     A topic is said in three messages of the user on two days; of a few messages in a quarter, of very many in a
@@ -81,9 +81,9 @@ def topics(sentences: Sequence[Sentence], known: Iterable[str], names: Iterable[
 
     Args:
         sentences: What was said.
-        known: The topics that are known already.
+        known_topics: The topics that are known already.
         names: Who and what is named; these words are no topics.
-        most: How many at most, of many messages; fewer of a few.
+        limit: How many at most, of many messages; fewer of a few.
     """
     own = [each for each in sentences if each.line.role == "user"]
     total = len({each.place for each in own})
@@ -91,7 +91,7 @@ def topics(sentences: Sequence[Sentence], known: Iterable[str], names: Iterable[
     days = min(_DAYS, len({day(each.line) for each in own}))
     is_short = lines < _LINES  # too short to tell how a word is used
     named = _persons() | {stem(word) for name in names for word in keys(WORD.findall(name))}
-    found: defaultdict[_Terms, _Said] = defaultdict(_Said)
+    found: defaultdict[_Terms, _Occurrences] = defaultdict(_Occurrences)
     for sentence in own:
         for terms, text in _grams(sentence.reading, named):
             found[terms].add(text, sentence)
@@ -110,12 +110,12 @@ def topics(sentences: Sequence[Sentence], known: Iterable[str], names: Iterable[
     weight = {
         terms: math.sqrt(len(said.lines)) * math.log(1 + total / len(said.lines)) * (1 + _TOGETHER * (len(terms) - 1))
         for terms, said in often.items()
-        if not any(_is_said_better(terms, other, often) for each in terms for other in sharing[each])
+        if not any(_is_better_form(terms, other, often) for each in terms for other in sharing[each])
     }
-    present = [frozenset(stems(each)) for each in known]
+    present = [frozenset(stems(each)) for each in known_topics]
     chosen: list[_Terms] = []
     for terms in sorted(weight, key=lambda each: (-weight[each], each)):
-        if len(chosen) == min(most, 1 + total // _EACH):
+        if len(chosen) == min(limit, 1 + total // _EACH):
             break
         if not any(_is_part(terms, other) for other in (*present, *chosen)) and not any(
             often[terms].lines == often[other].lines for other in chosen
@@ -129,7 +129,7 @@ def _is_part(one: Collection[str], two: Collection[str]) -> bool:
     return set(one) <= set(two) or set(two) <= set(one)
 
 
-def _is_said_better(terms: _Terms, other: _Terms, often: dict[_Terms, _Said]) -> bool:
+def _is_better_form(terms: _Terms, other: _Terms, often: dict[_Terms, _Occurrences]) -> bool:
     """Whether another phrase is to stand for one: a longer one that is said nearly as often, or else its part."""
     if terms == other or not _is_part(terms, other):
         return False
@@ -138,13 +138,13 @@ def _is_said_better(terms: _Terms, other: _Terms, often: dict[_Terms, _Said]) ->
     return is_said == (longer == other)
 
 
-def _grams(reading: Reading, named: frozenset[str]) -> Iterator[tuple[_Terms, str]]:
+def _grams(reading: ParsedText, names: frozenset[str]) -> Iterator[tuple[_Terms, str]]:
     """The phrases of a sentence that may be topics: words of content, one space apart."""
     plain = _plain()
     terms = [
         ""
         if word in plain
-        or stem(word) in named
+        or stem(word) in names
         or word[0].isdecimal()
         or len(word) < _LEAST_LETTERS - (not word.isascii()) * 2
         else word
@@ -163,9 +163,12 @@ def _grams(reading: Reading, named: frozenset[str]) -> Iterator[tuple[_Terms, st
                 yield key, reading.text[reading.starts[first] : reading.ends[end - 1]]
 
 
-def _touches(reading: Reading, at: int) -> bool:
+def _touches(reading: ParsedText, index: int) -> bool:
     """Whether nothing but a space or a hyphen is between a word and the one before it."""
-    return 0 < at < len(reading.words) and reading.text[reading.ends[at - 1] : reading.starts[at]] in (" ", "-")
+    return 0 < index < len(reading.words) and reading.text[reading.ends[index - 1] : reading.starts[index]] in (
+        " ",
+        "-",
+    )
 
 
 def _things(sentences: Iterable[Sentence]) -> frozenset[str] | None:

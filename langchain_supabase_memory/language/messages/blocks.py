@@ -48,7 +48,7 @@ _CALL_KEYS: Final = {
 
 
 @dataclass(slots=True)
-class Entry:
+class PromptEntry:
     """A message on its way into a prompt.
 
     Attributes:
@@ -68,20 +68,20 @@ class Block:
     Attributes:
         entries: A message; or one with calls, and their results.
         place: The place of the first in the history it was cut from.
-        asked: What `is_asked` says where entries are copies; `None` where they are what was said.
+        marked_as_question: What `is_question` says where entries are copies; `None` where they are what was said.
     """
 
-    entries: list[Entry]
+    entries: list[PromptEntry]
     place: int
-    asked: bool | None = None
+    marked_as_question: bool | None = None
 
     @property
-    def is_asked(self) -> bool:
+    def is_question(self) -> bool:
         """Whether this is a user's message, with which a turn begins."""
-        if self.asked is not None:
-            return self.asked
+        if self.marked_as_question is not None:
+            return self.marked_as_question
         message = self.entries[0].message
-        return isinstance(message, HumanMessage) and content.was_said(message)
+        return isinstance(message, HumanMessage) and content.is_conversation(message)
 
     @property
     def unanswered(self) -> list[Any]:
@@ -97,7 +97,7 @@ class Block:
         return waiting
 
 
-def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]]:
+def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int, str]]]:
     """Cut a history into blocks, and make it valid where it is not.
 
     A tool message without a call before it, a second result for one call, and a message without any content are left
@@ -120,20 +120,20 @@ def blocks(entries: Iterable[Entry]) -> tuple[list[Block], list[tuple[int, str]]
         if _is_plain(entry.message):
             made.append(Block([entry], place))
             continue
-        message = _filled(_whole(entry.message))
+        message = _without_empty_parts(_without_chunks(entry.message))
         if isinstance(message, ToolMessage):
             if called := waiting.get(message.tool_call_id):
                 called.pop().entries.append(_with(entry, message))
             else:
                 left_out += [(sequence, ORPHAN) for sequence in entry.sequences]
             continue
-        message = _known(message)
+        message = _with_known_role(message)
         if _is_empty(message):
             left_out += [(sequence, "empty") for sequence in entry.sequences]
             continue
         block = Block([_with(entry, message)], place)
         while made and _continues(made[-1], block):
-            block = _joined(made.pop(), block)
+            block = _merge(made.pop(), block)
         made.append(block)
         for call in content.tool_calls(block.entries[0].message):
             waiting.setdefault(call["id"] or "", []).append(block)
@@ -160,15 +160,15 @@ def _is_plain(message: BaseMessage) -> bool:
 _RAW_CALLS: Final = frozenset({"function_call", "tool_calls"})
 
 
-def _with(entry: Entry, message: BaseMessage) -> Entry:
-    return entry if message is entry.message else Entry(message, entry.sequences)
+def _with(entry: PromptEntry, message: BaseMessage) -> PromptEntry:
+    return entry if message is entry.message else PromptEntry(message, entry.sequences)
 
 
-def _whole(message: BaseMessage) -> BaseMessage:
+def _without_chunks(message: BaseMessage) -> BaseMessage:
     return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
 
 
-def _filled(message: BaseMessage) -> BaseMessage:
+def _without_empty_parts(message: BaseMessage) -> BaseMessage:
     """The message without what providers refuse: empty texts, bare texts among blocks, blocks of calls it lost."""
     body = message.content
     if isinstance(message, AIMessage) and content.is_empty(message) and (said := content.words(message).strip()):
@@ -193,17 +193,17 @@ def _names_call(part: Any) -> bool:
 def _is_empty(message: BaseMessage) -> bool:
     # What a user sends in blocks that we do not know is not nothing.
     return content.is_empty(message) and not (
-        isinstance(message, HumanMessage) and (content.words(message).strip() or content.unsaid(message))
+        isinstance(message, HumanMessage) and (content.words(message).strip() or content.hidden_characters(message))
     )
 
 
 def _answer(block: Block) -> None:
     for call in block.unanswered:
         result = ToolMessage(NO_RESULT, tool_call_id=call["id"] or "", name=call.get("name"), status="error")
-        block.entries.append(Entry(content.marked(result)))
+        block.entries.append(PromptEntry(content.mark_as_ours(result)))
 
 
-def _known(message: BaseMessage) -> BaseMessage:
+def _with_known_role(message: BaseMessage) -> BaseMessage:
     """The message in a role that every provider knows."""
     if isinstance(message, HumanMessage):
         return message
@@ -214,7 +214,7 @@ def _known(message: BaseMessage) -> BaseMessage:
             return message
         kept = {key: value for key, value in message.additional_kwargs.items() if key not in raw}
         return message.model_copy(update={"additional_kwargs": kept})
-    text = content.shown(message)
+    text = content.display_text(message)
     if isinstance(message, ChatMessage):
         said_by = content.role(message)
         if said_by == "assistant":
@@ -236,13 +236,13 @@ def _continues(before: Block, block: Block) -> bool:
     return isinstance(first, AIMessage) and not content.tool_calls(first) and bool(content.tool_calls(message))
 
 
-def _joined(before: Block, block: Block) -> Block:
+def _merge(before: Block, block: Block) -> Block:
     first, entry = before.entries[0], block.entries[0]
     parts = [*_parts(first.message), *_parts(entry.message)]
     texts = all(part.keys() == {"type", "text"} for part in parts)
     body = "\n\n".join(part["text"] for part in parts) if texts else parts
     message = entry.message.model_copy(update={"content": body})
-    return Block([Entry(message, first.sequences + entry.sequences)], before.place)
+    return Block([PromptEntry(message, first.sequences + entry.sequences)], before.place)
 
 
 def _parts(message: BaseMessage) -> list[Any]:
@@ -285,8 +285,8 @@ def _name_calls(block: Block, used: set[str]) -> None:
         # The calls are sent in any case, and these would name them otherwise.
         body = [part for part in body if not _names_call(part)]
     update = {"content": body, "tool_calls": made, "invalid_tool_calls": []}
-    block.entries[0] = Entry(leader.model_copy(update=update), block.entries[0].sequences)
+    block.entries[0] = PromptEntry(leader.model_copy(update=update), block.entries[0].sequences)
     for place, entry in enumerate(block.entries):
         if isinstance(entry.message, ToolMessage):
             name = next(answered[entry.message.tool_call_id])
-            block.entries[place] = Entry(entry.message.model_copy(update={"tool_call_id": name}), entry.sequences)
+            block.entries[place] = PromptEntry(entry.message.model_copy(update={"tool_call_id": name}), entry.sequences)

@@ -32,7 +32,7 @@ def cut(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [message if response_id(message) is None else _without_id(message) for message in messages]
 
 
-def prepared(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple[list[BaseMessage], str | None]:
+def prepare(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple[list[BaseMessage], str | None]:
     """The messages of a request: with the ids of responses if the newest one belongs to this context, else without.
 
     Args:
@@ -48,7 +48,7 @@ def prepared(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple
     return cut(messages), None
 
 
-def stamped(message: BaseMessage, stamp: Mapping[str, Any]) -> BaseMessage:
+def stamp(message: BaseMessage, stamp: Mapping[str, Any]) -> BaseMessage:
     """A response with its stamp, if it has an id; else the message itself."""
     if response_id(message) is None:
         return message

@@ -20,10 +20,10 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
-from langchain_supabase_memory.checks import wrong
+from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import content, oversize, rendering, sanitizer
-from langchain_supabase_memory.language.messages.redaction.payload import redacted
+from langchain_supabase_memory.language.messages import content, rendering, sanitizer, truncation
+from langchain_supabase_memory.language.messages.redaction.payload import redact_payload
 from langchain_supabase_memory.values import StoredMessage, is_id
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _IDS: Final = UUID("0f4f9a0b-7b1c-4f52-8f0e-5b8f0b6f2d11")
 _UNREADABLE: Final = "supabase_memory_unreadable"
 
 
-def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+def check_messages(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """The messages as a list, or an error before anything is done with them.
 
     Raises:
@@ -44,7 +44,7 @@ def checked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """
     if isinstance(messages, (str, bytes, dict, BaseMessage)) or not isinstance(messages, Iterable):
         hint = "Pass a list: [HumanMessage(...)]."
-        raise wrong("messages", "a list of LangChain messages", messages, hint, InvalidInputError)
+        raise wrong_type("messages", "a list of LangChain messages", messages, hint, InvalidInputError)
     listed = list(messages)
     for position, message in enumerate(listed):
         if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
@@ -71,7 +71,7 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
             message.id = f"lc_{made}"
 
 
-def separate(messages: Sequence[BaseMessage]) -> None:
+def separate_ids(messages: Sequence[BaseMessage]) -> None:
     """Give what has the id of another message before an earlier question one of its own, on the caller's own object.
 
     Some providers repeat their ids.
@@ -96,17 +96,17 @@ def _differ(one: BaseMessage, other: BaseMessage) -> bool:
     return one is not other and (one.type, one.content) != (other.type, other.content)
 
 
-def distinct(messages: Sequence[BaseMessage], known: Iterable[BaseMessage]) -> list[BaseMessage]:
+def distinct(messages: Sequence[BaseMessage], known_ids: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Answers with ids of their own: some providers give every answer the same one.
 
     Args:
         messages: What a model answered.
-        known: The messages that it answers.
+        known_ids: The messages that it answers.
 
     Returns:
         The messages; a copy with a fresh id of each whose id another message has.
     """
-    ids = {message.id for message in known}
+    ids = {message.id for message in known_ids}
     return [
         message.model_copy(update={"id": f"lc_{uuid4()}"}) if message.id is not None and message.id in ids else message
         for message in messages
@@ -157,13 +157,13 @@ def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, 
     data = {key: sanitizer.encode(value) for key, value in fields.items()}
     role = content.role(whole)
     if redactor is not None:
-        stored = redacted(data, redactor)
+        stored = redact_payload(data, redactor)
         if stored != data:
             data, whole = stored, from_payload({"type": whole.type, "data": stored})
     return _row(whole, role, data)
 
 
-def fitted(row: dict[str, Any], most: int) -> dict[str, Any]:
+def fit_row(row: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     """A row within so many bytes: what of the message is beyond them is left out, and named where it was.
 
     One whose payload cannot be read stays as it is.
@@ -173,13 +173,13 @@ def fitted(row: dict[str, Any], most: int) -> dict[str, Any]:
     if not (isinstance(data, dict) and "type" in data):
         return row
     for left in range(_TRIES, 0, -1):
-        held = oversize.size(row)
-        if held <= most:
+        held = truncation.size(row)
+        if held <= max_bytes:
             break
         # A text is there twice: in the payload and beside it. At last, all that is too much goes from the payload.
-        now = oversize.size(data)
-        room = (now * most // held if left > 1 else now - (held - most)) - _BESIDE
-        data = oversize.fitted(data, max(room, 0))
+        now = truncation.size(data)
+        room = (now * max_bytes // held if left > 1 else now - (held - max_bytes)) - _BESIDE
+        data = truncation.truncate(data, max(room, 0))
         row = {**row, **_row(from_payload({"type": row["payload"]["type"], "data": data}), row["role"], data)}
     return row
 
@@ -189,15 +189,15 @@ _BESIDE: Final = 512
 """About the bytes of a row's names."""
 
 
-def _row(whole: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
-    text = sanitizer.clean(content.words(whole))
-    images = [_image(block) for block in content.media(whole.content)]
+def _row(message: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
+    text = sanitizer.clean(content.words(message))
+    images = [_image(block) for block in content.media(message.content)]
     return {
         "id": row_id(data.get("id")),
         "role": role,
         "text": text,
-        "characters": max(content.characters(whole), len(text)),
-        "tokens": content.tokens(whole),
+        "characters": max(content.characters(message), len(text)),
+        "tokens": content.tokens(message),
         "images": images or None,
         "payload": {"type": data["type"], "data": data},
     }
@@ -229,15 +229,15 @@ def from_payload(payload: Any) -> BaseMessage:
         )
 
 
-def unreadable(message: BaseMessage) -> str | None:
+def unreadable_message(message: BaseMessage) -> str | None:
     """Why no message could be made of a payload, in a word; `None` if one could."""
     reason = message.additional_kwargs.get(_UNREADABLE) if isinstance(message, ChatMessage) else None
     return None if reason is None else str(reason)
 
 
-def strange(rows: Iterable[Mapping[str, Any]], messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
+def undecodable_rows(rows: Iterable[Mapping[str, Any]], messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
     """The rows that cannot be read and are not known as such yet, as `memory_set_aside` takes them."""
-    found = ((row, unreadable(message)) for row, message in zip(rows, messages, strict=True))
+    found = ((row, unreadable_message(message)) for row, message in zip(rows, messages, strict=True))
     return [
         {"sequence": row["sequence"], "reason": why}
         for row, why in found

@@ -15,14 +15,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from langchain_supabase_memory.language.messages import opaque
+from langchain_supabase_memory.language.messages import encoded_data
 from langchain_supabase_memory.language.messages.rendering import (
     MEDIA_BLOCKS,
     as_json,
     call_line,
     is_own_call,
     plain,
-    rendered,
+    render,
 )
 from langchain_supabase_memory.language.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
 
@@ -83,7 +83,7 @@ def source(message: BaseMessage) -> str | None:
     return None if found is None else str(found)
 
 
-def was_said(message: BaseMessage) -> bool:
+def is_conversation(message: BaseMessage) -> bool:
     """Whether a message belongs to the conversation, and was not put there by a summarizer or by us."""
     marked = source(message)
     return marked is None or (marked != OURS and isinstance(message, (AIMessage, ToolMessage)))
@@ -113,12 +113,12 @@ def media(content: Any) -> list[Mapping[str, Any]]:
 
 def words(message: BaseMessage) -> str:
     """What the model or a person could have read of it, without calls of the application's tools: see `rendering`."""
-    return rendered(message).words
+    return render(message).words
 
 
-def unsaid(message: BaseMessage) -> str:
+def hidden_characters(message: BaseMessage) -> str:
     """What is sent to a model beside words, calls and media: reasoning, signatures, what is encrypted."""
-    return rendered(message).unsaid
+    return render(message).unsaid
 
 
 def is_empty(message: BaseMessage) -> bool:
@@ -130,7 +130,7 @@ def is_empty(message: BaseMessage) -> bool:
 
 def characters(message: BaseMessage) -> int:
     """Characters of words, tool calls and what else is sent; media have none."""
-    whole = rendered(message)
+    whole = render(message)
     return len(whole.words) + len(calls_text(tool_calls(message))) + len(whole.calls) + len(whole.unsaid)
 
 
@@ -141,27 +141,27 @@ def tokens(message: BaseMessage, count: Callable[[str], int] = count_tokens) -> 
         message: Any message.
         count: Counts the tokens of a text.
     """
-    whole = rendered(message)
+    whole = render(message)
     sent = (whole.words, calls_text(tool_calls(message)), whole.calls, whole.unsaid)
     return MESSAGE_TOKENS + sum(count(text) for text in sent if text) + MEDIA_TOKENS * whole.media
 
 
-def shown(message: BaseMessage) -> str:
+def display_text(message: BaseMessage) -> str:
     """A message as text for a reader: words, calls with their arguments, and what is no words by its name."""
-    return "\n".join(filter(None, spoken(message)))
+    return "\n".join(filter(None, text_and_names(message)))
 
 
-def spoken(message: BaseMessage) -> tuple[str, str]:
+def text_and_names(message: BaseMessage) -> tuple[str, str]:
     """What `shown` says, in two: the words with the calls, and the names of what is no words."""
-    whole = rendered(message)
+    whole = render(message)
     calls = map(call_line, tool_calls(message))
     return "\n".join(filter(None, [whole.words, *calls, whole.calls])), whole.named
 
 
-def prose(message: BaseMessage) -> tuple[str, str]:
+def prose_text(message: BaseMessage) -> tuple[str, str]:
     """What `spoken` says, for rules, models and embedders: data is named, and of a very long text the middle."""
-    words, named = spoken(message)
-    return opaque.prose(words), opaque.bounded(named)
+    words, named = text_and_names(message)
+    return encoded_data.prose(words), encoded_data.shorten_middle(named)
 
 
 def plain_name(name: object) -> str:
@@ -203,7 +203,7 @@ def line(message: BaseMessage) -> str:
     label = LABELS[role(message)]
     if isinstance(message, (ToolMessage, FunctionMessage)) and message.name:
         label = f"{label} {plain_name(message.name)}".rstrip()
-    return f"{label}: {indented(shown(message))}"
+    return f"{label}: {indented(display_text(message))}"
 
 
 def indented(text: str) -> str:
@@ -218,7 +218,7 @@ def weight(message: BaseMessage) -> int:
     """The characters that a message takes in a transcript: its `line`, the break after it, and what is `unsaid`."""
     text = plain(message)
     if text is None or tool_calls(message) or isinstance(message, (ToolMessage, FunctionMessage)):
-        return len(line(message)) + 1 + len(unsaid(message))
+        return len(line(message)) + 1 + len(hidden_characters(message))
     # The same, without making it.
     if text.isprintable():  # then it is one line
         return len(LABELS[role(message)]) + len(": ") + len(text) + 1
@@ -251,7 +251,7 @@ def without_calls(message: AIMessage, ids: Collection[str | None]) -> AIMessage:
     return message.model_copy(update={"content": body, "tool_calls": kept})
 
 
-def marked(message: BaseMessage) -> BaseMessage:
+def mark_as_ours(message: BaseMessage) -> BaseMessage:
     """Mark a message of ours, on the object itself, so that it is never taken for something that was said."""
     message.additional_kwargs = {**message.additional_kwargs, LC_SOURCE: OURS}
     return message
@@ -280,9 +280,9 @@ def in_prompt(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": f"{message.text.rstrip()} {STOPPED}"})
 
 
-def said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def conversation_messages(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Those of the messages that belong to the conversation."""
-    return [message for message in messages if was_said(message)]
+    return [message for message in messages if is_conversation(message)]
 
 
 def _kind(block: Mapping[str, Any]) -> str:

@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.language.messages.content import marked
-from langchain_supabase_memory.language.messages.invisible import seen
+from langchain_supabase_memory.language.messages.content import mark_as_ours
+from langchain_supabase_memory.language.messages.invisible import visible
 
 TAG: Final = "conversation_memory"
 
@@ -21,7 +21,7 @@ _CLOSING: Final = re.compile("[\uff1e\ufe65\u203a\u3009\u27e9\u232a\u02c3]")
 
 def escaped(text: str) -> str:
     """A text that can stand inside a fence: no bracket of it is one, and everything in it is seen."""
-    return escape(_CLOSING.sub(">", _OPENING.sub("<", seen(text))))
+    return escape(_CLOSING.sub(">", _OPENING.sub("<", visible(text))))
 
 
 def element(tag: str, text: str, /, **attributes: str | int) -> str:
@@ -44,5 +44,5 @@ def fenced(elements: list[str]) -> str:
 def message(text: str, message_id: str) -> HumanMessage:
     """A fenced text as a message: no system message, and marked as nobody's words."""
     made = HumanMessage(text, id=message_id)
-    marked(made)
+    mark_as_ours(made)
     return made

@@ -45,7 +45,7 @@ _VIRAMA: Final = 9
 _MOST_KNOWN: Final = 20_000
 
 
-def is_unseen(character: str) -> bool:
+def is_invisible(character: str) -> bool:
     """Whether a character is not seen, or breaks the layout of a line.
 
     Args:
@@ -58,7 +58,7 @@ def is_unseen(character: str) -> bool:
     return _IGNORABLE.match(character) is not None
 
 
-def seen(text: str) -> str:
+def visible(text: str) -> str:
     """A text of which everything is seen.
 
     What is not seen is left out, and cannot hide another text between two letters. Line ends of every kind become line
@@ -76,7 +76,7 @@ def legible(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else _shaped(text.replace("\r\n", "\n"), _LEGIBLE)
 
 
-def _shaped(text: str, table: _Seen) -> str:
+def _shaped(text: str, table: _VisibleTable) -> str:
     """The text by a table, but for what shapes what is seen."""
     made: list[str] = []
     start = 0
@@ -87,7 +87,7 @@ def _shaped(text: str, table: _Seen) -> str:
     return "".join([*made, text[start:].translate(table)])
 
 
-def spelled(text: str) -> str:
+def spell_out(text: str) -> str:
     r"""A text for one line: what is not seen is written as its code, such as `\u202e`.
 
     What shapes visible text stays, as for `seen`: joiners within emoji and between letters that need them.
@@ -95,20 +95,20 @@ def spelled(text: str) -> str:
     return _shaped(text, _SPELLED)
 
 
-def spelled_lines(text: str) -> str:
+def spell_out_lines(text: str) -> str:
     """The same for a text of several lines, which stay."""
-    return "\n".join(map(spelled, text.split("\n")))
+    return "\n".join(map(spell_out, text.split("\n")))
 
 
-def _shapes(text: str, at: int) -> bool:
+def _shapes(text: str, index: int) -> bool:
     """Whether a joiner or a variation selector has an effect on what is beside it that is seen."""
-    mark, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
+    mark, before, after = text[index], text[index - 1 : index], text[index + 1 : index + 2]
     if not before:
         return False
     if mark in (_AS_TEXT, _AS_EMOJI):
         return _is_emoji(before) or (mark == _AS_EMOJI and before in "0123456789#*" and after == _KEYCAP)
     if mark == _JOINER and _is_emoji(after):
-        return _is_emoji(text[at - 2 : at - 1] if before == _AS_EMOJI else before)
+        return _is_emoji(text[index - 2 : index - 1] if before == _AS_EMOJI else before)
     return _is_joined(before) and (_is_joined(after) or unicodedata.combining(before) == _VIRAMA)
 
 
@@ -121,46 +121,46 @@ def _is_joined(character: str) -> bool:
     return (
         _JOINED.fullmatch(character) is not None
         and unicodedata.category(character)[0] in "LM"
-        and not is_unseen(character)
+        and not is_invisible(character)
     )
 
 
-class _Seen(dict[int, int | str]):
+class _VisibleTable(dict[int, int | str]):
     """What stands for each character where everything is to be seen, as it is asked for."""
 
     def __missing__(self, code: int) -> int | str:
         if len(self) > _MOST_KNOWN:
             self.clear()
-        made = self[code] = self._of(chr(code))
+        made = self[code] = self._replacement(chr(code))
         return made
 
-    def _of(self, character: str) -> int | str:
+    def _replacement(self, character: str) -> int | str:
         if character in _NO_CHARACTERS or unicodedata.category(character) == "Cs":
             return "\ufffd"
-        if not is_unseen(character):
+        if not is_invisible(character):
             return ord(character)
         if character in _BREAKS:
             return "\n"
         return " " if character in _BLANK or unicodedata.category(character) == "Cc" else ""
 
 
-class _Spelled(_Seen):
+class _SpelledTable(_VisibleTable):
     """What is written for each character on a terminal."""
 
-    def _of(self, character: str) -> int | str:
+    def _replacement(self, character: str) -> int | str:
         code = ord(character)
-        if character not in "\t\n" and not is_unseen(character):
+        if character not in "\t\n" and not is_invisible(character):
             return code
         return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-class _Legible(_Spelled):
+class _LegibleTable(_SpelledTable):
     """The same for a text of several lines, with tabs."""
 
-    def _of(self, character: str) -> int | str:
-        return ord(character) if character in "\t\n" else super()._of(character)
+    def _replacement(self, character: str) -> int | str:
+        return ord(character) if character in "\t\n" else super()._replacement(character)
 
 
-_SEEN: Final = _Seen()
-_SPELLED: Final = _Spelled()
-_LEGIBLE: Final = _Legible()
+_SEEN: Final = _VisibleTable()
+_SPELLED: Final = _SpelledTable()
+_LEGIBLE: Final = _LegibleTable()

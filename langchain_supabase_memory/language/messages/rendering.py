@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, ChatMessage, ToolMessage
 
-from langchain_supabase_memory.language.messages import sanitizer, thoughts
-from langchain_supabase_memory.language.messages.opaque import (
+from langchain_supabase_memory.language.messages import reasoning, sanitizer
+from langchain_supabase_memory.language.messages.encoded_data import (
     IDS,
-    Names,
+    DataNames,
     about_size,
     bytes_in,
     data_url,
-    human,
     is_base64,
-    is_sealed,
+    is_encrypted,
     leaves,
     one_line,
-    seal,
+    readable_size,
+    shorten_encrypted,
 )
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def plain(message: BaseMessage) -> str | None:
     content = message.content
     if (
         isinstance(content, str)
-        and not (_is_models(message) and thoughts.hints(content))
+        and not (_is_from_model(message) and reasoning.has_reasoning_tags(content))
         and _ASIDE.isdisjoint(message.additional_kwargs)
         and _OF_RESPONSE.isdisjoint(message.response_metadata)
         and (not isinstance(message, ToolMessage) or message.artifact is None)
@@ -155,7 +155,7 @@ def plain(message: BaseMessage) -> str | None:
     return None
 
 
-def rendered(message: BaseMessage) -> Rendered:
+def render(message: BaseMessage) -> Rendered:
     """What a message says, and what else it holds. Its time is linear in the message's size, and it never raises."""
     text = plain(message)
     if text is not None:
@@ -166,15 +166,15 @@ def rendered(message: BaseMessage) -> Rendered:
     aside |= {key: metadata[key] for key in _OF_RESPONSE & metadata.keys()}
     artifact = message.artifact if isinstance(message, ToolMessage) else None
     try:
-        return _walked(message, content, aside, artifact)
+        return _walk(message, content, aside, artifact)
     except Exception:  # whatever a foreign object does when it is looked at; as it is stored it does nothing
-        return _walked(message, *map(sanitizer.encode, (content, aside, artifact)))
+        return _walk(message, *map(sanitizer.encode, (content, aside, artifact)))
 
 
-def _walked(message: BaseMessage, content: Any, aside: Mapping[str, Any], artifact: Any) -> Rendered:
-    walk = _Walk(message)
+def _walk(message: BaseMessage, content: Any, aside: Mapping[str, Any], artifact: Any) -> Rendered:
+    walk = _RenderWalk(message)
     words = walk.blocks(content if isinstance(content, list) else [content])
-    said = [words, *walk.aside(aside)]
+    said = [words, *walk.metadata_notes(aside)]
     if artifact is not None and (size := about_size(artifact)):
         walk.names.add(f"artifact {type(artifact).__name__}", size)
     return Rendered(
@@ -214,20 +214,20 @@ def as_json(value: Any) -> str:
         return type(value).__name__
 
 
-def _is_models(message: BaseMessage) -> bool:
+def _is_from_model(message: BaseMessage) -> bool:
     """Whether a model wrote it."""
     return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role in _MODELS)
 
 
-class _Walk:
+class _RenderWalk:
     """One walk over one message."""
 
     def __init__(self, message: BaseMessage) -> None:
-        self.names = Names()
+        self.names = DataNames()
         self.unsaid: list[str] = []
         self.media = 0
         self.calls: list[str] = []
-        self._is_models = _is_models(message)
+        self._is_models = _is_from_model(message)
         calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
         self._has_calls = bool(calls)
         self._called = {call["id"] for call in calls if call.get("id")}
@@ -244,23 +244,23 @@ class _Walk:
                 texts.append(found[0])
                 cited |= dict.fromkeys(found[1])
             elif words := self.value(block, is_block=True):
-                lines += [self._said(texts), *cited, words]
+                lines += [self._join_texts(texts), *cited, words]
                 texts, cited = [], {}
-        return "\n".join(filter(None, [*lines, self._said(texts), *cited]))
+        return "\n".join(filter(None, [*lines, self._join_texts(texts), *cited]))
 
-    def _said(self, texts: Iterable[str]) -> str:
+    def _join_texts(self, texts: Iterable[str]) -> str:
         """Texts as one, without what a model thinks in its own."""
         text = "".join(texts)
         if not self._is_models:
             return text
-        said, thought = thoughts.split(text)
+        said, thought = reasoning.split(text)
         self.hide("reasoning", thought)
         return said
 
-    def aside(self, held: Mapping[str, Any]) -> list[str]:
+    def metadata_notes(self, metadata: Mapping[str, Any]) -> list[str]:
         """The words of what providers put beside the content."""
         lines: list[str] = []
-        for key, item in sorted(held.items(), key=lambda each: each[0]):
+        for key, item in sorted(metadata.items(), key=lambda each: each[0]):
             if key in _ASIDE_HIDDEN:
                 self.hide(_ASIDE_HIDDEN[key], item)
             elif key == "audio" and isinstance(item, dict):
@@ -293,7 +293,7 @@ class _Walk:
             if is_block and is_own_call(value):
                 self.calls.append(self._own_call(value, depth))
                 return ""
-            known = self._known(value, depth)
+            known = self._known_block(value, depth)
             if known is not None:
                 return known
             return self._json(value) if is_block else "\n".join(self._lines(value, (), depth, is_known=False))
@@ -309,7 +309,9 @@ class _Walk:
             text = leaf if isinstance(leaf, str) else leaf.decode("latin-1")
             self.unsaid.append(text)
             if text:
-                self.names.add(seal(key) if is_sealed(key, leaf) else name, len(text.encode(errors="replace")))
+                self.names.add(
+                    shorten_encrypted(key) if is_encrypted(key, leaf) else name, len(text.encode(errors="replace"))
+                )
 
     def _plain(self, block: Any) -> tuple[str, list[str]] | None:
         """The text of a block that is text, and what it cites; `None` for every other block."""
@@ -328,7 +330,7 @@ class _Walk:
                 cited += self._lines({key: block.get(key)}, (), 0)
         return block["text"], [*cited, *self._lines(block, ("text", "annotations", "citations"), 0)]
 
-    def _known(self, block: Mapping[str, Any], depth: int) -> str | None:
+    def _known_block(self, block: Mapping[str, Any], depth: int) -> str | None:
         """The words of a block of a kind that is known; `None` for every other."""
         if (plain := self._plain(block)) is not None:
             return "\n".join(filter(None, [plain[0], *plain[1]]))
@@ -372,8 +374,8 @@ class _Walk:
             if is_known and key in _MUTE and not (key == "status" and _is_alarming(item)):
                 if key not in IDS:
                     self.unsaid += [leaf for _, leaf in leaves(item) if isinstance(leaf, str)]
-            elif is_sealed(key, item):
-                self.hide(seal(key), {key: item})
+            elif is_encrypted(key, item):
+                self.hide(shorten_encrypted(key), {key: item})
             elif words := self.value(item, depth + 1):
                 lines.append(words if is_known and key in _BARE else f"{_key(key)}: {words}")
             elif not is_known and not item:
@@ -387,8 +389,8 @@ class _Walk:
             return f"[cites {words}]" if words else ""
         found: dict[str, list[str]] = {"title": [], "address": [], "quote": [], "other": []}
         for key, leaf in leaves(annotation):
-            if is_sealed(key, leaf) or not isinstance(leaf, str):
-                self.hide(seal(key) if isinstance(leaf, str) else "bytes", {key: leaf})
+            if is_encrypted(key, leaf) or not isinstance(leaf, str):
+                self.hide(shorten_encrypted(key) if isinstance(leaf, str) else "bytes", {key: leaf})
             elif key in _MUTE:
                 self.unsaid.append(leaf)
             elif leaf:
@@ -430,8 +432,8 @@ class _Walk:
                 addresses.append(one_line(leaf))
             elif key in _FILE_NAMES:
                 names.append(one_line(leaf))
-            elif is_sealed(key, leaf):
-                self.hide(seal(key), {key: leaf})
+            elif is_encrypted(key, leaf):
+                self.hide(shorten_encrypted(key), {key: leaf})
             elif leaf and key not in _OF_MEDIA:
                 is_text = is_text or key == "text"
                 texts.append(leaf if key in _BARE else f"{key}: {leaf}")
@@ -442,7 +444,7 @@ class _Walk:
             if block.get("source_type") == "id" and isinstance(block.get("id"), str):
                 addresses.append(one_line(block["id"]))
             self.media += 1
-            what = [one_line(mime) or base, human(size) if size else "", *addresses]
+            what = [one_line(mime) or base, readable_size(size) if size else "", *addresses]
             self.names.media.append(", ".join(filter(None, what)))
         return "\n".join(filter(None, [*(f"[{base} {name}]" for name in names), *texts]))
 
@@ -452,8 +454,8 @@ class _Walk:
         name = block.get("name")
         if self._called & ids or (not ids and isinstance(name, str) and name in self._unnamed):
             for key, leaf in leaves(block):
-                if is_sealed(key, leaf):
-                    self.hide(seal(key), {key: leaf})
+                if is_encrypted(key, leaf):
+                    self.hide(shorten_encrypted(key), {key: leaf})
             return ""
         key = next((key for key in _ARGUMENTS if key in block), "args")
         line = call_line({"name": name, "args": self._clean(block.get(key), depth), "error": block.get("error")})
@@ -481,7 +483,7 @@ class _Walk:
         if mime is None and not is_base64(text):
             return text
         self.unsaid.append(text)
-        return f"[{mime or 'base64'}, {human(bytes_in(text))}]"
+        return f"[{mime or 'base64'}, {readable_size(bytes_in(text))}]"
 
     def _json(self, value: Any) -> str:
         return as_json(self._clean(value, 0))
@@ -491,7 +493,7 @@ class _Walk:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, (bytes, bytearray)):
-            return f"[bytes, {human(len(value))}]"
+            return f"[bytes, {readable_size(len(value))}]"
         if not isinstance(value, (dict, list, tuple)):
             return value
         if depth > _DEEPEST:
@@ -501,8 +503,8 @@ class _Walk:
             return [self._clean(each, depth + 1) for each in value]
         made = {}
         for key, item in value.items():
-            if is_sealed(key, item):
-                self.hide(seal(key), {key: item})
+            if is_encrypted(key, item):
+                self.hide(shorten_encrypted(key), {key: item})
             else:
                 made[_key(key)] = self._clean(item, depth + 1)
         return made

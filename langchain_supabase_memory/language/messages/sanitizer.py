@@ -165,22 +165,22 @@ def _keys(value: dict[Any, Any]) -> list[Any]:
     for key in value:
         made = key
         if type(key) is str and key not in taken:
-            made = numbered(clean(key), taken, numbers)
+            made = unique_key(clean(key), taken, numbers)
             taken.add(made)
         keys.append(made)
     return keys
 
 
-def numbered(key: str, taken: Container[str], numbers: dict[str, int]) -> str:
+def unique_key(key: str, used_keys: Container[str], numbers: dict[str, int]) -> str:
     """A key that is not taken: itself, or with a number behind it.
 
     Args:
         key: The key.
-        taken: The keys that are there already.
+        used_keys: The keys that are there already.
         numbers: The last number of each key, so that many alike ones are not counted from the first each time.
     """
     made = key
-    while made in taken:
+    while made in used_keys:
         numbers[key] = numbers.get(key, 1) + 1
         made = f"{key} ({numbers[key]})"
     return made

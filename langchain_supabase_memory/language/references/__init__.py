@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from langchain_supabase_memory.language.references.lexicon import LANGUAGES, standard
-from langchain_supabase_memory.language.references.resolver import Match, find, turn_number
+from langchain_supabase_memory.language.references.resolver import Match, find_reference, turn_number
 
 KEPT: Final = (standard,)
 """What `find` reads from files once; see `flow.compute`."""
 
-__all__ = ["KEPT", "LANGUAGES", "Match", "find", "turn_number"]
+__all__ = ["KEPT", "LANGUAGES", "Match", "find_reference", "turn_number"]

@@ -32,30 +32,30 @@ class Determiner(NamedTuple):
     """What stands before a position.
 
     Attributes:
-        sort: `definite`, `mine`, `yours`, `others`, `indefinite`, `plural`, or `none`.
+        kind: `definite`, `mine`, `yours`, `others`, `indefinite`, `plural`, or `none`.
         start: The place of its first word; the position's own if there is none.
         noun: Whether a noun for a turn stands before the position, tied to it: "tanong kong una".
     """
 
-    sort: str
+    kind: str
     start: int
     noun: bool = False
 
 
-class Head(NamedTuple):
+class CountedNoun(NamedTuple):
     """What a position counts.
 
     Attributes:
-        sort: `turn`, `one`, `thing`, `made`, or `none`.
+        kind: `turn`, `one`, `thing`, `made`, or `none`.
         after: The place of the first word after it.
         last: The place of the last word that belongs to the reference.
-        whose: `mine`, `yours`, or nothing, by a word after the noun: "tanong ko".
+        owner: `mine`, `yours`, or nothing, by a word after the noun: "tanong ko".
     """
 
-    sort: str
+    kind: str
     after: int
     last: int
-    whose: str = ""
+    owner: str = ""
 
 
 class Clause:
@@ -65,52 +65,52 @@ class Clause:
         self.words = words
         self.text = text
 
-    def _is(self, at: int, *kinds: str) -> bool:
+    def _is(self, index: int, *kinds: str) -> bool:
         """Whether there is a word at a place that can play one of these parts."""
-        return 0 <= at < len(self.words) and not self.words[at].kinds.isdisjoint(kinds)
+        return 0 <= index < len(self.words) and not self.words[index].kinds.isdisjoint(kinds)
 
-    def _follows(self, at: int) -> bool:
+    def _follows(self, index: int) -> bool:
         """Whether there is a word at a place, in one clause with the word before."""
-        return 0 < at < len(self.words) and not self.words[at].broken
+        return 0 < index < len(self.words) and not self.words[index].broken
 
-    def _stops(self, at: int) -> bool:
+    def _stops(self, index: int) -> bool:
         """Whether the clause ends before a place."""
-        return not self._follows(at)
+        return not self._follows(index)
 
-    def _next(self, at: int, *kinds: str) -> bool:
+    def _next(self, index: int, *kinds: str) -> bool:
         """Whether the word at a place follows in the clause and can play one of these parts."""
-        return self._follows(at) and not self.words[at].kinds.isdisjoint(kinds)
+        return self._follows(index) and not self.words[index].kinds.isdisjoint(kinds)
 
-    def _before(self, at: int, *kinds: str) -> bool:
+    def _before(self, index: int, *kinds: str) -> bool:
         """Whether the word before a place is in one clause with it and can play one of these parts."""
-        return self._follows(at) and not self.words[at - 1].kinds.isdisjoint(kinds)
+        return self._follows(index) and not self.words[index - 1].kinds.isdisjoint(kinds)
 
-    def _skip(self, at: int) -> int:
+    def _skip(self, index: int) -> int:
         """The first place from here on that is not merely polite."""
-        while self._next(at, "polite", "particle", "vocative"):
-            at += 1
-        return at
+        while self._next(index, "polite", "particle", "vocative"):
+            index += 1
+        return index
 
-    def _sentence_ends(self, at: int) -> bool:
+    def _sentence_ends(self, index: int) -> bool:
         """Whether a sentence ends right before a place."""
-        return not _ENDS.isdisjoint(self.words[at].gap)
+        return not _ENDS.isdisjoint(self.words[index].gap)
 
-    def _sentence(self, at: int) -> range:
+    def _sentence(self, index: int) -> range:
         """The places of the sentence that a place is in."""
-        first, end = at, at + 1
+        first, end = index, index + 1
         while first > 0 and not self._sentence_ends(first):
             first -= 1
         while end < len(self.words) and not self._sentence_ends(end):
             end += 1
         return range(first, end)
 
-    def _unknown(self, at: int) -> bool:
+    def _unknown(self, index: int) -> bool:
         """Whether the word at a place is in no list: a noun or a verb of the world."""
-        entry = self.words[at].entry
+        entry = self.words[index].entry
         return not entry.kinds and entry.position is None and entry.time is None
 
     @cached_property
-    def _worldly(self) -> bool:
+    def _is_of_the_world(self) -> bool:
         """Whether any word of the utterance is in no list."""
         return any(self._unknown(at) for at in range(len(self.words)))
 
@@ -138,9 +138,9 @@ class Clause:
 
     # -- before a position
 
-    def _determiner(self, at: int) -> Determiner:
+    def _determiner(self, index: int) -> Determiner:
         """What stands before a position, or before a noun."""
-        sort, start, noun = "none", at, False
+        sort, start, noun = "none", index, False
         while self._follows(start):
             kinds = self.words[start - 1].kinds
             if "definite" in kinds:
@@ -149,7 +149,7 @@ class Clause:
                 sort = "mine"
             elif "yours" in kinds:
                 sort = "yours"
-            elif start == at and self._ties_noun(start - 1):
+            elif start == index and self._links_noun(start - 1):
                 start, noun = start - (2 if self._before(start - 1, "speaker") else 1), True
             elif "modifier" not in kinds and not self._doubled(start - 1):
                 break
@@ -172,44 +172,44 @@ class Clause:
             return "indefinite"  # a second question; my latest third
         return "indefinite" if adjective and self._before(start - 1, "indefinite") else "none"  # a good third question
 
-    def _ties_noun(self, at: int) -> bool:
+    def _links_noun(self, index: int) -> bool:
         """Whether the word at a place ties a noun for a turn to what follows: "tanong *na*", "tanong *kong* una"."""
-        word = self.words[at]
-        if "linker" in word.kinds and self._before(at, "speaker"):
-            at -= 1  # tanong ko na una
+        word = self.words[index]
+        if "linker" in word.kinds and self._before(index, "speaker"):
+            index -= 1  # tanong ko na una
         elif "linker" not in word.kinds and not (word.entry.linked and "speaker" in word.kinds):
             return False
-        return self._before(at, "turn", "said", "asked")
+        return self._before(index, "turn", "said", "asked")
 
-    def _doubled(self, at: int) -> bool:
+    def _doubled(self, index: int) -> bool:
         """Whether a position is said twice: "unang-unang tanong"."""
-        entry = self.words[at].entry
-        return entry.linked and entry.position is not None and entry.position == self.words[at + 1].entry.position
+        entry = self.words[index].entry
+        return entry.linked and entry.position is not None and entry.position == self.words[index + 1].entry.position
 
     # -- after a position
 
-    def _end(self, at: int) -> int | None:
+    def _end(self, index: int) -> int | None:
         """Where a position is counted from the end: the place of "last" in "second (to the) last"."""
-        if self._next(at, "from"):
-            at += 1
-            while self._next(at, "definite"):
-                at += 1
-        return at if self._next(at, "end") else None
+        if self._next(index, "from"):
+            index += 1
+            while self._next(index, "definite"):
+                index += 1
+        return index if self._next(index, "end") else None
 
-    def _head(self, at: int, *, linked: bool) -> Head | None:
+    def _head(self, index: int, *, linked: bool) -> CountedNoun | None:
         """What a position counts, from the place after it on; `None` if that is something of the world."""
-        whose, last, soft = "", at - 1, False
-        while self._follows(at):
-            word, kinds = self.words[at], self.words[at].kinds
+        whose, last, soft = "", index - 1, False
+        while self._follows(index):
+            word, kinds = self.words[index], self.words[index].kinds
             sort = next((each for each in _HEADS if each in kinds), None)
-            if sort is None and kinds & SPOKEN and (linked or self._next(at + 1, "speaker")):
+            if sort is None and kinds & SPOKEN and (linked or self._next(index + 1, "speaker")):
                 sort = "turn"  # unang sinabi, yung last sent mo
             if sort is not None:
-                return self._possessed(sort, at, whose)
+                return self._possessed(sort, index, whose)
             if "linker" in kinds:
-                if self._next(at + 1, *_HEADS, *SPOKEN):
+                if self._next(index + 1, *_HEADS, *SPOKEN):
                     linked = True
-                elif self._follows(at + 1) and (self._unknown(at + 1) or self.words[at + 1].kinds & _OPEN):
+                elif self._follows(index + 1) and (self._unknown(index + 1) or self.words[index + 1].kinds & _OPEN):
                     return None
             elif "speaker" in kinds:
                 linked = linked or word.entry.linked
@@ -218,28 +218,28 @@ class Clause:
                 soft = soft or word.entry.linked
             elif "modifier" not in kinds:
                 break
-            at += 1
-        if linked or (soft and self._follows(at) and self._unknown(at)):
+            index += 1
+        if linked or (soft and self._follows(index) and self._unknown(index)):
             return None
-        return Head("none", at, last, whose)
+        return CountedNoun("none", index, last, whose)
 
-    def _possessed(self, sort: str, noun: int, whose: str) -> Head:
+    def _possessed(self, sort: str, noun: int, owner: str) -> CountedNoun:
         """A noun with what belongs to it: "tanong ko po"."""
         at, last = noun + 1, noun
         while self._next(at, "speaker", "particle"):
             if "speaker" in self.words[at].kinds:
-                whose, last = "mine" if "ko" in self.words[at].kinds else "yours", at
+                owner, last = "mine" if "ko" in self.words[at].kinds else "yours", at
             at += 1
-        return Head(sort, at, last, whose)
+        return CountedNoun(sort, at, last, owner)
 
-    def _bounded(self, at: int) -> bool:
+    def _cannot_be_counted(self, index: int) -> bool:
         """Whether the word at a place cannot be what a position before it counts."""
-        word = self.words[at]
-        if "glued" in word.kinds and self._next(at + 1, "request", "base"):
+        word = self.words[index]
+        if "glued" in word.kinds and self._next(index + 1, "request", "base"):
             return True  # yung fourth pa-elaborate
-        if "vocative" in word.kinds and self._stops(at + 1):
+        if "vocative" in word.kinds and self._stops(index + 1):
             return True  # the second, bro
         counted = word.entry.position is not None and not word.entry.time
         if counted or not word.kinds & _CLOSED or word.kinds & NOUNS:
             return False
-        return not ("degree" in word.kinds and self._follows(at + 1) and self._unknown(at + 1))
+        return not ("degree" in word.kinds and self._follows(index + 1) and self._unknown(index + 1))

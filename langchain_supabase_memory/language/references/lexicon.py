@@ -137,7 +137,7 @@ _RUN: Final = re.compile(r"(.)\1{2,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WordEntry:
     """What is known about a word.
 
     Attributes:
@@ -156,9 +156,9 @@ class Entry:
     linked: bool = False
     loose: bool = False
 
-    def __or__(self, other: Entry) -> Entry:
+    def __or__(self, other: WordEntry) -> WordEntry:
         """What two files, or two tables, know together."""
-        return Entry(
+        return WordEntry(
             self.kinds | other.kinds,
             self.position if self.position is not None else other.position,
             self.number if self.number is not None else other.number,
@@ -168,10 +168,10 @@ class Entry:
         )
 
 
-UNKNOWN: Final = Entry()
-_OWNER: Final = Entry(frozenset({"others"}))
-_GLUED: Final = Entry(frozenset({"glued"}))
-_INITIAL: Final = Entry(frozenset({"initial"}))
+UNKNOWN: Final = WordEntry()
+_OWNER: Final = WordEntry(frozenset({"others"}))
+_GLUED: Final = WordEntry(frozenset({"glued"}))
+_INITIAL: Final = WordEntry(frozenset({"initial"}))
 _POSSESSED: Final = frozenset({"turn", "one"})
 
 
@@ -193,7 +193,7 @@ class Word:
     end: int
     gap: str
     broken: bool
-    entry: Entry
+    entry: WordEntry
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -212,11 +212,11 @@ def _breaks(gap: str) -> bool:
 
 
 @dataclass(slots=True)
-class Lexicon:
+class ReferenceLexicon:
     """Everything some languages know, ready to be looked up."""
 
-    entries: dict[str, Entry]
-    phrases: dict[tuple[str, str], list[tuple[tuple[str, ...], Entry]]]
+    entries: dict[str, WordEntry]
+    phrases: dict[tuple[str, str], list[tuple[tuple[str, ...], WordEntry]]]
     suffixes: frozenset[str]
     prefixes: frozenset[str]
 
@@ -240,7 +240,7 @@ class Lexicon:
                     found.append(noun)
                     plain = raw = raw[letters:]
                     gap = ""
-                entry = self._worked_out(raw)
+                entry = self._analyzed(raw)
             broken = bool(found) and (broken or _breaks(gap))
             if "silent" in entry.kinds:
                 if found and entry.linked:  # una pong tanong
@@ -248,9 +248,9 @@ class Lexicon:
                 continue
             found.append(Word(plain, after - len(raw), after, gap, broken, entry))
             broken = False
-        return self._joined(found)
+        return self._join_phrases(found)
 
-    def _glued(self, raw: str) -> Entry | None:
+    def _glued(self, raw: str) -> WordEntry | None:
         """A noun for a turn, or a number sign, that has its figure glued to it."""
         letters = raw.rstrip("0123456789")
         if not 0 < len(letters) < len(raw):
@@ -260,22 +260,22 @@ class Lexicon:
             return _INITIAL
         return entry if entry.kinds & {"turn", "marker"} else None
 
-    def _worked_out(self, raw: str) -> Entry:
+    def _analyzed(self, raw: str) -> WordEntry:
         """A word that is in no list as it stands."""
         plain, _, rest = raw.partition("'")
         if figure := _FIGURE.fullmatch(plain):
             number = int(figure[1])
             if not figure[2]:
-                return Entry(frozenset({"number"}), number=number)
-            return Entry(position=number) if figure[2] in self.suffixes and number else UNKNOWN
+                return WordEntry(frozenset({"number"}), number=number)
+            return WordEntry(position=number) if figure[2] in self.suffixes and number else UNKNOWN
         for prefix in self.prefixes:  # pang2, pangsecond
             if plain.startswith(prefix) and plain != prefix:
                 counted = plain[len(prefix) :]
                 figure = _FIGURE.fullmatch(counted)
                 if figure and (not figure[2] or figure[2] in self.suffixes) and int(figure[1]):
-                    return Entry(position=int(figure[1]))
+                    return WordEntry(position=int(figure[1]))
                 if position := self.entries.get(counted, UNKNOWN).position:
-                    return Entry(position=position)
+                    return WordEntry(position=position)
         if rest:  # una't, the teacher's
             entry = self.entries.get(plain, UNKNOWN)
             return _OWNER if rest == "s" and not entry.kinds & _POSSESSED and entry.position is None else entry
@@ -284,7 +284,7 @@ class Lexicon:
             return (self.entries.get(once) if len(once) > 2 else None) or self.entries.get(twice, UNKNOWN)
         return UNKNOWN
 
-    def _joined(self, words: list[Word]) -> list[Word]:
+    def _join_phrases(self, words: list[Word]) -> list[Word]:
         """Words that mean something together become one: "first of all", "pang apat", "ika-4"."""
         joined: list[Word] = []
         at = 0
@@ -296,21 +296,24 @@ class Lexicon:
             at += length
         return joined
 
-    def _longest(self, words: list[Word], at: int) -> tuple[int, Entry]:
+    def _longest(self, words: list[Word], index: int) -> tuple[int, WordEntry]:
         """How many words from a place on mean one thing, and what is known about that."""
-        word = words[at]
-        if at + 1 == len(words) or words[at + 1].broken:
+        word = words[index]
+        if index + 1 == len(words) or words[index + 1].broken:
             return 1, word.entry
-        after = words[at + 1]
+        after = words[index + 1]
         for rest, entry in self.phrases.get((word.text, after.text), ()):
-            others, beyond = words[at + 2 : at + 2 + len(rest)], words[at + 2 + len(rest) : at + 3 + len(rest)]
+            others, beyond = (
+                words[index + 2 : index + 2 + len(rest)],
+                words[index + 2 + len(rest) : index + 3 + len(rest)],
+            )
             if tuple(each.text for each in others) != rest or any(each.broken for each in others):
                 continue
             counts = "idiom" in entry.kinds and any(each.kinds & _POSSESSED and not each.broken for each in beyond)
             if not counts:  # this second; but: this second answer
                 return len(rest) + 2, entry
         if word.text in self.prefixes and after.entry.number and after.text.isdigit():
-            return 2, Entry(position=after.entry.number)  # pang-2
+            return 2, WordEntry(position=after.entry.number)  # pang-2
         if after.gap == "-":
             if whole := self.entries.get(word.text + after.text):
                 return 2, whole  # ika-lawa, paki-ulit
@@ -319,14 +322,14 @@ class Lexicon:
         return 1, word.entry
 
 
-@files.once
-def standard() -> Lexicon:
+@files.load_once
+def standard() -> ReferenceLexicon:
     """The lexicon of the languages that come with the package."""
     return lexicon(LANGUAGES)
 
 
 @cache
-def lexicon(languages: tuple[str | Path, ...]) -> Lexicon:
+def lexicon(languages: tuple[str | Path, ...]) -> ReferenceLexicon:
     """The lexicon of some languages.
 
     Args:
@@ -336,21 +339,23 @@ def lexicon(languages: tuple[str | Path, ...]) -> Lexicon:
         ConfigurationError: There is no such language, or its file is not as described above.
     """
     read = [files.load("references", language, TABLES) for language in languages]
-    known = files.joined(entry for file in read for entry in _entries(file))
+    known = files.merge_entries(entry for file in read for entry in _entries(file))
     suffixes = frozenset(each for file in read for each in file["digits"].get("suffixes", ()))
     prefixes = frozenset(each for file in read for each in file["digits"].get("prefixes", ()))
-    return Lexicon(files.singles(known), files.several(known), suffixes, prefixes)
+    return ReferenceLexicon(files.single_word(known), files.multi_word(known), suffixes, prefixes)
 
 
-def _entries(file: files.File) -> Iterator[tuple[tuple[str, ...], Entry]]:
+def _entries(file: files.File) -> Iterator[tuple[tuple[str, ...], WordEntry]]:
     """Every form of every word of a file, with what the file knows about it."""
     linker = file["linker"]
     loose = bool(linker)
-    plain = [(text, Entry(position=int(key), loose=loose)) for key, text in files.listed(file["positions"])]
-    plain += [(text, Entry(frozenset({"number"}), number=int(key))) for key, text in files.listed(file["numbers"])]
-    plain += [(text, Entry(frozenset({"time"}), time=int(key))) for key, text in files.listed(file["times"])]
-    plain += [(text, Entry(frozenset({kind}), loose=loose)) for kind, text in files.listed(file["words"])]
-    plain += [(text, Entry(frozenset({"linker"}))) for text in linker.get("word", ())]
+    plain = [(text, WordEntry(position=int(key), loose=loose)) for key, text in files.table_words(file["positions"])]
+    plain += [
+        (text, WordEntry(frozenset({"number"}), number=int(key))) for key, text in files.table_words(file["numbers"])
+    ]
+    plain += [(text, WordEntry(frozenset({"time"}), time=int(key))) for key, text in files.table_words(file["times"])]
+    plain += [(text, WordEntry(frozenset({kind}), loose=loose)) for kind, text in files.table_words(file["words"])]
+    plain += [(text, WordEntry(frozenset({"linker"}))) for text in linker.get("word", ())]
     for text, entry in plain:
         for parts in _spellings(text):
             yield parts, entry
@@ -362,8 +367,8 @@ _LINKED: Final = frozenset({"speaker", "ko", "silent", "particle", "third", "act
 
 
 def _tied(
-    parts: tuple[str, ...], entry: Entry, linker: dict[str, list[str]]
-) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    parts: tuple[str, ...], entry: WordEntry, linker: dict[str, list[str]]
+) -> Iterator[tuple[tuple[str, ...], WordEntry]]:
     """The forms of a word that is tied to the one after it, if it has any."""
     last = parts[-1]
     after = "after_vowel" if last[-1] in "aeiou" else "after_n" if last[-1] == "n" else ""

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.references.clause import AROUND, NOUNS, SPOKEN, Determiner, Head
+from langchain_supabase_memory.language.references.clause import AROUND, NOUNS, SPOKEN, CountedNoun, Determiner
 from langchain_supabase_memory.language.references.folding import fold
 from langchain_supabase_memory.language.references.lexicon import LANGUAGES, lexicon, standard
 from langchain_supabase_memory.language.references.surroundings import Surroundings
@@ -44,8 +44,8 @@ from langchain_supabase_memory.language.references.surroundings import Surroundi
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_HEARTS: Final = frozenset({"late_time", "before", "just", "just_said"})
-_MOST_HEARTS: Final = 32
+_ANCHOR_WORDS: Final = frozenset({"late_time", "before", "just", "just_said"})
+_MAX_ANCHOR_WORDS: Final = 32
 """The most words that count, of one utterance, that are read: more than that is no address, but work for nothing."""
 _MOST_WORDS: Final = 24
 """The most words of an utterance that may be nothing but a reference and what is polite."""
@@ -71,7 +71,7 @@ class Match:
     rule: str
 
 
-def find(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) -> Match | None:
+def find_reference(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) -> Match | None:
     """Find the words that point at a turn.
 
     Args:
@@ -90,7 +90,7 @@ def find(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) ->
     folded = fold(text)
     named = (languages,) if isinstance(languages, str | Path) else tuple(languages)
     words = (standard() if named == LANGUAGES else lexicon(named)).words(folded.text)
-    found = _Reading(words, folded.text).found()
+    found = _Resolver(words, folded.text).best()
     if found is None:
         return None
     start, end = words[found.first].start, words[found.last].end
@@ -123,7 +123,7 @@ def turn_number(match: Match, turns: Sequence[int]) -> int | None:
     return None
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """A reference: the turn it counts to, its first and last word, the rule, and how strongly it binds."""
 
     position: int
@@ -133,27 +133,27 @@ class _Found(NamedTuple):
     weight: int
 
 
-class _Reading(Surroundings):
+class _Resolver(Surroundings):
     """One utterance, read by the rules."""
 
     _mentioned: int | None = None
     """What the last reference so far counts to, whether it is meant or not."""
 
-    def found(self) -> _Found | None:
+    def best(self) -> _Candidate | None:
         """The reference that wins, if there is one."""
-        kept: list[_Found] = []
-        taken_back: list[_Found] = []
-        dismissed: list[_Found] = []
+        kept: list[_Candidate] = []
+        taken_back: list[_Candidate] = []
+        dismissed: list[_Candidate] = []
         hearts = 0
         for at, word in enumerate(self.words):
             entry = word.entry
             if "correction" in entry.kinds:
                 kept, taken_back = [], kept or taken_back
-            counts = entry.position is not None or entry.number or entry.time is not None or entry.kinds & _HEARTS
-            if not counts or hearts == _MOST_HEARTS or self._signed_figure(at):
+            counts = entry.position is not None or entry.number or entry.time is not None or entry.kinds & _ANCHOR_WORDS
+            if not counts or hearts == _MAX_ANCHOR_WORDS or self._signed_figure(at):
                 continue
             hearts += 1
-            for each in self._at(at):
+            for each in self._candidate_at(at):
                 self._mentioned = each.position
                 if self._before(each.first, "dismissal"):
                     dismissed.append(each)
@@ -161,35 +161,35 @@ class _Reading(Surroundings):
                     kept.append(each)
         return min(kept or taken_back or dismissed, key=lambda each: (-each.weight, each.first), default=None)
 
-    def _at(self, at: int) -> Iterator[_Found]:
+    def _candidate_at(self, index: int) -> Iterator[_Candidate]:
         """The references that the word at a place is the heart of."""
-        entry = self.words[at].entry
-        if entry.position is not None and (made := self._phrase(at)):
+        entry = self.words[index].entry
+        if entry.position is not None and (made := self._phrase(index)):
             yield made
-        if entry.number and (made := self._number(at)):
+        if entry.number and (made := self._number(index)):
             yield made
-        if (entry.time is not None or "late_time" in entry.kinds) and (made := self._time(at)):
+        if (entry.time is not None or "late_time" in entry.kinds) and (made := self._time(index)):
             yield made
-        if "before" in entry.kinds and (made := self._before_that(at)):
+        if "before" in entry.kinds and (made := self._before_that(index)):
             yield made
-        if "just_said" in entry.kinds and (made := self._just_said(at)):
+        if "just_said" in entry.kinds and (made := self._just_said_turn(index)):
             yield made
-        if "just" in entry.kinds and (made := self._just(at)):
+        if "just" in entry.kinds and (made := self._last_answer(index)):
             yield made
 
     # -- a position and what it counts
 
-    def _phrase(self, at: int) -> _Found | None:
+    def _phrase(self, index: int) -> _Candidate | None:
         """A determiner, a position, and what it counts."""
-        entry = self.words[at].entry
-        before = self._determiner(at)
-        if entry.position is None or before.sort in ("indefinite", "others", "plural"):
+        entry = self.words[index].entry
+        before = self._determiner(index)
+        if entry.position is None or before.kind in ("indefinite", "others", "plural"):
             return None
-        position, end = entry.position, at
-        if position > 1 and (last := self._end(at + 1)):
+        position, end = entry.position, index
+        if position > 1 and (last := self._end(index + 1)):
             position, end = -position, last
         linked = self.words[end].entry.linked
-        head = Head("turn", end + 1, end) if before.noun else self._head(end + 1, linked=linked)
+        head = CountedNoun("turn", end + 1, end) if before.noun else self._head(end + 1, linked=linked)
         if head is None:
             return None
         start, rule = before.start, "ordinal" if position > 0 else "recency" if position == -1 else "from_end"
@@ -197,54 +197,54 @@ class _Reading(Surroundings):
             step, start = shift
             position, rule = position + step, "relative"
             after = self._skip(head.after)
-            bounded = self._stops(after) or (before.sort != "none" and self._bounded(after))
-            if position == 0 or (head.sort == "none" and not bounded):
+            bounded = self._stops(after) or (before.kind != "none" and self._cannot_be_counted(after))
+            if position == 0 or (head.kind == "none" and not bounded):
                 return None
-        elif not self._points(at, end, before, head, position):
+        elif not self._points(index, end, before, head, position):
             return None
         fits = (
-            not self._elsewhere
-            and self._tail(head.after, head.sort, governed=before.sort == "yours" or self._governed(start))
+            not self._is_elsewhere
+            and self._tail(head.after, head.kind, governed=before.kind == "yours" or self._governed(start))
             and self._stands(start, before, head, position)
-            and not (head.sort in ("none", "one") and self._listed(start))
-            and not (head.sort != "none" and self._opens(start, before, head))
+            and not (head.kind in ("none", "one") and self._was_listed_before(start))
+            and not (head.kind != "none" and self._opens(start, before, head))
         )
         if not fits:
             return None
-        named = head.sort not in ("none", "one") and rule != "relative"
-        if rule != "relative" and head.sort != "none":
+        named = head.kind not in ("none", "one") and rule != "relative"
+        if rule != "relative" and head.kind != "none":
             rule += "_noun" if named else "_one"
-        return _Found(position, start, head.last, rule, 3 if named else 2)
+        return _Candidate(position, start, head.last, rule, 3 if named else 2)
 
-    def _points(self, at: int, end: int, before: Determiner, head: Head, position: int) -> bool:
+    def _points(self, index: int, end: int, before: Determiner, head: CountedNoun, position: int) -> bool:
         """Whether determiner, position and noun together point at what is there already."""
-        if head.sort == "turn":
-            deed = before.sort == "none" and self._is(at, "adverb") and self._is(head.last, "base")
+        if head.kind == "turn":
+            deed = before.kind == "none" and self._is(index, "adverb") and self._is(head.last, "base")
             return not (deed and self._next(head.after, "definite", "mine", "yours", "you"))  # first answer my question
-        if head.sort == "one":
-            if before.sort == "mine":
+        if head.kind == "one":
+            if before.kind == "mine":
                 asked = any("question" in each.kinds for each in self.words[: before.start])
-                return asked or self._governed(before.start) or not self._worldly
-            return before.sort != "none" or self._stops(head.after) or not self._unknown(head.after)
-        if head.sort == "made" and position != -1:
+                return asked or self._governed(before.start) or not self._is_of_the_world
+            return before.kind != "none" or self._stops(head.after) or not self._unknown(head.after)
+        if head.kind == "made" and position != -1:
             return False  # the second recipe need not be in the second turn
         if (
-            head.sort == "thing"
+            head.kind == "thing"
             and position == -1
             and self._stops(self._skip(head.after))
             and self._governed(before.start)
         ):
             return True  # say the last thing again
-        if head.sort != "none":
-            return "yours" in (before.sort, head.whose) or self._told(head.after, head.sort)
-        if before.sort == "none":
-            told = self._alone(at, end) or self._in_order(at) or self._equated(at, end)
-            return told and self.words[at].entry.time is None
-        return before.sort != "mine" and self._points_bare(at, before, head)
+        if head.kind != "none":
+            return "yours" in (before.kind, head.owner) or self._begins_telling(head.after, head.kind)
+        if before.kind == "none":
+            told = self._is_sentence(index, end) or self._in_order(index) or self._equated(index, end)
+            return told and self.words[index].entry.time is None
+        return before.kind != "mine" and self._points_bare(index, before, head)
 
-    def _points_bare(self, at: int, before: Determiner, head: Head) -> bool:
+    def _points_bare(self, index: int, before: Determiner, head: CountedNoun) -> bool:
         """Whether a determiner and a position without a noun point: "the second", "yung una"."""
-        word, start = self.words[at], before.start
+        word, start = self.words[index], before.start
         asked = self._governed(start)
         if "attributive" in word.kinds:
             return self._stops(head.after) and asked and word.entry.time is not None  # explain the above
@@ -252,26 +252,26 @@ class _Reading(Surroundings):
             return False  # she arrives the 5th
         if not word.entry.loose and self._follows(start) and self._unknown(start - 1):
             return False  # Henry the eighth
-        if "adverb" in word.kinds and self._before(at, "oblique") and not (asked and self._plain(start)):
+        if "adverb" in word.kinds and self._before(index, "oblique") and not (asked and self._plain(start)):
             return False  # sa huli nanalo siya
         if self._stops(head.after):
             return True
-        if before.sort == "yours" or self._is(head.after, "hour"):
+        if before.kind == "yours" or self._is(head.after, "hour"):
             return False
         if word.entry.loose and (word.entry.time is None or self._is(head.after, "request")):
             return True
         asks = self._before(start, "auxiliary", "modal") and self._is(head.after, "request", "base")
-        return asks or self._bounded(head.after)  # how does the third compare
+        return asks or self._cannot_be_counted(head.after)  # how does the third compare
 
-    def _alone(self, at: int, end: int) -> bool:
+    def _is_sentence(self, index: int, end: int) -> bool:
         """Whether a position without a determiner is all of a sentence: "second, please", "ulitin mo pangalawa"."""
-        adverb = self._is(at, "adverb")
-        places = range(len(self.words)) if adverb else self._sentence(at)
+        adverb = self._is(index, "adverb")
+        places = range(len(self.words)) if adverb else self._sentence(index)
         if len(places) > _MOST_WORDS:
             return False
         for place in places:
             kinds = self.words[place].kinds
-            if at <= place <= end or (kinds & AROUND and not kinds & {"person", "third"}):
+            if index <= place <= end or (kinds & AROUND and not kinds & {"person", "third"}):
                 continue
             if adverb or place > end or self._unknown(place) or kinds & NOUNS:
                 return False
@@ -279,24 +279,24 @@ class _Reading(Surroundings):
                 return False
         return True
 
-    def _equated(self, at: int, end: int) -> bool:
+    def _equated(self, index: int, end: int) -> bool:
         """Whether a position is said to be what is looked for: "pangalawa yung gusto ko"."""
-        if not self.words[at].entry.loose or self._is(at, "adverb"):
+        if not self.words[index].entry.loose or self._is(index, "adverb"):
             return False
         after = self._skip(end + 1)
-        known = not any(self._unknown(each) for each in self._sentence(at))
+        known = not any(self._unknown(each) for each in self._sentence(index))
         return known and self._next(after, "definite") and self._next(after + 1, "request")
 
-    def _in_order(self, at: int) -> bool:
+    def _in_order(self, index: int) -> bool:
         """Whether a position says when something was said here: "what did I ask first", "what I last said"."""
-        verb = at - 1
-        if self._before(at, "subject") and self._next(at + 1, "base", *SPOKEN):
-            verb = at + 1
-        elif self._before(at, "you", "speaker"):
-            verb = at - 2
-        if not self._is(verb, "base", *SPOKEN) or not (verb > at or self._stops(self._skip(at + 1))):
+        verb = index - 1
+        if self._before(index, "subject") and self._next(index + 1, "base", *SPOKEN):
+            verb = index + 1
+        elif self._before(index, "you", "speaker"):
+            verb = index - 2
+        if not self._is(verb, "base", *SPOKEN) or not (verb > index or self._stops(self._skip(index + 1))):
             return False
-        start = self._speaks(verb, at)
+        start = self._speaks(verb, index)
         if start is None or not self._follows(start):
             return False
         if self._is(start - 1, "question", "one", "turn", "that"):
@@ -317,46 +317,48 @@ class _Reading(Surroundings):
                 return (step, start - 1) if alone else None
             if self._is(noun, "turn", "one"):
                 other = self._determiner(noun)
-                return (step, other.start) if other.sort not in ("indefinite", "others") else None
+                return (step, other.start) if other.kind not in ("indefinite", "others") else None
             if self._is(noun, "definite", "speaker", "base", *SPOKEN):
                 return step, noun
         return None
 
     # -- numbers
 
-    def _number(self, at: int) -> _Found | None:
+    def _number(self, index: int) -> _Candidate | None:
         """A number with a noun for a turn or a number sign, or alone."""
-        words, word = self.words, self.words[at]
+        words, word = self.words, self.words[index]
         number = word.entry.number
-        if number is None or not self._whole(at):
+        if number is None or not self._is_whole_number(index):
             return None
-        if self._next(at + 1, "turn", "turns") and self._next(at + 2, "ago"):
-            fits = self._stops(at + 3) or not self._unknown(at + 3)
-            return _Found(-number, at, at + 2, "ago", 3) if fits else None
+        if self._next(index + 1, "turn", "turns") and self._next(index + 2, "ago"):
+            fits = self._stops(index + 3) or not self._unknown(index + 3)
+            return _Candidate(-number, index, index + 2, "ago", 3) if fits else None
         if word.entry.linked:
             return None
-        marked = self._is(at - 1, "marker") and word.gap.strip(" #") in ("", ".")
-        if marked and self._is(at - 1, "filler") and not word.text.isdigit():
+        marked = self._is(index - 1, "marker") and word.gap.strip(" #") in ("", ".")
+        if marked and self._is(index - 1, "filler") and not word.text.isdigit():
             return None  # no two are alike
-        first = at - 1 if marked else at
+        first = index - 1 if marked else index
         if self._is(first - 1, "initial") and not words[first].gap:
-            return _Found(number, first - 1, at, "number", 3) if self._again(first - 1, at) else None
+            return _Candidate(number, first - 1, index, "number", 3) if self._again(first - 1, index) else None
         if self._is(first - 1, "turn") and words[first].gap.strip(" #") in ("", "-"):
             if self._is(first - 1, "quarter") and not self._asks(first - 1, number):
                 return None
             before = self._determiner(first - 1)
-            opens = self._opens(before.start, before, Head("number", at + 1, at))  # question 1: what is a cell?
-            if opens or self._verb(first - 1) or not self._number_ends(at + 1, first - 1):
+            opens = self._opens(
+                before.start, before, CountedNoun("number", index + 1, index)
+            )  # question 1: what is a cell?
+            if opens or self._verb(first - 1) or not self._number_ends(index + 1, first - 1):
                 return None
-            return _Found(number, before.start, at, "number", 3)
-        if first < at or "#" in word.gap:
+            return _Candidate(number, before.start, index, "number", 3)
+        if first < index or "#" in word.gap:
             start = first - 1 if self._before(first, "pointer") else first
-            return _Found(number, start, at, "number", 2) if self._signed(first, at) else None
-        return self._figure(at, number)
+            return _Candidate(number, start, index, "number", 2) if self._signed(first, index) else None
+        return self._figure(index, number)
 
-    def _signed_figure(self, at: int) -> bool:
+    def _signed_figure(self, index: int) -> bool:
         """Whether a sign stands before a number: "turn -1", and neither "turn-1" nor "turn - 1"."""
-        word = self.words[at]
+        word = self.words[index]
         if not (word.entry.number or word.text[0].isdigit()) or word.gap[-1:] != "-":
             return False
         return word.start < 2 or not self.text[word.start - 2].isalnum()
@@ -367,7 +369,7 @@ class _Reading(Surroundings):
             return False
         if not 1 <= number <= _QUARTERS:
             return True
-        if self._worldly or self._before(noun, "number", "mine", "about"):
+        if self._is_of_the_world or self._before(noun, "number", "mine", "about"):
             return False  # 2024 Q3; our Q3; what did you say about Q3
         if "#" in self.words[noun + 1].gap:
             return True
@@ -375,29 +377,29 @@ class _Reading(Surroundings):
         asks = any(self._is(each, "ask", "asked") for each in self._sentence(noun))
         return asks or any(self._is(each, "turn", "turns") for each in (noun - 1, noun - 2))  # the answer to Q3
 
-    def _again(self, noun: int, at: int) -> bool:
+    def _again(self, noun: int, index: int) -> bool:
         """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""
-        if self._worldly or self._before(noun, "of", "place", "to", "number", "indefinite", "others"):
+        if self._is_of_the_world or self._before(noun, "of", "place", "to", "number", "indefinite", "others"):
             return False
-        others = [each for each in range(len(self.words)) if each not in (noun, at)]
+        others = [each for each in range(len(self.words)) if each not in (noun, index)]
         fitting = AROUND | {"again", "definite", "request", "modal", "subject", "speaker"}
         return any(self._is(each, "again") for each in others) and all(self._is(each, *fitting) for each in others)
 
-    def _figure(self, at: int, number: int) -> _Found | None:
+    def _figure(self, index: int, number: int) -> _Candidate | None:
         """Figures alone: "2 please", "yung 2"."""
-        word = self.words[at]
-        if not word.text.isdigit() or number > _GREATEST or self._worldly or len(self.words) > _MOST_WORDS:
+        word = self.words[index]
+        if not word.text.isdigit() or number > _GREATEST or self._is_of_the_world or len(self.words) > _MOST_WORDS:
             return None
         others = [each.kinds for each in self.words if each is not word]
         if all(each & AROUND and not each & {"limit", "of", "place"} for each in others):
-            return _Found(number, at, at, "bare_number", 1)
-        if self._before(at, "pointer") and self._stops(self._skip(at + 1)):
-            return _Found(number, at - 1, at, "number", 2)
+            return _Candidate(number, index, index, "bare_number", 1)
+        if self._before(index, "pointer") and self._stops(self._skip(index + 1)):
+            return _Candidate(number, index - 1, index, "number", 2)
         return None
 
-    def _whole(self, at: int) -> bool:
+    def _is_whole_number(self, index: int) -> bool:
         """Whether figures are a whole number, and neither a price, a time, a range nor a fraction."""
-        word = self.words[at]
+        word = self.words[index]
         before = self.text[word.start - 1] if word.start else " "
         after = self.text[word.end : word.end + 2] + "  "
         if before in "$\u20ac\u00a3\u20b1+/\u2044=<>~^%&@:" or after[0] in "%\u00b0+=^&/\u2044<>@$\u20b1_":
@@ -412,20 +414,22 @@ class _Reading(Surroundings):
             return not (noun > 1 and self._is(noun - 2, "request", "said"))  # go back to turn 3
         return self._before(noun, "modal", "subject", "person", "others", "indefinite")
 
-    def _number_ends(self, at: int, start: int) -> bool:
+    def _number_ends(self, index: int, start: int) -> bool:
         """Whether what follows a number leaves it the number of a turn: not "3 degrees", "3 na tao"."""
-        at = self._skip(at)
-        if self._next(at, "linker") and self._follows(at + 1):
-            return self._is(at + 1, "particle", "polite")
-        if self._follows(at) and (self._unknown(at) or self.words[at].kinds & NOUNS or self._is(at, "turn", "actor")):
+        index = self._skip(index)
+        if self._next(index, "linker") and self._follows(index + 1):
+            return self._is(index + 1, "particle", "polite")
+        if self._follows(index) and (
+            self._unknown(index) or self.words[index].kinds & NOUNS or self._is(index, "turn", "actor")
+        ):
             return False
-        if self._is(start, "base") and self._next(at, "definite", "mine"):
+        if self._is(start, "base") and self._next(index, "definite", "mine"):
             return False  # reply 2 this text
-        return not self._elsewhere and self._tail(at, "turn", governed=self._governed(start))
+        return not self._is_elsewhere and self._tail(index, "turn", governed=self._governed(start))
 
-    def _signed(self, first: int, at: int) -> bool:
+    def _signed(self, first: int, index: int) -> bool:
         """Whether "number 2" stands for itself: not "room number 2", "we are number 2", "the number 2"."""
-        if not self._number_ends(at + 1, first) or self._listed(first):
+        if not self._number_ends(index + 1, first) or self._was_listed_before(first):
             return False
         if not self._follows(first):
             return True
@@ -436,68 +440,68 @@ class _Reading(Surroundings):
             return False
         if "definite" in before.kinds and not before.entry.loose:
             return False
-        return "copula" not in before.kinds or "question" in before.kinds or self._asked_of(first - 1, "none", 1)
+        return "copula" not in before.kinds or "question" in before.kinds or self._is_asked_of(first - 1, "none", 1)
 
     # -- time
 
-    def _time(self, at: int) -> _Found | None:
+    def _time(self, index: int) -> _Candidate | None:
         """An adverb of time with what was said then."""
-        entry = self.words[at].entry
+        entry = self.words[index].entry
         position = -1 if entry.time is None else entry.time
         late = entry.time is None
-        if entry.linked or self._elsewhere or self._next(at + 1, "hour"):
+        if entry.linked or self._is_elsewhere or self._next(index + 1, "hour"):
             return None
-        after = self._skip(at + 1)
+        after = self._skip(index + 1)
         ends = self._stops(after) or self._is(after, "copula", "coordinator", "question")
-        if late and (not ends or self._before(at, "definite", "mine", "yours", "indefinite")):
+        if late and (not ends or self._before(index, "definite", "mine", "yours", "indefinite")):
             return None
-        if noun := self._noun_then(at, position):
+        if noun := self._noun_then(index, position):
             return noun if self._tail(after, "turn", governed=self._governed(noun.first)) else None
-        if clause := self._clause_then(at, position) or (None if late else self._then_clause(at, position)):
+        if clause := self._clause_then(index, position) or (None if late else self._then_clause(index, position)):
             return clause
-        if position == -1 and self._before(at, "like") and (ends or not self._unknown(after)):
-            return self._likened(at)
-        if not late and self._only(at) and (position == -1 or self._governed(at)):
-            return _Found(position, at, at, "time", 1)
+        if position == -1 and self._before(index, "like") and (ends or not self._unknown(after)):
+            return self._likened(index)
+        if not late and self._is_time_only(index) and (position == -1 or self._governed(index)):
+            return _Candidate(position, index, index, "time", 1)
         return None
 
-    def _noun_then(self, at: int, position: int) -> _Found | None:
+    def _noun_then(self, index: int, position: int) -> _Candidate | None:
         """A noun and a time: "the question earlier", "tanong ko kanina", "the one from earlier"."""
-        noun = at - 1
+        noun = index - 1
         while self._follows(noun + 1) and self._is(noun, "speaker", "particle", "place", "linker"):
             noun -= 1
         if not self._follows(noun + 1) or not self._is(noun, "turn", "one", "thing", "conversation"):
             return None
         before = self._determiner(noun)
-        own = any(self._is(each, "speaker") for each in range(noun + 1, at))
+        own = any(self._is(each, "speaker") for each in range(noun + 1, index))
         if not own:
             vague = self._is(noun, "conversation") and self._is(noun - 1, "oblique")
-            alone = before.sort == "none" and self._is(noun, "turn") and not self._follows(noun)
-            pointed = before.sort in ("definite", "mine", "yours") and not vague
+            alone = before.kind == "none" and self._is(noun, "turn") and not self._follows(noun)
+            pointed = before.kind in ("definite", "mine", "yours") and not vague
             if not (pointed or alone) or self._before(before.start, "presenting"):
                 return None
-        return _Found(position, before.start, at, "said", 2)
+        return _Candidate(position, before.start, index, "said", 2)
 
-    def _clause_then(self, at: int, position: int) -> _Found | None:
+    def _clause_then(self, index: int, position: int) -> _Candidate | None:
         """A clause and a time: "what you said earlier", "sinabi mo kanina", "as mentioned above"."""
-        for verb in range(at - 1, max(at - 12, -1), -1):
-            if self._sentence_ends(verb + 1) or (self._is(verb, "third") and verb > at - 3):
+        for verb in range(index - 1, max(index - 12, -1), -1):
+            if self._sentence_ends(verb + 1) or (self._is(verb, "third") and verb > index - 3):
                 return None
             if self._is(verb, "base", *SPOKEN):
-                start = self._speaks(verb, at)
-                if start is not None and self._to_us(verb, at, start):
-                    return _Found(position, min(start, verb), at, "said", 1)
+                start = self._speaks(verb, index)
+                if start is not None and self._to_us(verb, index, start):
+                    return _Candidate(position, min(start, verb), index, "said", 1)
         return None
 
-    def _then_clause(self, at: int, position: int) -> _Found | None:
+    def _then_clause(self, index: int, position: int) -> _Candidate | None:
         """A time and a clause: "earlier you said", "kanina tinanong ko"."""
-        for verb in range(at + 1, min(at + 6, len(self.words))):
+        for verb in range(index + 1, min(index + 6, len(self.words))):
             if self._sentence_ends(verb) or self._is(verb, "third"):
                 return None
             if self._is(verb, "base", *SPOKEN):
-                start = self._speaks(verb, min(verb + 5, len(self.words)), since=at + 1)
+                start = self._speaks(verb, min(verb + 5, len(self.words)), since=index + 1)
                 here = start is not None and self._to_us(verb, min(verb + 4, len(self.words)), start)
-                return _Found(position, at, verb, "said", 1) if here else None
+                return _Candidate(position, index, verb, "said", 1) if here else None
         return None
 
     def _speaks(self, verb: int, end: int, since: int = 0) -> int | None:
@@ -546,67 +550,67 @@ class _Reading(Surroundings):
             return any(self._is(each, "you", "question", "turn", "one", "definite", "made", "thing") for each in around)
         return True
 
-    def _likened(self, at: int) -> _Found | None:
+    def _likened(self, index: int) -> _Candidate | None:
         """Likeness to a time: "same as before", "gaya ng kanina"."""
-        first = at - 1
+        first = index - 1
         while first and self._is(first, "like", "definite"):
             first -= 1
-        opening = range(self._sentence(at).start, first)
+        opening = range(self._sentence(index).start, first)
         plain = not any(self._unknown(each) or self._is(each, "third", "negation") for each in opening)
-        return _Found(-1, first, at, "time", 1) if plain else None
+        return _Candidate(-1, first, index, "time", 1) if plain else None
 
-    def _only(self, at: int) -> bool:
+    def _is_time_only(self, index: int) -> bool:
         """Whether an adverb of time is all of a sentence: "earlier?", "ano yung kanina"."""
         fitting = AROUND | {"definite", "request", "place", "to", "speaker"}
         foreign = NOUNS | {"third", "copula", "person", "world", "idiom", "modal"}
-        others = [self.words[place].kinds for place in self._sentence(at) if place != at]
+        others = [self.words[place].kinds for place in self._sentence(index) if place != index]
         return len(others) < _MOST_WORDS and all(each & fitting and not each & foreign for each in others)
 
-    def _just_said(self, at: int) -> _Found | None:
+    def _just_said_turn(self, index: int) -> _Candidate | None:
         """What was just said, in one word: "kakasabi mo lang"."""
-        speaker = at + 2 if self._next(at + 1, "particle") else at + 1
-        return _Found(-1, at, speaker, "just_said", 1) if self._next(speaker, "speaker") else None
+        speaker = index + 2 if self._next(index + 1, "particle") else index + 1
+        return _Candidate(-1, index, speaker, "just_said", 1) if self._next(speaker, "speaker") else None
 
-    def _just(self, at: int) -> _Found | None:
+    def _last_answer(self, index: int) -> _Candidate | None:
         """What was just said: "what you just said", "what did I just ask"."""
-        doer = at - 1
-        told = self._next(at + 1, *SPOKEN) or (self._next(at + 1, "base") and self._did(at))
-        if not told or not self._before(at, "subject"):
+        doer = index - 1
+        told = self._next(index + 1, *SPOKEN) or (self._next(index + 1, "base") and self._did(index))
+        if not told or not self._before(index, "subject"):
             return None
         pointing = ("question", "like", "turn", "one", "that", "thing", "did")
         if self._is(doer, "i") and not self._before(doer, *pointing):
             return None  # I just asked my boss
-        return _Found(-1, doer, at + 1, "just_said", 1)
+        return _Candidate(-1, doer, index + 1, "just_said", 1)
 
-    def _before_that(self, at: int) -> _Found | None:
+    def _before_that(self, index: int) -> _Candidate | None:
         """Before what was spoken of: "the one before that", two back; or is: "the one before this", one back."""
-        noun = at - 1
+        noun = index - 1
         while self._follows(noun + 1) and self._is(noun, "speaker", "particle"):
             noun -= 1
         told = self._is(noun, "turn", "one", "definite", *SPOKEN) or (self._is(noun, "base") and self._did(noun))
         before = self._determiner(noun)
-        if not told or not self._follows(noun + 1) or before.sort in ("indefinite", "others"):
+        if not told or not self._follows(noun + 1) or before.kind in ("indefinite", "others"):
             return None
         spoken_of = -1 if self._mentioned is None else self._mentioned
-        pointer = at + 1
+        pointer = index + 1
         while self._next(pointer, "particle"):
             pointer += 1
         back = spoken_of - 1 if self._next(pointer, "that") else -1 if self._next(pointer, "this") else None
-        if back is None and noun == at - 1 and self._one_before(at, before):
-            back, pointer = spoken_of - 1, at
+        if back is None and noun == index - 1 and self._one_before(index, before):
+            back, pointer = spoken_of - 1, index
         if not back or (
             self._next(pointer, "that", "this") and self._follows(pointer + 1) and self._unknown(pointer + 1)
         ):
             return None
-        return _Found(back, before.start, pointer, "relative", 2)
+        return _Candidate(back, before.start, pointer, "relative", 2)
 
-    def _one_before(self, at: int, before: Determiner) -> bool:
+    def _one_before(self, index: int, before: Determiner) -> bool:
         """Whether "before" ends what it says: "the one before", "was the one before better?"."""
-        if not self._is(at - 1, "one") or before.sort not in ("definite", "mine", "yours") or self._elsewhere:
+        if not self._is(index - 1, "one") or before.kind not in ("definite", "mine", "yours") or self._is_elsewhere:
             return False
         if self._before(before.start, "presenting"):
             return False
-        after = self._skip(at + 1)
+        after = self._skip(index + 1)
         ends = self._stops(after) or self._is(after, "copula", "coordinator")
-        opening = range(self._sentence(at).start, before.start)
+        opening = range(self._sentence(index).start, before.start)
         return ends and not any(self._unknown(each) or self._is(each, "world", "person") for each in opening)

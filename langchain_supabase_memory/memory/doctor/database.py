@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.schema import script
-from langchain_supabase_memory.flow import LITTLE, Flow, compute
-from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, spoken, yellow
+from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, offload
+from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
         installed: What `memory_schema` answers.
     """
     make = partial(script.current, installed.get("vector_schema", script.VECTOR_SCHEMA))
-    expected = yield from compute(make, LITTLE)  # it reads every SQL file
+    expected = yield from offload(make, INLINE_LIMIT)  # it reads every SQL file
     if dict(installed) | {"version": expected.version, "vector_moved_to": None} == asdict(expected):
         return green("schema", f"The schema is that of this release, {expected.version}.")
     words = f"The schema is of release {installed['version']}, and not of {expected.version} as this package."
@@ -46,23 +46,23 @@ def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
 
 
 def pgvector(
-    found: Mapping[str, Any] | None, moved_to: str | None, indexes: Sequence[str], broken: Sequence[str]
+    row: Mapping[str, Any] | None, moved_to: str | None, indexes: Sequence[str], broken: Sequence[str]
 ) -> Finding:
     """Where pgvector lies, and whether its release is sound.
 
     Args:
-        found: Its version and schema; `None`: it is not there.
+        row: Its version and schema; `None`: it is not there.
         moved_to: The schema in which it lies, if the functions look for it in another.
         indexes: The indexes over vectors, by their names.
         broken: Those that were not built to their end.
     """
     name = "pgvector"
-    if found is None:
+    if row is None:
         return red(name, "pgvector is not in this database.", f"Create the extension vector. {_MIGRATE}")
-    where = f"pgvector {found['version']} lies in the schema {found['schema']}"
+    where = f"pgvector {row['version']} lies in the schema {row['schema']}"
     if moved_to is not None:
         return red(name, f"{where}: it has moved since the last migration.", _MIGRATE)
-    version = tuple(int(part) for part in re.findall(r"\d+", found["version"]))
+    version = tuple(int(part) for part in re.findall(r"\d+", row["version"]))
     update = "Update pgvector on the server, then run: alter extension vector update"
     if version < _OLDEST:
         return red(name, f"{where}: it is too old.", f"{update};")
@@ -95,27 +95,27 @@ def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
     return red("access", words, action)
 
 
-def live(found: Mapping[str, Any]) -> Finding:
+def realtime(row: Mapping[str, Any]) -> Finding:
     """What Supabase's Realtime publishes.
 
     Args:
-        found: What `memory_worker_doctor` answers.
+        row: What `memory_worker_doctor` answers.
     """
     name, on = "live", "Run `supabase-memory migrate --realtime`."
-    published, wal_level = found["published"], found["wal_level"]
+    published, wal_level = row["published"], row["wal_level"]
     if not published:
         return green(name, "Realtime publishes nothing of the memory.")
     private = [each for each in published if each.startswith("memory_private.")]
     if private:
         words = f"Realtime publishes {private[0]}, which is for servers."
         return red(name, words, "Run `supabase-memory migrate --no-realtime`, then with --realtime.")
-    if unidentified := found["unidentified"]:
+    if unidentified := row["unidentified"]:
         words = f"Nothing identifies the rows of memory.{unidentified[0]}, so that Postgres refuses to change them."
         return red(name, words, f"Run: alter table memory.{unidentified[0]} replica identity default;")
-    if added := found["columns_added"]:
-        return red(name, f"Realtime publishes {_some(added)}, and not just the columns that a page shows.", on)
-    if lacking := found["columns_missing"]:
-        return yellow(name, f"Realtime does not publish {_some(lacking)}, which a page shows.", on)
+    if added := row["columns_added"]:
+        return red(name, f"Realtime publishes {_name_some(added)}, and not just the columns that a page shows.", on)
+    if lacking := row["columns_missing"]:
+        return yellow(name, f"Realtime does not publish {_name_some(lacking)}, which a page shows.", on)
     missing, more = sorted(_LIVE - {*published}), sorted({*published} - _LIVE)
     if missing or more:
         words = f"Realtime publishes {', '.join(published)}, and not just conversations and boards."
@@ -136,7 +136,7 @@ def replica(lag_seconds: float | None) -> list[Finding]:
         return []
     if lag_seconds <= _BEHIND_SECONDS:
         return [green("replica", "The server is a read replica, and follows its primary.")]
-    words = f"The server is a read replica, and up to {spoken(lag_seconds)} behind its primary."
+    words = f"The server is a read replica, and up to {duration_text(lag_seconds)} behind its primary."
     action = (
         "Look at the replica's log and its disk; until it has caught up, read at the primary what was just written."
     )
@@ -200,7 +200,7 @@ def vacuum(is_on: bool, tables: Sequence[Mapping[str, Any]], *, is_distributed: 
     return green(name, "Autovacuum is on, and keeps up.")
 
 
-def _some(names: Sequence[str]) -> str:
+def _name_some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 

@@ -16,32 +16,32 @@ class Finding:
     Attributes:
         name: What was looked at, such as `pgvector`.
         state: How it stands.
-        words: What was found, in a sentence or two, without any content.
+        text: What was found, in a sentence or two, without any content.
         next_action: What to do next; `None` where there is nothing to do.
     """
 
     name: str
     state: State
-    words: str
+    text: str
     next_action: str | None = None
 
 
-def green(name: str, words: str) -> Finding:
+def green(name: str, text: str) -> Finding:
     """All is well."""
-    return Finding(name, "green", words)
+    return Finding(name, "green", text)
 
 
-def yellow(name: str, words: str, next_action: str) -> Finding:
+def yellow(name: str, text: str, next_action: str) -> Finding:
     """It works, but."""
-    return Finding(name, "yellow", words, next_action)
+    return Finding(name, "yellow", text, next_action)
 
 
-def red(name: str, words: str, next_action: str) -> Finding:
+def red(name: str, text: str, next_action: str) -> Finding:
     """It is broken."""
-    return Finding(name, "red", words, next_action)
+    return Finding(name, "red", text, next_action)
 
 
-def spoken(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """How long something is, in the unit that a person would say."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:

@@ -12,27 +12,27 @@ from langchain_supabase_memory.memory.doctor.finding import Finding, green, red,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.services import Services
 
 _SECONDS: Final = 10.0
 _PROBE: Final = "How does this memory stand?"
 _INDEX: Final = re.compile(r"_hnsw_(\d+)$")
 
 
-def writer(memory: Core) -> Finding:
+def summarizer(memory: Services) -> Finding:
     """Whether something writes summaries and boards, and whether it failed when it was last asked."""
-    name = memory.writer_name
+    name = memory.summarizer_name
     if name is None:
         words = "This memory has no writer: nothing is summarized here, and packs leave out what has no room."
         return yellow("writer", words, "Pass model= to the memory, or run a worker that has one beside it.")
-    cause = next((each for each in memory.causes.standing if each.part == "writer"), None)
+    cause = next((each for each in memory.causes.failures if each.part == "writer"), None)
     if cause is None:
         return green("writer", f"{name} writes summaries and boards.")
     words = f"{name} writes, and failed when it was last asked: {cause.reason}"
     return red("writer", words, "Check the model's name, its key and its limits, and ask again.")
 
 
-def embedder(memory: Core, widths: Sequence[int], indexes: Sequence[str]) -> Flow[Finding]:
+def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) -> Flow[Finding]:
     """Whether the embedder answers now, and with vectors of the width that is stored.
 
     Args:

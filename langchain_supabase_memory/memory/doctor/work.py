@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, spoken, yellow
+from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,8 +39,8 @@ def worker(now: datetime, seen_at: datetime | None, wait_seconds: float) -> Find
         return yellow(name, words, _RUN)
     silent = (now - seen_at).total_seconds()
     if silent <= _ALIVE_SECONDS:
-        return green(name, f"A worker was seen {spoken(max(silent, 0))} ago.")
-    words = f"No worker was seen for {spoken(silent)}"
+        return green(name, f"A worker was seen {duration_text(max(silent, 0))} ago.")
+    words = f"No worker was seen for {duration_text(silent)}"
     if wait_seconds > _LATE_SECONDS:
         return red(name, f"{words}, and work waits.", f"{_RUN} Its log says why the last one ended.")
     return yellow(name, f"{words}; nothing waits for one.", f"{_RUN} Scheduled ones come back by themselves.")
@@ -54,8 +54,10 @@ def lag(wait_seconds: float, *, has_run: bool) -> Finding:
         has_run: Whether a worker was ever seen.
     """
     if wait_seconds <= _LATE_SECONDS:
-        return green("lag", f"The oldest work has waited {spoken(wait_seconds)}." if wait_seconds else "No work waits.")
-    words = f"The oldest work has waited {spoken(wait_seconds)}."
+        return green(
+            "lag", f"The oldest work has waited {duration_text(wait_seconds)}." if wait_seconds else "No work waits."
+        )
+    words = f"The oldest work has waited {duration_text(wait_seconds)}."
     action = "Run more workers, or give them a higher concurrency; `supabase-memory status` shows what waits."
     return (red if has_run and wait_seconds > _TOO_LATE_SECONDS else yellow)("lag", words, action)
 
@@ -90,5 +92,5 @@ def retention(policy: Retention | None, now: datetime, expired_at: datetime | No
         return yellow(name, f"{words}, and no worker has removed the rest yet.", action)
     since = (now - expired_at).total_seconds()
     if since > _DAY_SECONDS:
-        return red(name, f"{words}, and no worker has removed the rest for {spoken(since)}.", action)
-    return green(name, f"{words}; a worker removed the rest {spoken(max(since, 0))} ago.")
+        return red(name, f"{words}, and no worker has removed the rest for {duration_text(since)}.", action)
+    return green(name, f"{words}; a worker removed the rest {duration_text(max(since, 0))} ago.")

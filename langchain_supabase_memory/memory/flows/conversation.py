@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.adapters import embedder as embedders
-from langchain_supabase_memory.adapters import writer as writers
-from langchain_supabase_memory.context import cover
+from langchain_supabase_memory.adapters import summarizer as writers
+from langchain_supabase_memory.context import coverage
 from langchain_supabase_memory.language.messages import codec
-from langchain_supabase_memory.memory import delivery, packing
+from langchain_supabase_memory.memory import context_defaults, outbox_delivery
 from langchain_supabase_memory.operations import boards, controls, conversations, listing, summaries, turns, work
 from langchain_supabase_memory.operations.boards import editing
 from langchain_supabase_memory.operations.manifests import listing as manifests
-from langchain_supabase_memory.operations.recall import exact, indexing, search
+from langchain_supabase_memory.operations.recall import exact_search, indexing, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
-from langchain_supabase_memory.operations.recall.question import Filters, questions
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, ExactQuery, Order
+from langchain_supabase_memory.operations.recall.query import Filters, check_questions
 from langchain_supabase_memory.operations.rollout import comparison
 from langchain_supabase_memory.operations.summaries.complete import complete_summary
 from langchain_supabase_memory.operations.turns import TEMPLATE
-from langchain_supabase_memory.settings import INHERITED, Inherited, checked
+from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.adapters.writer import Summarizer, SummaryModel
+    from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.memory.core import Core
-    from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
@@ -70,7 +70,7 @@ class ConversationFlows:
     brings back what was deleted.
     """
 
-    def __init__(self, memory: Core, key: ConversationKey) -> None:
+    def __init__(self, memory: Services, key: ConversationKey) -> None:
         self._memory = memory
         self._key = key
 
@@ -117,8 +117,8 @@ class ConversationFlows:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         memory = self._memory
-        listed = codec.checked(messages)
-        codec.separate(listed)
+        listed = codec.check_messages(messages)
+        codec.separate_ids(listed)
         made = conversations.append(
             self._key,
             listed,
@@ -127,7 +127,7 @@ class ConversationFlows:
             retention=retention or memory.settings.retention,
             redactor=memory.redactor,
             idempotency_key=idempotency_key,
-            manifest=packing.manifest_of(memory, self._key, pack, listed, idempotency_key),
+            manifest=context_defaults.manifest_of(memory, self._key, pack, listed, idempotency_key),
         )
         return (yield from made)
 
@@ -249,11 +249,11 @@ class ConversationFlows:
             InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        wanted = Wanted(
+        wanted = ExactQuery(
             texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
         )
         retention = self._memory.settings.retention
-        return (yield from exact.find(Scope.of(self._key), wanted, after=after, retention=retention))
+        return (yield from exact_search.find(Scope.of(self._key), wanted, after=after, retention=retention))
 
     def count(self) -> Flow[int]:
         """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
@@ -304,7 +304,7 @@ class ConversationFlows:
             What went.
         """
         receipt = yield from conversations.forget(self._key, dry_run=dry_run)
-        delivery.drop(self._memory, [self._key], dry_run=dry_run)
+        outbox_delivery.drop(self._memory, [self._key], dry_run=dry_run)
         return receipt
 
     def forget_message(self, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
@@ -366,7 +366,9 @@ class ConversationFlows:
             InvalidInputError: `last` or `before` is negative, or a time is naive.
         """
         within = retention or self._memory.settings.retention
-        return (yield from turns.turns(self._key, last=last, since=since, until=until, before=before, retention=within))
+        return (
+            yield from turns.list_turns(self._key, last=last, since=since, until=until, before=before, retention=within)
+        )
 
     def turns_as_text(
         self,
@@ -392,7 +394,7 @@ class ConversationFlows:
             InvalidInputError: `last` is negative, a time is naive, or the template names something else.
         """
         listed = yield from self.turns(last=last, since=since, until=until, retention=retention)
-        return turns.written(listed, template, separator)
+        return turns.turns_text(listed, template, separator)
 
     def turn(self, number: int) -> Flow[Turn | None]:
         """One complete turn by its number; from the end, if it is negative.
@@ -406,7 +408,7 @@ class ConversationFlows:
         Raises:
             InvalidInputError: The number is 0 or none.
         """
-        return (yield from turns.turn(self._key, number, retention=self._memory.settings.retention))
+        return (yield from turns.read_turn(self._key, number, retention=self._memory.settings.retention))
 
     def resolve(self, text: str) -> Flow[Reference | None]:
         """The turn that a user's words point at, such as "the second one" or "yung una".
@@ -463,9 +465,9 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        writer = yield from writers.writer_of(model, self._memory.model)
-        turn = packing.turn_of(current)
-        made = packing.packed(
+        writer = yield from writers.summarizer_of(model, self._memory.model)
+        turn = context_defaults.turn_of(current)
+        made = context_defaults.load_context(
             self._memory,
             self._key,
             turn,
@@ -473,7 +475,7 @@ class ConversationFlows:
             policy=policy,
             writer=writer,
             retention=retention,
-            recalling=packing.recalling_for(self._memory, turn, query, recall, filters),
+            recalling=context_defaults.recall_request(self._memory, turn, query, recall, filters),
         )
         return (yield from writers.asking(made, writer))
 
@@ -521,14 +523,14 @@ class ConversationFlows:
         Args:
             budget: The budget of the pack that is meant; the memory's by default.
         """
-        checked(budget=budget)
+        check_settings(budget=budget)
         settings = self._memory.settings
-        waiting = delivery.waiting(self._memory, self._key)
-        made = cover.coverage(
+        waiting = outbox_delivery.pending(self._memory, self._key)
+        made = coverage.report_coverage(
             self._key,
             budget=budget or settings.budget,
             policy=settings.policy,
-            waiting=waiting,
+            pending=waiting,
             retention=settings.retention,
         )
         return (yield from made)
@@ -551,7 +553,7 @@ class ConversationFlows:
         """
         writer = yield from self._writer(model)
         within = self._memory.summary_policy(policy)
-        made = summaries.summarize(self._key, within, model=writer.name, patient=False)
+        made = summaries.summarize(self._key, within, model=writer.name, respect_backoff=False)
         return (yield from writers.asking(made, writer))
 
     def complete_summary(
@@ -576,7 +578,7 @@ class ConversationFlows:
         memory = self._memory
         writer = yield from self._writer(model)
         yield from writers.asking(
-            boards.revise(
+            boards.revise_board(
                 self._key, memory.settings.board_policy, model=writer.name, time_zone=memory.settings.time_zone
             ),
             writer,
@@ -592,7 +594,7 @@ class ConversationFlows:
         Args:
             last: Only the newest so many; `None` means all.
         """
-        return (yield from summaries.segments(self._key, last=last, retention=self._memory.settings.retention))
+        return (yield from summaries.list_segments(self._key, last=last, retention=self._memory.settings.retention))
 
     def request_summary(self, *, priority: int | None = None) -> Flow[bool]:
         """Ask a worker to summarize the conversation now, whether it is due or not.
@@ -605,7 +607,7 @@ class ConversationFlows:
         """
         return (yield from work.request(self._key, priority=priority))
 
-    def edit_summary(self, number: int, text: str, *, by: str) -> Flow[int]:
+    def edit_summary(self, number: int, text: str, *, actor: str) -> Flow[int]:
         """Write what a segment of the rolling summary says. The next goes on from there.
 
         What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
@@ -614,7 +616,7 @@ class ConversationFlows:
         Args:
             number: The segment, as `summaries` numbers them.
             text: What it says, up to 10,000 characters.
-            by: Who writes it.
+            actor: Who writes it.
 
         Returns:
             How many segments were taken back.
@@ -624,16 +626,16 @@ class ConversationFlows:
             NotFoundError: There is no such conversation or segment.
         """
         words = controls.summary_text(text, self._memory.redactor)
-        return (yield from controls.edit_summary(self._key, "edit", by, number=number, text=words))
+        return (yield from controls.edit_summary(self._key, "edit", actor, number=number, text=words))
 
-    def delete_summary(self, number: int, *, by: str) -> Flow[int]:
+    def delete_summary(self, number: int, *, actor: str) -> Flow[int]:
         """Take a segment back and all that were built on it; they are written anew when that is due.
 
         What was made from messages that have expired cannot be written anew.
 
         Args:
             number: The segment, as `summaries` numbers them.
-            by: Who wants that.
+            actor: Who wants that.
 
         Returns:
             How many segments were taken back.
@@ -641,13 +643,13 @@ class ConversationFlows:
         Raises:
             NotFoundError: There is no such conversation or segment.
         """
-        return (yield from controls.edit_summary(self._key, "delete", by, number=number))
+        return (yield from controls.edit_summary(self._key, "delete", actor, number=number))
 
-    def regenerate_summaries(self, *, by: str, include_edited: bool = False) -> Flow[SummaryResult]:
+    def regenerate_summaries(self, *, actor: str, include_edited: bool = False) -> Flow[SummaryResult]:
         """Write the summaries anew from the messages: those after the last that a person wrote.
 
         Args:
-            by: Who wants that.
+            actor: Who wants that.
             include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
                 expired stays in any case.
 
@@ -660,10 +662,10 @@ class ConversationFlows:
         memory = self._memory
         made = controls.regenerate_summaries(
             self._key,
-            by,
+            actor,
             include_edited=include_edited,
             policy=memory.summary_policy(),
-            model=memory.writer_name,
+            model=memory.summarizer_name,
         )
         return (yield from made)
 
@@ -678,7 +680,7 @@ class ConversationFlows:
         Returns:
             The board; an empty one if there is none.
         """
-        return (yield from boards.board(self._key, history=history, retention=self._memory.settings.retention))
+        return (yield from boards.read_board(self._key, history=history, retention=self._memory.settings.retention))
 
     def revise_board(self) -> Flow[BoardResult]:
         """Bring the board up to the newest message now, whether it is due or not.
@@ -691,30 +693,33 @@ class ConversationFlows:
         """
         memory = self._memory
         return (
-            yield from boards.revise(
-                self._key, memory.settings.board_policy, model=memory.writer_name, time_zone=memory.settings.time_zone
+            yield from boards.revise_board(
+                self._key,
+                memory.settings.board_policy,
+                model=memory.summarizer_name,
+                time_zone=memory.settings.time_zone,
             )
         )
 
-    def regenerate_board(self, *, by: str) -> Flow[BoardResult]:
+    def regenerate_board(self, *, actor: str) -> Flow[BoardResult]:
         """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
 
         Args:
-            by: Who wants that.
+            actor: Who wants that.
 
         Raises:
             ConfigurationError: There is no model.
             NotFoundError: There is no such conversation.
         """
-        yield from editing.edit(self._key, "regenerate", by=by)
+        yield from editing.edit_board(self._key, "regenerate", actor=actor)
         return (yield from self.revise_board())
 
-    def edit_board_summary(self, text: str, *, by: str, author_kind: AuthorKind = "person") -> Flow[None]:
+    def edit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> Flow[None]:
         """Write what the board's summary is to say first; an empty text takes that back.
 
         Args:
             text: What it says, up to 10,000 characters.
-            by: Who writes it.
+            actor: Who writes it.
             author_kind: What that is: `person` or `application`.
 
         Raises:
@@ -722,15 +727,15 @@ class ConversationFlows:
             NotFoundError: There is no such conversation.
         """
         yield from editing.write_summary(
-            self._key, text, by=by, author_kind=author_kind, redactor=self._memory.redactor
+            self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor
         )
 
     def add_board_item(
         self,
-        kind: ItemKind,
+        kind: BoardItemKind,
         text: str,
         *,
-        by: str,
+        actor: str,
         entity_type: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
@@ -741,10 +746,10 @@ class ConversationFlows:
         Args:
             kind: `fact`, `entity`, `topic`, `action` or `question`.
             text: What it says, up to 500 characters.
-            by: Who writes it.
+            actor: Who writes it.
             entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
             state: Of an action or a question, its state; `open` by default.
-            author_kind: What `by` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
+            author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
                 person's word: a writer may change it.
             begin: Whether a conversation that has not begun begins with this item.
 
@@ -755,11 +760,11 @@ class ConversationFlows:
             InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
             NotFoundError: There is no such conversation, and it is not to begin.
         """
-        made = editing.add(
+        made = editing.add_item(
             self._key,
             kind,
             text,
-            by=by,
+            actor=actor,
             entity_type=entity_type,
             state=state,
             author_kind=author_kind,
@@ -772,7 +777,7 @@ class ConversationFlows:
         self,
         item: BoardItem | str,
         *,
-        by: str,
+        actor: str,
         text: str | None = None,
         state: str | None = None,
         author_kind: AuthorKind = "person",
@@ -781,53 +786,53 @@ class ConversationFlows:
 
         Args:
             item: The item, or its id.
-            by: Who changes it.
+            actor: Who changes it.
             text: What it says from now on.
             state: Its state from now on.
-            author_kind: What `by` is: `person`, `application` or `model`. A model changes only what nobody else wrote,
-                changed or pinned.
+            author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
+                wrote, changed or pinned.
 
         Raises:
             InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
                 not change this one.
             NotFoundError: There is no such item.
         """
-        yield from editing.change(
+        yield from editing.change_item(
             self._key,
             item,
-            by=by,
+            actor=actor,
             text=text,
             state=state,
             author_kind=author_kind,
             redactor=self._memory.redactor,
         )
 
-    def pin_board_item(self, item: BoardItem | str, *, by: str, pinned: bool = True) -> Flow[None]:
+    def pin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> Flow[None]:
         """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
 
         Args:
             item: The item, or its id.
-            by: Who does it.
+            actor: Who does it.
             pinned: Whether it is pinned from now on.
 
         Raises:
             NotFoundError: There is no such item.
         """
-        yield from editing.edit(self._key, "pin" if pinned else "unpin", by=by, item=item)
+        yield from editing.edit_board(self._key, "pin" if pinned else "unpin", actor=actor, item=item)
 
-    def delete_board_item(self, item: BoardItem | str, *, by: str) -> Flow[None]:
+    def delete_board_item(self, item: BoardItem | str, *, actor: str) -> Flow[None]:
         """Delete an item for good: its words go, and no model writes the same again.
 
         What was said stays in the history: to forget that, call `forget_message`.
 
         Args:
             item: The item, or its id.
-            by: Who does it.
+            actor: Who does it.
 
         Raises:
             NotFoundError: There is no such item.
         """
-        yield from editing.edit(self._key, "delete", by=by, item=item)
+        yield from editing.edit_board(self._key, "delete", actor=actor, item=item)
 
     # Recall
 
@@ -847,8 +852,10 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        made = search.recall(
-            Scope.of(self._key), questions(query, filters.in_zone(self._memory.settings.time_zone)), self._memory.means
+        made = search.recall_chunks(
+            Scope.of(self._key),
+            check_questions(query, filters.in_zone(self._memory.settings.time_zone)),
+            self._memory.capabilities,
         )
         return (yield from made)
 
@@ -869,9 +876,13 @@ class ConversationFlows:
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        checked(chunking=chunking)
+        check_settings(chunking=chunking)
         policy = chunking or self._memory.settings.chunking
-        return (yield from indexing.index(self._key, policy, model=self._memory.embedder_name, patient=False))
+        return (
+            yield from indexing.index_messages(
+                self._key, policy, model=self._memory.embedder_name, respect_backoff=False
+            )
+        )
 
     def index_summaries(self) -> Flow[int]:
         """Give the newest summary a vector of the memory's embedder, where it has none.
@@ -883,7 +894,7 @@ class ConversationFlows:
             ConfigurationError: There is no embedder.
             EmbeddingError: The embedder failed.
         """
-        return (yield from summary_recall.index(Scope.of(self._key), model=self._embedder_name()))
+        return (yield from summary_recall.index_summaries(Scope.of(self._key), model=self._embedder_name()))
 
     def reembed(self, *, drop: bool = False) -> Flow[int]:
         """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
@@ -903,7 +914,7 @@ class ConversationFlows:
 
     # What people control, and how the work stands
 
-    def opt_out(self, topic: str | None = None, *, by: str) -> Flow[bool]:
+    def opt_out(self, topic: str | None = None, *, actor: str) -> Flow[bool]:
         """Do not remember this conversation, or a topic in it.
 
         The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
@@ -915,7 +926,7 @@ class ConversationFlows:
 
         Args:
             topic: The topic, up to 200 characters; `None` for the conversation itself.
-            by: Who says so.
+            actor: Who says so.
 
         Returns:
             Whether that is new.
@@ -923,9 +934,9 @@ class ConversationFlows:
         Raises:
             InvalidInputError: The topic has no letters.
         """
-        return (yield from controls.opt_out(Scope.of(self._key), topic, by))
+        return (yield from controls.opt_out(Scope.of(self._key), topic, actor))
 
-    def opt_in(self, topic: str | None = None, *, by: str) -> Flow[bool]:
+    def opt_in(self, topic: str | None = None, *, actor: str) -> Flow[bool]:
         """Remember again what `opt_out` with the same arguments had named.
 
         Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
@@ -935,12 +946,12 @@ class ConversationFlows:
 
         Args:
             topic: The topic; `None` for the conversation itself.
-            by: Who says so.
+            actor: Who says so.
 
         Returns:
             Whether it had not been remembered.
         """
-        return (yield from controls.opt_in(Scope.of(self._key), topic, by))
+        return (yield from controls.opt_in(Scope.of(self._key), topic, actor))
 
     def opt_outs(self) -> Flow[list[OptOut]]:
         """What is not to be remembered of it, with who said so and when."""
@@ -978,8 +989,8 @@ class ConversationFlows:
         return (yield from comparison.comparisons(self._key, last))
 
     def _writer(self, model: Summarizer | None) -> Flow[SummaryModel]:
-        made = yield from writers.writer_of(INHERITED if model is None else model, self._memory.model)
-        return writers.needed(made)
+        made = yield from writers.summarizer_of(INHERITED if model is None else model, self._memory.model)
+        return writers.require_summarizer(made)
 
     def _embedder_name(self) -> str:
-        return embedders.needed(self._memory.embeddings).name
+        return embedders.require_embedder(self._memory.embeddings).name

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory import delivery
-from langchain_supabase_memory.memory.doctor.examine import examine
+from langchain_supabase_memory.memory import outbox_delivery
+from langchain_supabase_memory.memory.doctor.checks import run_checks
 from langchain_supabase_memory.operations import controls, conversations, listing
-from langchain_supabase_memory.operations.recall import exact, search
+from langchain_supabase_memory.operations.recall import exact_search, search
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.recall.exact import LIMIT, Order, Wanted
-from langchain_supabase_memory.operations.recall.question import Filters, Question, questions
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, ExactQuery, Order
+from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery, check_questions
 from langchain_supabase_memory.values import Chunk, Scope
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.memory.core import Core
     from langchain_supabase_memory.memory.doctor.finding import Finding
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.settings import Retention
@@ -42,7 +42,7 @@ class MemoryFlows:
     memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
     """
 
-    def __init__(self, memory: Core) -> None:
+    def __init__(self, memory: Services) -> None:
         self._memory = memory
 
     def conversations(
@@ -113,8 +113,10 @@ class MemoryFlows:
         """
         scope = self._memory.scope(user_id, agent_id)
         return (
-            yield from search.recall(
-                scope, questions(query, filters.in_zone(self._memory.settings.time_zone)), self._memory.means
+            yield from search.recall_chunks(
+                scope,
+                check_questions(query, filters.in_zone(self._memory.settings.time_zone)),
+                self._memory.capabilities,
             )
         )
 
@@ -158,11 +160,11 @@ class MemoryFlows:
                 argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        wanted = Wanted(
+        wanted = ExactQuery(
             texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
         )
         scope, retention = self._memory.scope(user_id, agent_id), self._memory.settings.retention
-        return (yield from exact.find(scope, wanted, after=after, retention=retention))
+        return (yield from exact_search.find(scope, wanted, after=after, retention=retention))
 
     def recall_summaries(
         self,
@@ -198,9 +200,9 @@ class MemoryFlows:
         """
         memory, scope = self._memory, self._memory.scope(user_id, agent_id)
         filters = Filters(limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity)
-        made = summary_recall.recall(
+        made = summary_recall.recall_summaries(
             scope,
-            Question(query, filters.in_zone(memory.settings.time_zone)),
+            RecallQuery(query, filters.in_zone(memory.settings.time_zone)),
             model=memory.embedder_name,
             retention=memory.settings.retention,
         )
@@ -228,7 +230,7 @@ class MemoryFlows:
         theirs = [
             key for key in memory.outbox.conversations() if key.user_id == owner and agent_id in (None, key.agent_id)
         ]
-        delivery.drop(memory, theirs, dry_run=dry_run)
+        outbox_delivery.drop(memory, theirs, dry_run=dry_run)
         return receipt
 
     def forget_expired(
@@ -256,14 +258,14 @@ class MemoryFlows:
         """
         removed = conversations.forget_expired(
             retention or self._memory.settings.retention,
-            user_id=self._memory.whose(user_id),
+            user_id=self._memory.scope_text(user_id),
             agent_id=agent_id,
             thread_id=thread_id,
             dry_run=dry_run,
         )
         return (yield from removed)
 
-    def opt_out(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
+    def opt_out(self, topic: str, *, actor: str, user_id: str | None = None) -> Flow[bool]:
         """Do not remember a topic, in all of a user's conversations, also those to come.
 
         What mentions the topic is not indexed, nor written on a board, nor left in a summary; what is there already
@@ -275,7 +277,7 @@ class MemoryFlows:
 
         Args:
             topic: The topic, up to 200 characters.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             user_id: The owner; the memory's by default.
 
         Returns:
@@ -284,9 +286,9 @@ class MemoryFlows:
         Raises:
             InvalidInputError: The topic has no letters.
         """
-        return (yield from controls.opt_out(self._memory.scope(user_id), topic, by))
+        return (yield from controls.opt_out(self._memory.scope(user_id), topic, actor))
 
-    def opt_in(self, topic: str, *, by: str, user_id: str | None = None) -> Flow[bool]:
+    def opt_in(self, topic: str, *, actor: str, user_id: str | None = None) -> Flow[bool]:
         """Remember a topic again that `opt_out` had named.
 
         Within a minute of `opt_out` it is undone: summaries, boards, ratings and titles are as before, and chunks are
@@ -295,13 +297,13 @@ class MemoryFlows:
 
         Args:
             topic: The topic.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             user_id: The owner; the memory's by default.
 
         Returns:
             Whether it had not been remembered.
         """
-        return (yield from controls.opt_in(self._memory.scope(user_id), topic, by))
+        return (yield from controls.opt_in(self._memory.scope(user_id), topic, actor))
 
     def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> Flow[list[OptOut]]:
         """What is not to be remembered, with who said so and when.
@@ -328,7 +330,7 @@ class MemoryFlows:
         self,
         chunk: Chunk | str,
         *,
-        by: str,
+        actor: str,
         useful: bool | None = None,
         importance: float | None = None,
         user_id: str | None = None,
@@ -337,7 +339,7 @@ class MemoryFlows:
 
         Args:
             chunk: The chunk, as it was recalled, or its id.
-            by: Who says so; it is noted with the time.
+            actor: Who says so; it is noted with the time.
             useful: Whether it was of use: an importance of 0.9 or 0.1.
             importance: Or its importance itself, from 0 to 1.
             user_id: The owner; the memory's by default.
@@ -354,7 +356,7 @@ class MemoryFlows:
             scope, chunk_id = Scope(owner, chunk.agent_id, chunk.thread_id), chunk.id
         else:
             scope, chunk_id = Scope(owner), chunk
-        return (yield from controls.rate(scope, chunk_id, weight, by))
+        return (yield from controls.rate(scope, chunk_id, weight, actor))
 
     def flush(self) -> Flow[int]:
         """Store what earlier writes of histories left in the outbox.
@@ -365,7 +367,7 @@ class MemoryFlows:
         Raises:
             SupabaseMemoryError: The database still refuses; everything is kept.
         """
-        return (yield from delivery.flush(self._memory))
+        return (yield from outbox_delivery.flush(self._memory))
 
     def doctor(self) -> Flow[list[Finding]]:
         """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
@@ -382,4 +384,4 @@ class MemoryFlows:
             broken = [finding for finding in memory.doctor() if finding.state == "red"]
             ```
         """
-        return (yield from examine(self._memory))
+        return (yield from run_checks(self._memory))

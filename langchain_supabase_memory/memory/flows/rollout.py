@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.rollout.comparison import RolloutReport
     from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
 
@@ -22,17 +22,17 @@ class RolloutFlows:
     See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
     """
 
-    def __init__(self, memory: Core) -> None:
+    def __init__(self, memory: Services) -> None:
         self._memory = memory
 
     def set(
-        self, stage: Stage, *, by: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+        self, stage: Stage, *, actor: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
     ) -> Flow[Decision]:
         """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
 
         Args:
             stage: The stage.
-            by: Who decides; it is noted, with the time.
+            actor: Who decides; it is noted, with the time.
             agent_id: The agent; the memory's by default.
             share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
                 that a user stays on their side, and stays inside while the share grows.
@@ -45,7 +45,7 @@ class RolloutFlows:
             InvalidInputError: The stage or the share is none, or nobody is named.
             PermissionDeniedError: Only servers may.
         """
-        return (yield from stages.decide(self._agent(agent_id), stage, share, rest, by))
+        return (yield from stages.decide(self._agent(agent_id), stage, share, rest, actor))
 
     def stage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Flow[Stage | None]:
         """What the database says of an agent now, uncached.
@@ -57,9 +57,9 @@ class RolloutFlows:
         Returns:
             The stage; `None` if nobody has decided.
         """
-        owner = self._memory.whose(user_id)
-        document = yield from stages.standing(self._agent(agent_id), owner)
-        return None if document is None else stages.stage_in(document, owner)
+        owner = self._memory.scope_text(user_id)
+        document = yield from stages.read_decision(self._agent(agent_id), owner)
+        return None if document is None else stages.stage_from_state(document, owner)
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> Flow[list[Decision]]:
         """Who set the stage of an agent to what, and when: the newest decisions, in order.

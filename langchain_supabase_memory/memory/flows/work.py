@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.adapters import writer as writers
+from langchain_supabase_memory.adapters import summarizer as writers
 from langchain_supabase_memory.operations import pages, summaries, unreadable, work
 from langchain_supabase_memory.operations.recall import indexing
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
@@ -14,9 +14,9 @@ from langchain_supabase_memory.values import IndexResult, Scope, SummaryResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from langchain_supabase_memory.adapters.writer import Summarizer
+    from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.flow import Flow
-    from langchain_supabase_memory.memory.core import Core
+    from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
     from langchain_supabase_memory.settings import SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, UnreadableMessage
@@ -28,7 +28,7 @@ class WorkFlows:
     A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
     """
 
-    def __init__(self, memory: Core) -> None:
+    def __init__(self, memory: Services) -> None:
         self._memory = memory
 
     def status(
@@ -57,7 +57,7 @@ class WorkFlows:
             Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
             logged.
         """
-        owner = self._memory.whose(user_id)
+        owner = self._memory.scope_text(user_id)
         made = work.status(
             owner, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
         )
@@ -80,7 +80,7 @@ class WorkFlows:
         Returns:
             How many conversations.
         """
-        return (yield from work.retry(self._memory.whose(user_id), agent_id=agent_id, thread_id=thread_id))
+        return (yield from work.retry(self._memory.scope_text(user_id), agent_id=agent_id, thread_id=thread_id))
 
     def unreadable(self, *, user_id: str | None = None, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
         """The messages that cannot be read and are set aside: each is left out of packs, and stays.
@@ -98,7 +98,7 @@ class WorkFlows:
         Raises:
             InvalidInputError: `limit` is negative.
         """
-        return (yield from unreadable.unreadable(self._memory.whose(user_id), limit=limit))
+        return (yield from unreadable.unreadable(self._memory.scope_text(user_id), limit=limit))
 
     def summarize_due(
         self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
@@ -121,13 +121,13 @@ class WorkFlows:
             SupabaseMemoryError: The database refused or could not be reached.
         """
         memory = self._memory
-        chosen = yield from writers.writer_of(INHERITED if model is None else model, memory.model)
-        writer = writers.needed(chosen)
+        chosen = yield from writers.summarizer_of(INHERITED if model is None else model, memory.model)
+        writer = writers.require_summarizer(chosen)
         within = memory.summary_policy(policy)
         done = {}
-        for key in (yield from summaries.due(within, user_id=memory.whose(user_id))):
+        for key in (yield from summaries.is_summary_due(within, user_id=memory.scope_text(user_id))):
             made = writers.asking(summaries.summarize(key, within, model=writer.name), writer)
-            done[key] = yield from pages.alone(key, made, lambda word: SummaryResult(-1, failed=word))
+            done[key] = yield from pages.isolate_failure(key, made, lambda word: SummaryResult(-1, failed=word))
         return done
 
     def index_due(self, *, user_id: str | None = None, messages: int = 0) -> Flow[dict[ConversationKey, IndexResult]]:
@@ -143,9 +143,9 @@ class WorkFlows:
         Returns:
             What was done for each conversation that was due.
         """
-        memory, owner, name = self._memory, self._memory.whose(user_id), self._memory.embedder_name
+        memory, owner, name = self._memory, self._memory.scope_text(user_id), self._memory.embedder_name
         done = {}
-        for key in (yield from indexing.due(user_id=owner, messages=messages, vectors=name is not None)):
-            made = indexing.index(key, memory.settings.chunking, model=name)
-            done[key] = yield from pages.alone(key, made, lambda word: IndexResult(-1, failed=word))
-        return (yield from summary_recall.index_due(done, Scope(owner), model=name))
+        for key in (yield from indexing.index_due(user_id=owner, messages=messages, vectors=name is not None)):
+            made = indexing.index_messages(key, memory.settings.chunking, model=name)
+            done[key] = yield from pages.isolate_failure(key, made, lambda word: IndexResult(-1, failed=word))
+        return (yield from summary_recall.index_summaries_due(done, Scope(owner), model=name))

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from langchain_supabase_memory.operations.boards.board import board
-from langchain_supabase_memory.operations.boards.revise import revise
+from langchain_supabase_memory.operations.boards.board import read_board
+from langchain_supabase_memory.operations.boards.revise import revise_board
 
-__all__ = ["board", "revise"]
+__all__ = ["read_board", "revise_board"]

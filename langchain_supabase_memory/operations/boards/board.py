@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
-from langchain_supabase_memory.operations.boards.answer import AuthorKind, ItemKind
+from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ class BoardItem:
     """
 
     id: str
-    kind: ItemKind
+    kind: BoardItemKind
     text: str = field(repr=False)
     state: str
     type: str | None
@@ -159,34 +159,34 @@ class Board:
     revision: int = 0
     title: str | None = field(default=None, repr=False)
 
-    def of(self, kind: ItemKind, *, open_only: bool = True) -> list[BoardItem]:
+    def of_kind(self, kind: BoardItemKind, *, open_only: bool = True) -> list[BoardItem]:
         """The items of a kind; without those that are done, answered or superseded unless they are asked for."""
         return [item for item in self.items if item.kind == kind and (item.is_open or not open_only)]
 
     @property
     def facts(self) -> list[BoardItem]:
         """Important facts that hold."""
-        return self.of("fact")
+        return self.of_kind("fact")
 
     @property
     def entities(self) -> list[BoardItem]:
         """People, places, organizations and dates."""
-        return self.of("entity")
+        return self.of_kind("entity")
 
     @property
     def topics(self) -> list[BoardItem]:
         """What it is about."""
-        return self.of("topic")
+        return self.of_kind("topic")
 
     @property
     def action_items(self) -> list[BoardItem]:
         """What is still to be done."""
-        return self.of("action")
+        return self.of_kind("action")
 
     @property
     def pending_questions(self) -> list[BoardItem]:
         """What nobody has answered yet."""
-        return self.of("question")
+        return self.of_kind("question")
 
     @property
     def is_empty(self) -> bool:
@@ -195,12 +195,12 @@ class Board:
 
     def _repr_html_(self) -> str:
         """The board as a card, in a notebook."""
-        from langchain_supabase_memory.operations.boards.card import card
+        from langchain_supabase_memory.operations.boards.html import board_card
 
-        return card(self)
+        return board_card(self)
 
 
-def board(
+def read_board(
     key: ConversationKey, *, history: bool = False, limit: int = 500, retention: Retention | None = None
 ) -> Flow[Board]:
     """The board of a conversation; an empty one if there is none.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.language.messages.redaction.payload import redacted_value
+from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.operations.arguments import conversation_ids, person
-from langchain_supabase_memory.operations.boards.answer import ENTITY_TYPES, KINDS, STATES, AuthorKind, ItemKind
+from langchain_supabase_memory.operations.arguments import check_actor, conversation_ids
 from langchain_supabase_memory.operations.boards.board import BoardItem
-from langchain_supabase_memory.operations.boards.reading import LONGEST_TEXT
+from langchain_supabase_memory.operations.boards.parse_answer import LONGEST_TEXT
+from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, STATES, AuthorKind, BoardItemKind
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
@@ -30,13 +30,13 @@ LONGEST_SUMMARY: Final = 10_000
 _ALL_STATES: Final = frozenset(state for states in STATES.values() for state in states)
 
 
-def edit(
+def edit_board(
     key: ConversationKey,
     action: Action,
     *,
-    by: str,
+    actor: str,
     item: BoardItem | str | None = None,
-    kind: ItemKind | None = None,
+    kind: BoardItemKind | None = None,
     entity_type: str | None = None,
     text: str | None = None,
     state: str | None = None,
@@ -59,7 +59,7 @@ def edit(
         {
             **conversation_ids(key),
             "p_action": action,
-            "p_by": person(by),
+            "p_by": check_actor(actor),
             "p_item_id": item.id if isinstance(item, BoardItem) else item,
             "p_kind": kind,
             "p_type": entity_type,
@@ -73,12 +73,12 @@ def edit(
     return item_id
 
 
-def add(
+def add_item(
     key: ConversationKey,
-    kind: ItemKind,
+    kind: BoardItemKind,
     text: str,
     *,
-    by: str,
+    actor: str,
     entity_type: str | None,
     state: str | None,
     author_kind: AuthorKind,
@@ -95,10 +95,10 @@ def add(
         raise InvalidInputError(f"That is no state of a {kind}.", hint=f"States are {', '.join(states)}.")
     words = _item_text(text, redactor)
     state = state or states[0]
-    made = edit(
+    made = edit_board(
         key,
         "add",
-        by=by,
+        actor=actor,
         kind=kind,
         entity_type=entity_type,
         text=words,
@@ -109,11 +109,11 @@ def add(
     return str((yield from made))
 
 
-def change(
+def change_item(
     key: ConversationKey,
     item: BoardItem | str,
     *,
-    by: str,
+    actor: str,
     text: str | None,
     state: str | None,
     author_kind: AuthorKind,
@@ -125,23 +125,25 @@ def change(
     if state is not None and state not in _ALL_STATES:
         raise InvalidInputError("That is no state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
     words = None if text is None else _item_text(text, redactor)
-    return (yield from edit(key, "edit", by=by, item=item, text=words, state=state, author_kind=author_kind))
+    return (
+        yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
+    )
 
 
 def write_summary(
-    key: ConversationKey, text: str, *, by: str, author_kind: AuthorKind, redactor: Redactor | None
+    key: ConversationKey, text: str, *, actor: str, author_kind: AuthorKind, redactor: Redactor | None
 ) -> Flow[str | None]:
     """Write what the board's summary is to say first; an empty text takes that back."""
     if not isinstance(text, str) or len(text) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="An empty one takes it back."
         )
-    words = str(redacted_value(clean(text).strip(), redactor))
-    return (yield from edit(key, "summary", by=by, text=words, author_kind=author_kind))
+    words = str(redact_value(clean(text).strip(), redactor))
+    return (yield from edit_board(key, "summary", actor=actor, text=words, author_kind=author_kind))
 
 
 def _item_text(text: str, redactor: Redactor | None) -> str:
-    words = redacted_value(" ".join(clean(text).split()), redactor) if isinstance(text, str) else ""
+    words = redact_value(" ".join(clean(text).split()), redactor) if isinstance(text, str) else ""
     if not words or len(words) > LONGEST_TEXT:
         raise InvalidInputError(
             f"An item is a text of 1 to {LONGEST_TEXT} characters.", hint="Write it shorter, or as several items."

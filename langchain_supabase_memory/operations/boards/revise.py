@@ -10,20 +10,31 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.flow import Flow, Material, call, compute
+from langchain_supabase_memory.flow import Flow, Material, call, offload
 from langchain_supabase_memory.language import extractive, prompts
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.extractive import facts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.language.quality import scored
+from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import conversation_ids
-from langchain_supabase_memory.operations.asking import NoAnswerError, answered, is_nothing, shortened_to_tokens
-from langchain_supabase_memory.operations.boards.answer import SCHEMA
-from langchain_supabase_memory.operations.boards.reading import Closed, NewItem, Revision, document, revision
-from langchain_supabase_memory.operations.recall.ranges import dated, zone
-from langchain_supabase_memory.operations.unreadable import numbered
+from langchain_supabase_memory.operations.boards.parse_answer import (
+    ClosedItem,
+    NewItem,
+    Revision,
+    document,
+    parse_revision,
+)
+from langchain_supabase_memory.operations.boards.schema import SCHEMA
+from langchain_supabase_memory.operations.model_calls import (
+    ModelAnswerError,
+    ask_with_retries,
+    is_nothing,
+    shorten_to_tokens,
+)
+from langchain_supabase_memory.operations.recall.ranges import parse_time, zone
+from langchain_supabase_memory.operations.unreadable import numbered_messages
 from langchain_supabase_memory.values import BoardResult
 
 if TYPE_CHECKING:
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.operations.boards.answer import ItemKind
+    from langchain_supabase_memory.operations.boards.schema import BoardItemKind
     from langchain_supabase_memory.settings import BoardPolicy
     from langchain_supabase_memory.values import ConversationKey
 
@@ -40,7 +51,7 @@ _CHARACTERS_A_TOKEN: Final = 4
 _MIDDLING: Final = 0.7
 
 
-def revise(
+def revise_board(
     key: ConversationKey,
     policy: BoardPolicy,
     *,
@@ -84,15 +95,15 @@ def revise(
         if not rows or (only_due and not revisions and not due):
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
-        shown = _shown((yield from numbered(key, rows)), pending.get("hidden") or ())
-        times = {row["sequence"]: dated(row["created_at"], here) for row in rows}
+        shown = _messages_for_model((yield from numbered_messages(key, rows)), pending.get("hidden") or ())
+        times = {row["sequence"]: parse_time(row["created_at"], here) for row in rows}
         try:
             found = yield from _revision(pending, shown, times, policy, calls)
-        except NoAnswerError as reason:
+        except ModelAnswerError as reason:
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
-        score = yield from scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
-        items = yield from compute(
-            partial(_items, found.items), sum(len(each.text) for each in found.items), kept=extractive.KEPT
+        score = yield from is_scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
+        items = yield from offload(
+            partial(_items, found.items), sum(len(each.text) for each in found.items), warm_caches=extractive.KEPT
         )
         commit = yield from call(
             "memory_commit_board",
@@ -117,7 +128,7 @@ def revise(
         refused += found.refused
         through = commit["through_sequence"]
         if not commit["committed"]:
-            return BoardResult(through, version, added, changed, refused, calls[0], overtaken=True)
+            return BoardResult(through, version, added, changed, refused, calls[0], conflict=True)
         version = commit["version"]
         added += commit["added"]
         changed += commit["changed"]
@@ -126,7 +137,7 @@ def revise(
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score)
 
 
-def _shown(
+def _messages_for_model(
     stored: Sequence[tuple[int, BaseMessage]], hidden: Sequence[Mapping[str, Any]]
 ) -> list[tuple[int, BaseMessage]]:
     """What a writer reads: what was said, and neither what the memory itself had recalled nor what a person deleted."""
@@ -136,14 +147,14 @@ def _shown(
     said = [
         (at, content.without(each, texts.get(at, ())))
         for at, each in stored
-        if content.was_said(each) and not is_recalled(each)
+        if content.is_conversation(each) and not is_recalled(each)
     ]
-    return [(at, each) for at, each in said if at not in texts or content.shown(each).strip() != content.HIDDEN]
+    return [(at, each) for at, each in said if at not in texts or content.display_text(each).strip() != content.HIDDEN]
 
 
 def _revision(
     pending: Mapping[str, Any],
-    shown: Sequence[tuple[int, BaseMessage]],
+    messages: Sequence[tuple[int, BaseMessage]],
     times: Mapping[int, str],
     policy: BoardPolicy,
     calls: list[int],
@@ -153,15 +164,15 @@ def _revision(
     listed = [{**each, "item_id": each["id"]} for each in pending["items"]]
     for number, each in enumerate(listed, 1):
         each["id"] = f"{each['kind'][0]}{number}"
-    ids: dict[str, tuple[str, ItemKind]] = {each["id"]: (each["item_id"], each["kind"]) for each in listed}
+    ids: dict[str, tuple[str, BoardItemKind]] = {each["id"]: (each["item_id"], each["kind"]) for each in listed}
     characters = policy.max_tokens * _CHARACTERS_A_TOKEN
     summary: str | None = pending["summary"] or None
     edited: str | None = pending["edited_summary"]
     made = Revision(pending["summary"], pending["context_notes"], [], [], 0)
-    for piece in prompts.pieces(shown, policy.input_characters, times):
+    for piece in prompts.pieces(messages, policy.input_characters, times):
         given = [{name: each[name] for name in ("id", "kind", "text", "state", "quote")} for each in listed]
-        document_of = yield from answered(
-            prompts.avoiding(
+        document_of = yield from ask_with_retries(
+            prompts.avoid_topics_prompt(
                 prompts.board_prompt(summary, given, piece.text, characters, SCHEMA, edited=edited),
                 pending.get("topics") or (),
             ),
@@ -172,12 +183,12 @@ def _revision(
             material=Material("board", summary, piece.lines, characters, given),
             schema=SCHEMA,
         )
-        found = yield from compute(partial(revision, document_of, piece.lines, dict(ids)), len(piece.text))
+        found = yield from offload(partial(parse_revision, document_of, piece.lines, dict(ids)), len(piece.text))
         for item in found.items:  # the next piece may contradict or close what this one says
             listed.append({"id": f"{item.kind[0]}{len(listed) + 1}", "item_id": item.id, "kind": item.kind})
             listed[-1] |= {"text": item.text, "state": item.state, "quote": item.quote}
             ids[listed[-1]["id"]] = (item.id, item.kind)
-        summary = shortened_to_tokens(found.summary, policy.max_tokens)
+        summary = shorten_to_tokens(found.summary, policy.max_tokens)
         made = Revision(
             summary,
             found.context_notes or made.context_notes,
@@ -221,5 +232,5 @@ def _importance(item: NewItem) -> float:
     return facts.importance(item.quote if item.text.endswith(item.quote) else item.text)
 
 
-def _closed(closed: Closed) -> dict[str, Any]:
+def _closed(closed: ClosedItem) -> dict[str, Any]:
     return {"id": closed.id, "state": closed.state, "sequence": closed.sequence}

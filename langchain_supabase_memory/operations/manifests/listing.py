@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, retention_argument
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.manifests.manifest import ManifestPage, manifest
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def manifests(
         raise InvalidInputError(f"after must be a text, not {type(after).__name__}.", hint="Pass page.after as it is.")
     arguments = {
         **conversation_ids(key),
-        "p_from": how_many("from_sequence", from_sequence),
-        "p_to": how_many("to_sequence", to_sequence),
+        "p_from": check_limit("from_sequence", from_sequence),
+        "p_to": check_limit("to_sequence", to_sequence),
         "p_limit": limit,
         "p_after": after,
         "p_retention": retention_argument(retention),

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
-from langchain_supabase_memory.operations.manifests import codes
-from langchain_supabase_memory.operations.manifests.difference import Difference, difference
+from langchain_supabase_memory.operations.manifests import encoding
+from langchain_supabase_memory.operations.manifests.diff import ManifestDiff, diff
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from langchain_supabase_memory.operations.manifests.codes import Lists
+    from langchain_supabase_memory.operations.manifests.encoding import Lists
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ class Manifest:
         """The same in approximate tokens."""
         return self.full_tokens - self.tokens
 
-    def since(self, earlier: Manifest) -> Difference:
+    def since(self, earlier: Manifest) -> ManifestDiff:
         """What differs from an earlier one: what came, what went, and which parts grew or are there for another reason.
 
         Args:
             earlier: Mostly that of the turn before.
         """
-        return difference(earlier, self)
+        return diff(earlier, self)
 
     def to_dict(self) -> dict[str, Any]:
         """It as JSON-like values, for a page or a log."""
@@ -196,30 +196,32 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         lists: The lists of numbers.
         stored: What `memory_manifests` says beside them; `None` if it is not stored.
     """
-    head = next(_rows(lists, codes.HEAD, 12))
-    usage = next(_rows(lists, codes.USAGE, 5), None)
-    flags = max(head[codes.FLAGS], 0)
+    head = next(_rows(lists, encoding.HEAD, 12))
+    usage = next(_rows(lists, encoding.USAGE, 5), None)
+    flags = max(head[encoding.FLAGS], 0)
     stored = stored or {}
     asked = head[5] if head[5] >= 0 else stored.get("from_sequence")
     return Manifest(
-        door=codes.named(codes.DOORS, head[1]),
-        unit=codes.named(codes.UNITS, head[2]),
+        door=encoding.name_of(encoding.DOORS, head[1]),
+        unit=encoding.name_of(encoding.UNITS, head[2]),
         budget=head[3],
         used=head[4],
         turn=asked,
-        parts=tuple(map(_part, _rows(lists, codes.PART, 9))),
-        items=_items(each for row in lists if row[0] == codes.ITEMS for each in row[1:]),
+        parts=tuple(map(_part, _rows(lists, encoding.PART, 9))),
+        items=_items(each for row in lists if row[0] == encoding.ITEMS for each in row[1:]),
         items_left_out=max(head[8], 0),
-        has_more_items=bool(flags & codes.MORE),
+        has_more_items=bool(flags & encoding.MORE),
         passages=tuple(_passages(lists)),
-        omitted=tuple((row[1], row[2], codes.named(codes.REASONS, row[3])) for row in _rows(lists, codes.OMITTED, 4)),
+        omitted=tuple(
+            (row[1], row[2], encoding.name_of(encoding.REASONS, row[3])) for row in _rows(lists, encoding.OMITTED, 4)
+        ),
         full_messages=head[9],
         full_characters=head[10],
         full_tokens=head[11],
         usage=None if usage is None else Usage(*(each if each >= 0 else None for each in usage[1:5])),
-        failed=tuple(name for bit, name in enumerate(codes.FAILURES) if flags & 1 << bit),
-        opted_out=bool(flags & codes.OPTED_OUT),
-        cut=bool(flags & codes.CUT),
+        failed=tuple(name for bit, name in enumerate(encoding.FAILURES) if flags & 1 << bit),
+        opted_out=bool(flags & encoding.OPTED_OUT),
+        cut=bool(flags & encoding.CUT),
         id=stored.get("id"),
         from_sequence=stored.get("from_sequence"),
         to_sequence=stored.get("to_sequence"),
@@ -235,25 +237,27 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
 def _rows(lists: Lists, kind: int, length: int) -> Iterator[list[int]]:
     """The lists of a kind, each as long as it has to be; of the head there always is one."""
     found = [row for row in lists if row[0] == kind]
-    for row in found or ([[kind]] if kind == codes.HEAD else []):
-        yield [*row, *[codes.NONE] * (length - len(row))]
+    for row in found or ([[kind]] if kind == encoding.HEAD else []):
+        yield [*row, *[encoding.NONE] * (length - len(row))]
 
 
 def _part(row: list[int]) -> ManifestPart:
     places = (each if each >= 0 else None for each in row[6:9])
-    return ManifestPart(codes.named(codes.PARTS, row[1]), codes.named(codes.REASONS, row[2]), *row[3:6], *places)
+    return ManifestPart(
+        encoding.name_of(encoding.PARTS, row[1]), encoding.name_of(encoding.REASONS, row[2]), *row[3:6], *places
+    )
 
 
 def _passages(lists: Lists) -> Iterator[ManifestPassage]:
     for row in lists:
-        if row[0] == codes.PASSAGE and len(row) >= 4:
+        if row[0] == encoding.PASSAGE and len(row) >= 4:
             yield ManifestPassage(row[1], row[2], row[3], None, _scores(row[4:]))
-        elif row[0] == codes.ELSEWHERE and len(row) >= 2:
+        elif row[0] == encoding.ELSEWHERE and len(row) >= 2:
             yield ManifestPassage(None, None, None, f"{row[1]:08x}", _scores(row[2:]))
 
 
 def _scores(hundredths: Sequence[int]) -> dict[str, float]:
-    return {name: each / 100 for name, each in zip(codes.SCORES, hundredths, strict=False) if each}
+    return {name: each / 100 for name, each in zip(encoding.SCORES, hundredths, strict=False) if each}
 
 
 def _items(beginnings: Iterable[int]) -> tuple[str, ...]:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import EmbeddingError, MigrationConflictError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, call, compute, embed
-from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.flow import Flow, call, embed, offload
+from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
-from langchain_supabase_memory.language.chunks.stretches import APART, Before, Placed, placed
-from langchain_supabase_memory.language.chunks.units import Said, Unit, texts, units
+from langchain_supabase_memory.language.chunks.episodes import APART, PlacedUnit, PreviousUnits, assign_episodes
+from langchain_supabase_memory.language.chunks.units import StoredText, Unit, texts, units
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, keys
-from langchain_supabase_memory.operations.unreadable import set_aside
+from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ _FEW: Final = 8
 """How many are tried one by one in one transaction."""
 
 
-def index(
+def index_messages(
     key: ConversationKey,
     policy: ChunkPolicy,
     *,
     model: str | None,
-    patient: bool = True,
+    respect_backoff: bool = True,
     most_batches: int | None = None,
     seconds: float | None = None,
 ) -> Flow[IndexResult]:
@@ -61,7 +61,7 @@ def index(
         key: The conversation; one that does not exist has nothing to index.
         policy: How.
         model: The embedder's name; `None` without one.
-        patient: Whether an embedder that failed is asked again only when its time has come.
+        respect_backoff: Whether an embedder that failed is asked again only when its time has come.
         most_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
         seconds: How long somebody waits for the vectors of one batch, in seconds; `None` if nobody does.
 
@@ -84,11 +84,11 @@ def index(
         through = pending["through_sequence"]
         if pending.get("opted_out"):
             return IndexResult(through, made, opted_out=True)
-        waiting = patient and pending["waiting"]
+        waiting = respect_backoff and pending["waiting"]
         if waiting:
             asked = None
-        said = [Said.from_row(row) for row in pending["messages"]]
-        yield from set_aside(key, codec.strange(pending["messages"], [each.message for each in said]))
+        said = [StoredText.from_row(row) for row in pending["messages"]]
+        yield from quarantine(key, codec.undecodable_rows(pending["messages"], [each.message for each in said]))
         stale = pending["stale"] or []
         before = pending["before"]
         make = partial(
@@ -99,10 +99,12 @@ def index(
             after_question=before is not None and before["is_question"],
             importance=policy.importance,
         )
-        fresh, taken = yield from compute(make, sum(content.characters(each.message) for each in said), kept=cues.KEPT)
+        fresh, taken = yield from offload(
+            make, sum(content.characters(each.message) for each in said), warm_caches=query_hints.KEPT
+        )
         if not taken and not stale:
             break  # nothing, or calls that wait for their results
-        anew = [(_again(row, policy), Placed(row["place"], row["stretch"], None)) for row in stale]
+        anew = [(_again(row, policy), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
         try:
             vectors = yield from _vectors(all_units, asked, seconds)
@@ -110,7 +112,9 @@ def index(
             asked, failed = None, error.reason
             vectors = yield from _vectors(all_units, None, None)
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
-        places = placed(fresh, firsts, _before(before), pause=policy.pause, most_tokens=policy.max_stretch_tokens)
+        places = assign_episodes(
+            fresh, firsts, _before(before), pause=policy.pause, most_tokens=policy.max_stretch_tokens
+        )
         groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
         commit = yield from call(
             "memory_commit_chunks",
@@ -132,7 +136,7 @@ def index(
         )
         through = commit["through_sequence"]
         if not commit["committed"]:
-            return IndexResult(through, made, failed=failed, overtaken=True)
+            return IndexResult(through, made, failed=failed, conflict=True)
         made += commit["chunks"]
         batches += 1
         if (not pending["more"] and len(stale) < policy.batch) or batches == most_batches:
@@ -142,12 +146,12 @@ def index(
         return IndexResult(through, made, failed=failed)
     place = pending["unembedded_from"]
     if place is None or asked is None:
-        return IndexResult(through, made, waiting=waiting and place is not None)
-    embedded, failed = yield from _filled(key, asked, place, pending["failures"], most_batches, seconds)
+        return IndexResult(through, made, backing_off=waiting and place is not None)
+    embedded, failed = yield from _embed_missing(key, asked, place, pending["failures"], most_batches, seconds)
     return IndexResult(through, made, failed=failed, embedded=embedded)
 
 
-def due(*, user_id: str | None = None, messages: int = 0, vectors: bool = False) -> Flow[list[ConversationKey]]:
+def index_due(*, user_id: str | None = None, messages: int = 0, vectors: bool = False) -> Flow[list[ConversationKey]]:
     """The conversations of which more than so many messages are not indexed yet, or an edited one is.
 
     Args:
@@ -192,7 +196,7 @@ def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int
             after, passes = _BEGINNING, passes + 1  # others were indexed meanwhile without this model
 
 
-def _filled(
+def _embed_missing(
     key: ConversationKey, model: str, place: int, failures: int, most_pages: int | None, seconds: float | None
 ) -> Flow[tuple[int, str | None]]:
     """Embed the chunks from a place on that lack a vector: how many got one, and why it stopped before its end.
@@ -267,15 +271,15 @@ def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
 
 
 def _page(
-    key: ConversationKey, after: tuple[int, int], limit: int, lacking: str | None
+    key: ConversationKey, after: tuple[int, int], limit: int, model: str | None
 ) -> Flow[tuple[list[Chunk], bool]]:
     """The next chunks after a place and part, and whether there are more."""
     place = {"p_place": after[0], "p_part": after[1]}
-    page = yield from call("memory_chunks", {**conversation_ids(key), **place, "p_limit": limit, "p_lacking": lacking})
+    page = yield from call("memory_chunks", {**conversation_ids(key), **place, "p_limit": limit, "p_lacking": model})
     return [chunk(row) for row in page["chunks"]], page["more"]
 
 
-def _before(row: Mapping[str, Any] | None) -> Before | None:
+def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
     """What is indexed already; of what has several parts, the first says what it is about."""
     if row is None:
         return None
@@ -283,7 +287,7 @@ def _before(row: Mapping[str, Any] | None) -> Before | None:
     if len(near) > 1 and near[-1]["place"] - near[-2]["place"] >= APART:
         near = near[-1:]  # a pause lies between
     count, tokens = row["same"]
-    return Before(
+    return PreviousUnits(
         place=row["place"],
         stretch=row["stretch"],
         ended_at=datetime.fromisoformat(row["ended_at"]),
@@ -297,17 +301,17 @@ def _before(row: Mapping[str, Any] | None) -> Before | None:
 
 def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
     """What is left at a place whose messages were edited or forgotten."""
-    said = [Said.from_row(each) for each in row["messages"] or []]
+    said = [StoredText.from_row(each) for each in row["messages"] or []]
     found, _ = units(said, most_tokens=policy.max_tokens, more=True, importance=policy.importance)
     return found
 
 
-def _vectors(made: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
+def _vectors(units: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
     """The vectors of each unit's parts, by the number of its first message."""
     # What is not to be remembered is shown to no embedder; at the commit it is left out.
-    shown = [unit for unit in made if not unit.hidden]
+    shown = [unit for unit in units if not unit.hidden]
     said = texts(shown)
-    found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in made}
+    found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in units}
     if model is not None and said:
         vectors = iter((yield from embed(said, seconds=seconds)))
         found |= {unit.messages[0].sequence: [next(vectors) for _ in unit.parts] for unit in shown}
@@ -315,11 +319,11 @@ def _vectors(made: Sequence[Unit], model: str | None, seconds: float | None) -> 
 
 
 def _rows(
-    found: Sequence[Unit], place: Placed, conversation_id: str, vectors: Mapping[int, Sequence[Sequence[float]]]
+    units: Sequence[Unit], place: PlacedUnit, conversation_id: str, vectors: Mapping[int, Sequence[Sequence[float]]]
 ) -> Iterator[dict[str, Any]]:
     """The rows of what stands at one place."""
     numbers = count(1)
-    for unit in found:
+    for unit in units:
         embedded = vectors[unit.messages[0].sequence]
         ids = [each.message_id for each in unit.messages]
         first, last = unit.messages[0].sequence, unit.messages[-1].sequence
@@ -344,7 +348,7 @@ def _rows(
                 "cohesion": place.cohesion if number == 1 else None,
                 "has_time": part.marks.has_time,
                 "has_number": part.marks.has_number,
-                "told": [f"[{begins},{ends}]" for begins, ends in part.told],
+                "told": [f"[{begins},{ends}]" for begins, ends in part.retrieved_text],
                 "embedding": embedded[at] if embedded else None,
                 "hidden": unit.hidden,
             }

@@ -45,9 +45,9 @@ def known_zone(name: str | tzinfo | None) -> None:
         raise ConfigurationError("time_zone is no time zone.", hint=error.hint) from None
 
 
-def dated(time: str, here: tzinfo) -> str:
+def parse_time(time: str, time_zone: tzinfo) -> str:
     """A time in ISO 8601, as it is in a time zone."""
-    return datetime.fromisoformat(time).astimezone(here).isoformat()
+    return datetime.fromisoformat(time).astimezone(time_zone).isoformat()
 
 
 def zone_name(now: datetime) -> str:

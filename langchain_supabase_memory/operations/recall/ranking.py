@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from langchain_core.documents import Document
 
-    from langchain_supabase_memory.flow import Placing
+    from langchain_supabase_memory.flow import RankingFunction
     from langchain_supabase_memory.values import Chunk
 
 
-def interleaved(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> list[Chunk]:
+def interleave(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> list[Chunk]:
     """One ranking that serves each of several: the best of each first, then the second best, and so on.
 
     Args:
@@ -37,7 +37,7 @@ def interleaved(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> li
     return [chunk for _, _, chunk in sorted(places.values(), key=lambda each: each[:2])]
 
 
-def fitting(chunks: Sequence[Chunk], limit: int | None, characters: int | None) -> list[Chunk]:
+def fit_chunks(chunks: Sequence[Chunk], limit: int | None, characters: int | None) -> list[Chunk]:
     """The best for which there is room, as `memory_private.recall_one` chooses them.
 
     What no longer fits is passed over. Each chunk comes once: what was found by itself stands there, what comes with
@@ -97,7 +97,7 @@ def documents(chunks: Sequence[Chunk]) -> list[Document]:
     ]
 
 
-def placed(chunks: Sequence[Chunk], order: Sequence[Placing]) -> list[Chunk]:
+def reorder(chunks: Sequence[Chunk], order: Sequence[RankingFunction]) -> list[Chunk]:
     """Chunks in a reranker's order, and behind them, as they were, those that it does not place."""
     first = [
         replace(chunks[place], score_parts={**chunks[place].score_parts, "rerank": 1 / rank if fit is None else fit})

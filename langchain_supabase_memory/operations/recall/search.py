@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import EmbeddingError, ExpansionError, RerankingError
-from langchain_supabase_memory.flow import Flow, call, compute, embed, expand, rerank
-from langchain_supabase_memory.language import cues
+from langchain_supabase_memory.flow import Flow, call, embed, expand, offload, rerank
+from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.operations.arguments import scope_ids
 from langchain_supabase_memory.operations.recall import ranking
 from langchain_supabase_memory.operations.recall.indexing import chunk
@@ -17,15 +17,15 @@ from langchain_supabase_memory.values import Chunk, Recall, Scope
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.flow import Placing
-    from langchain_supabase_memory.operations.recall.question import Question
+    from langchain_supabase_memory.flow import RankingFunction
+    from langchain_supabase_memory.operations.recall.query import RecallQuery
 
 _OF_A_QUESTION: Final = ("query", "vectors", "names", "dates", "wants")
 """What of a document is about one question alone."""
 
 
 @dataclass(frozen=True)
-class Means:
+class RecallCapabilities:
     """What a recall has beside the database.
 
     Attributes:
@@ -39,10 +39,12 @@ class Means:
     expands: bool = False
 
 
-NO_MEANS: Final = Means()
+NO_CAPABILITIES: Final = RecallCapabilities()
 
 
-def recall(scope: Scope, questions: Sequence[Question], means: Means = NO_MEANS) -> Flow[Recall]:
+def recall_chunks(
+    scope: Scope, questions: Sequence[RecallQuery], means: RecallCapabilities = NO_CAPABILITIES
+) -> Flow[Recall]:
     """What was said and fits some questions, the best first, in one round trip beside the models.
 
     Args:
@@ -58,12 +60,12 @@ def recall(scope: Scope, questions: Sequence[Question], means: Means = NO_MEANS)
         MigrationConflictError: What is stored was embedded by another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    asked = yield from asking(questions, means)
+    asked = yield from prepare_recall(questions, means)
     answer = yield from call("memory_recall", {"p_ask": asked.document, **scope_ids(scope)}, "recall")
-    return (yield from asked.found(answer))
+    return (yield from asked.read_answer(answer))
 
 
-def asking(questions: Sequence[Question], means: Means) -> Flow[Asked]:
+def prepare_recall(questions: Sequence[RecallQuery], means: RecallCapabilities) -> Flow[PreparedRecall]:
     """Questions as the SQL functions take them, with those that are made of them.
 
     Args:
@@ -74,9 +76,9 @@ def asking(questions: Sequence[Question], means: Means) -> Flow[Asked]:
     everything = [*questions, *further]
     named, variants = [], []
     for question in everything:
-        found = yield from compute(question.cued, len(question.sent), kept=cues.KEPT)
+        found = yield from offload(question.find_hints, len(question.text_sent), warm_caches=query_hints.KEPT)
         named.append(found)
-        variants.append(question.variants(found) if question.sent.strip() else [])
+        variants.append(question.variants(found) if question.text_sent.strip() else [])
     failed = None
     vectors: list[list[float]] = []
     texts = [text for each in variants for _, text in each]
@@ -91,11 +93,11 @@ def asking(questions: Sequence[Question], means: Means) -> Flow[Asked]:
         # Without vectors the iterator is empty at once.
         pairs = [(names, vector) for (names, _), vector in zip(each, given, strict=False)]
         documents.append(question.document(found, pairs, means.model))
-    return Asked(questions, further, means, _together(documents, means), failed)
+    return PreparedRecall(questions, further, means, _merge_documents(documents, means), failed)
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedRecall:
     """Questions on their way to the database.
 
     Attributes:
@@ -106,13 +108,13 @@ class Asked:
         failed: Why there are no vectors though there is an embedder.
     """
 
-    questions: Sequence[Question]
-    further: Sequence[Question]
-    means: Means
+    questions: Sequence[RecallQuery]
+    further: Sequence[RecallQuery]
+    means: RecallCapabilities
     document: Mapping[str, Any]
     failed: str | None
 
-    def by_words(self, failed: str) -> Asked:
+    def by_words(self, failed: str) -> PreparedRecall:
         """The same without vectors.
 
         Args:
@@ -123,17 +125,17 @@ class Asked:
             document["more"] = [{**each, "vectors": []} for each in document["more"]]
         return replace(self, document=document, failed=failed)
 
-    def found(self, answer: Mapping[str, Any]) -> Flow[Recall]:
+    def read_answer(self, answer: Mapping[str, Any]) -> Flow[Recall]:
         """The SQL functions' answer as a value, after the second stage if there is one."""
         answers = [answer, *(answer.get("more") or ())]
         rankings = [[_chunk(row) for row in each["chunks"]] for each in answers]
         failed = None
         if "pool" in self.document:
             # What a model made of a question gets every other place.
-            chunks = ranking.interleaved(rankings, [1] * len(self.questions) + [2] * len(self.further))
+            chunks = ranking.interleave(rankings, [1] * len(self.questions) + [2] * len(self.further))
             chunks, failed = yield from self._reranked(chunks)
             filters = self.questions[0].filters
-            chunks = ranking.fitting(chunks, self.document["limit"], filters.characters)
+            chunks = ranking.fit_chunks(chunks, self.document["limit"], filters.characters)
         else:
             (chunks,) = rankings
         return Recall(
@@ -143,33 +145,33 @@ class Asked:
             by_meaning=any(each["by_meaning"] for each in answers),
             failed=self.failed,
             rerank_failed=failed,
-            queries=tuple(each.sent for each in (*self.questions, *self.further)),
+            queries=tuple(each.text_sent for each in (*self.questions, *self.further)),
         )
 
     def _reranked(self, chunks: list[Chunk]) -> Flow[tuple[list[Chunk], str | None]]:
         """The candidates in the second stage's order, the rest behind them; and why not, if that failed."""
         pool, rest = chunks[: self.means.candidates], chunks[self.means.candidates :]
-        queries = [each.sent for each in self.questions if each.sent.strip()]
+        queries = [each.text_sent for each in self.questions if each.text_sent.strip()]
         if len(pool) < 2 or not queries:
             return chunks, None
-        shown = yield from compute(partial(ranking.documents, pool), sum(len(each.content) for each in pool))
+        shown = yield from offload(partial(ranking.documents, pool), sum(len(each.content) for each in pool))
         try:
-            orders: list[list[Placing]] = yield from rerank(queries, shown)
+            orders: list[list[RankingFunction]] = yield from rerank(queries, shown)
         except RerankingError as error:
             return chunks, error.message
-        rankings = [ranking.placed(pool, order) for order in orders]
-        return [*ranking.interleaved(rankings, [1] * len(rankings)), *rest], None
+        rankings = [ranking.reorder(pool, order) for order in orders]
+        return [*ranking.interleave(rankings, [1] * len(rankings)), *rest], None
 
 
-def _further(questions: Sequence[Question]) -> Flow[list[Question]]:
+def _further(questions: Sequence[RecallQuery]) -> Flow[list[RecallQuery]]:
     """What is made of questions, each once."""
-    known = {each.sent.strip().casefold() for each in questions}
-    made: list[Question] = []
+    known = {each.text_sent.strip().casefold() for each in questions}
+    made: list[RecallQuery] = []
     for question in questions:
-        if not question.sent.strip():
+        if not question.text_sent.strip():
             continue
         try:
-            texts = yield from expand(question.sent)
+            texts = yield from expand(question.text_sent)
         except ExpansionError:
             break  # it is noted where it failed, and would fail again
         for text in texts:
@@ -182,7 +184,7 @@ def _further(questions: Sequence[Question]) -> Flow[list[Question]]:
 _MOST_FURTHER: Final = 7
 
 
-def _together(documents: Sequence[Mapping[str, Any]], means: Means) -> dict[str, Any]:
+def _merge_documents(documents: Sequence[Mapping[str, Any]], means: RecallCapabilities) -> dict[str, Any]:
     """One document of several questions."""
     first, *others = documents
     asked = dict(first)

@@ -23,7 +23,7 @@ from langchain_supabase_memory.values import ConversationKey, IndexResult, Recal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.operations.recall.question import Question
+    from langchain_supabase_memory.operations.recall.query import RecallQuery
     from langchain_supabase_memory.values import Scope
 
 PAGE: Final = 50
@@ -32,17 +32,17 @@ PAGE: Final = 50
 _logger = logging.getLogger(__name__)
 
 
-def recall(
-    scope: Scope, question: Question, *, model: str | None, retention: Retention | None = None
+def recall_summaries(
+    scope: Scope, question: RecallQuery, *, model: str | None, retention: Retention | None = None
 ) -> Flow[list[RecalledSummary]]:
     """The conversations whose summaries fit a question, as `SupabaseMemory.recall_summaries`.
 
     An embedder that fails is logged, and words find.
     """
     vector = None
-    if model is not None and question.sent.strip():
+    if model is not None and question.text_sent.strip():
         try:
-            (vector,) = yield from embed([question.sent], is_query=True)
+            (vector,) = yield from embed([question.text_sent], is_query=True)
         except EmbeddingError as error:
             fields = {"memory_error": type(error).__name__}
             _logger.error("Summaries were searched by words alone. %s", error, extra=fields)
@@ -51,7 +51,7 @@ def recall(
     found = yield from call(
         "memory_recall_summaries",
         {
-            "p_query": question.sent,
+            "p_query": question.text_sent,
             "p_vector": vector,
             "p_model": model,
             "p_limit": question.filters.limit,
@@ -67,7 +67,7 @@ def recall(
     return [RecalledSummary(**{**row, "created_at": datetime.fromisoformat(row["created_at"])}) for row in found]
 
 
-def index(scope: Scope, *, model: str) -> Flow[int]:
+def index_summaries(scope: Scope, *, model: str) -> Flow[int]:
     """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
 
     Args:
@@ -90,7 +90,7 @@ def index(scope: Scope, *, model: str) -> Flow[int]:
         after = rows[-1]
 
 
-def index_due(
+def index_summaries_due(
     done: Mapping[ConversationKey, IndexResult], scope: Scope, *, model: str | None
 ) -> Flow[dict[ConversationKey, IndexResult]]:
     """What `index` does, added to what was done for each conversation's chunks.
@@ -123,8 +123,8 @@ def index_due(
                 through_sequence=before.through_sequence,
                 chunks=before.chunks,
                 failed=before.failed or failed,
-                waiting=before.waiting,
-                overtaken=before.overtaken,
+                backing_off=before.backing_off,
+                conflict=before.conflict,
                 summaries=made[row["user_id"], row["conversation_id"]],
             )
         if failed is not None or len(rows) < PAGE:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.flow import Flow, call
-from langchain_supabase_memory.operations.arguments import conversation_ids, how_many, moment
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment
 from langchain_supabase_memory.operations.rollout.stages import STAGES
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ _NUMBERS: Final = (
 )  # fmt: skip
 
 
-def recorded(
+def record_comparison(
     key: ConversationKey, comparison: Comparison, only_old: Sequence[str], through: int
 ) -> Flow[Mapping[str, Any]]:
     """Store a comparison, in numbers, and find out what of the old context the summary covers.
@@ -182,7 +182,7 @@ def recorded(
 def comparisons(key: ConversationKey, last: int) -> Flow[list[Comparison]]:
     """The newest comparisons of a conversation, in order."""
     rows = yield from call(
-        "memory_comparisons", {**conversation_ids(key), "p_limit": how_many("last", last, optional=False)}
+        "memory_comparisons", {**conversation_ids(key), "p_limit": check_limit("last", last, optional=False)}
     )
     return [Comparison(**{**row, "compared_at": datetime.fromisoformat(row["compared_at"])}) for row in rows]
 

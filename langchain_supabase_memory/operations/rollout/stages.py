@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from langchain_supabase_memory.checks import function, number, truth
+from langchain_supabase_memory.checks import boolean, function, number
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.json_types import Named
-from langchain_supabase_memory.operations.arguments import how_many, person
+from langchain_supabase_memory.operations.arguments import check_actor, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -85,9 +85,9 @@ class Rollout:
         if stage_of(self.stage) != self.stage:
             raise ConfigurationError("stage is none of the stages.", hint=_HINT)
         function("flag", self.flag, "a function of the conversation's key")
-        number("last_messages", self.last_messages, whole=True, optional=False, example=50)
+        number("last_messages", self.last_messages, integer=True, optional=False, example=50)
         function("on_comparison", self.on_comparison, "a function of a Comparison")
-        truth("record", self.record)
+        boolean("record", self.record)
         number("cache_seconds", self.cache_seconds, above=False, optional=False, example=2)
 
 
@@ -132,7 +132,7 @@ def is_in_share(user_id: str, share: float) -> bool:
     return drawn < share * (1 << _BITS)
 
 
-def standing(agent_id: str, user_id: str | None) -> Flow[Mapping[str, Any] | None]:
+def read_decision(agent_id: str, user_id: str | None) -> Flow[Mapping[str, Any] | None]:
     """What the database says of an agent; `None` if nobody has decided.
 
     Args:
@@ -143,7 +143,7 @@ def standing(agent_id: str, user_id: str | None) -> Flow[Mapping[str, Any] | Non
     return found
 
 
-def stage_in(document: Mapping[str, Any], user_id: str | None) -> Stage | None:
+def stage_from_state(document: Mapping[str, Any], user_id: str | None) -> Stage | None:
     """A user's stage by what the database said of the agent, perhaps to another user.
 
     Args:
@@ -155,7 +155,7 @@ def stage_in(document: Mapping[str, Any], user_id: str | None) -> Stage | None:
     return stage_of(document["stage"] if is_in_share(user_id, document["share"]) else document["rest"])
 
 
-def decide(agent_id: str, stage: Stage, share: float, rest: Stage, by: str) -> Flow[Decision]:
+def decide(agent_id: str, stage: Stage, share: float, rest: Stage, actor: str) -> Flow[Decision]:
     """Set the stage of an agent, for all servers.
 
     Raises:
@@ -168,14 +168,14 @@ def decide(agent_id: str, stage: Stage, share: float, rest: Stage, by: str) -> F
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise InvalidInputError("share must be a number from 0 to 1.", hint="Pass share=0.1 for a tenth of the users.")
     named = {"p_agent_id": agent_id, "p_stage": str(chosen), "p_share": float(share), "p_rest": str(others)}
-    row = yield from call("memory_worker_set_rollout", {**named, "p_by": person(by)})
+    row = yield from call("memory_worker_set_rollout", {**named, "p_by": check_actor(actor)})
     return _decision(row)
 
 
 def decisions(agent_id: str, last: int) -> Flow[list[Decision]]:
     """The newest decisions about an agent, in order. Servers alone may read who made them."""
     rows = yield from call(
-        "memory_worker_rollouts", {"p_agent_id": agent_id, "p_limit": how_many("last", last, optional=False)}
+        "memory_worker_rollouts", {"p_agent_id": agent_id, "p_limit": check_limit("last", last, optional=False)}
     )
     return [_decision(row) for row in rows]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from langchain_supabase_memory.operations.asking import shortened
-from langchain_supabase_memory.operations.summaries.rolling import due, segment, segments, summarize
+from langchain_supabase_memory.operations.model_calls import shorten
+from langchain_supabase_memory.operations.summaries.rolling import (
+    is_summary_due,
+    list_segments,
+    read_segment,
+    summarize,
+)
 
-__all__ = ["due", "segment", "segments", "shortened", "summarize"]
+__all__ = ["is_summary_due", "list_segments", "read_segment", "shorten", "summarize"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.errors import EmbeddingError
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids
-from langchain_supabase_memory.operations.boards.board import board
+from langchain_supabase_memory.operations.boards.board import read_board
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
-from langchain_supabase_memory.operations.summaries.levels import newest, summarize_levels
+from langchain_supabase_memory.operations.summaries.hierarchical import newest, summarize_levels
 from langchain_supabase_memory.values import Scope, Segment
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CompleteSummary:
         embedded: Whether it has a vector of the present embedder.
         model_calls: How often the model was asked.
         failed: Why it stopped before its end, in a word; what was made stays.
-        overtaken: Whether somebody else was faster, or a message was edited or forgotten meanwhile.
+        conflict: Whether somebody else was faster, or a message was edited or forgotten meanwhile.
         tokens: The approximate tokens of each summary that was written.
     """
 
@@ -40,7 +40,7 @@ class CompleteSummary:
     embedded: bool = False
     model_calls: int = 0
     failed: str | None = None
-    overtaken: bool = False
+    conflict: bool = False
     tokens: list[int] = field(default_factory=list)
 
 
@@ -62,25 +62,25 @@ def complete_summary(
     """
     made = yield from summarize_levels(key, policy, model=model)
     top = yield from newest(key)
-    if top is None or made.failed is not None or made.overtaken:
+    if top is None or made.failed is not None or made.conflict:
         return CompleteSummary(
-            top, top.level if top else 0, False, made.model_calls, made.failed, made.overtaken, made.tokens
+            top, top.level if top else 0, False, made.model_calls, made.failed, made.conflict, made.tokens
         )
-    known = yield from board(key)
+    known = yield from read_board(key)
     yield from call(
         "memory_describe_summary",
         {
             **conversation_ids(key),
             "p_id": top.id,
-            "p_topics": [each.text for each in _of(known.topics, top)],
-            "p_key_facts": [_fact(each) for each in _of(known.facts, top)],
+            "p_topics": [each.text for each in _items_of_summary(known.topics, top)],
+            "p_key_facts": [_fact(each) for each in _items_of_summary(known.facts, top)],
             "p_revision": known.revision,
         },
     )
     failed: str | None = None
     if embedder is not None:
         try:
-            yield from summary_recall.index(Scope(key.user_id, key.agent_id, key.thread_id), model=embedder)
+            yield from summary_recall.index_summaries(Scope(key.user_id, key.agent_id, key.thread_id), model=embedder)
         except EmbeddingError as error:
             failed = type(error).__name__
     described = yield from newest(key)
@@ -88,7 +88,7 @@ def complete_summary(
     return CompleteSummary(described, top.level, embedded, made.model_calls, failed, tokens=made.tokens)
 
 
-def _of(items: Sequence[BoardItem], top: Segment) -> list[BoardItem]:
+def _items_of_summary(items: Sequence[BoardItem], top: Segment) -> list[BoardItem]:
     """Those that come from what the summary covers: they go with it when that is forgotten."""
     return [each for each in items if not each.sequences or each.sequences[0] <= top.to_sequence]
 

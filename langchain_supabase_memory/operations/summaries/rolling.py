@@ -14,12 +14,12 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import Flow, Material, call
 from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.quality import scored
+from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
-from langchain_supabase_memory.operations.asking import NoAnswerError, answered, shortened
+from langchain_supabase_memory.operations.model_calls import ModelAnswerError, ask_with_retries, shorten
 from langchain_supabase_memory.operations.pages import keys
-from langchain_supabase_memory.operations.unreadable import numbered
+from langchain_supabase_memory.operations.unreadable import numbered_messages
 from langchain_supabase_memory.values import ConversationKey, Segment, SummaryResult
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def summarize(
     *,
     model: str | None = None,
     until: int | None = None,
-    least: int | None = None,
-    most_segments: int | None = None,
-    patient: bool = True,
-    only_due: bool = False,
+    at_least_through: int | None = None,
+    max_segments: int | None = None,
+    respect_backoff: bool = True,
+    if_due: bool = False,
 ) -> Flow[SummaryResult]:
     """Summarize what is beyond what the policy keeps, in as many segments and model calls as it needs.
 
@@ -57,10 +57,10 @@ def summarize(
         policy: With every number given, as `SummaryPolicy.for_budget` makes it.
         model: What is noted as the writer.
         until: Summarize everything up to this sequence instead, whatever the policy keeps.
-        least: Summarize up to this sequence at least, whatever the policy keeps.
-        most_segments: Stop after so many.
-        patient: Do nothing while an earlier failure asks to wait.
-        only_due: Do nothing unless one of the policy's thresholds is exceeded.
+        at_least_through: Summarize up to this sequence at least, whatever the policy keeps.
+        max_segments: Stop after so many.
+        respect_backoff: Do nothing while an earlier failure asks to wait.
+        if_due: Do nothing unless one of the policy's thresholds is exceeded.
 
     Returns:
         What was done. A model that failed is no error: nothing is changed, and the next try comes later.
@@ -82,11 +82,11 @@ def summarize(
                 "p_keep_characters": policy.keep_characters,
                 "p_keep_messages": policy.keep_messages,
                 "p_until": until,
-                "p_least": least,
+                "p_least": at_least_through,
                 "p_characters": characters,
                 "p_min_quality": policy.min_quality,
                 "p_keep_when_poor": policy.keep_when_poor,
-                "p_due": _thresholds(policy) if only_due and not made else None,
+                "p_due": _thresholds(policy) if if_due and not made else None,
             },
         )
         if pending is None:
@@ -98,30 +98,30 @@ def summarize(
             return SummaryResult(
                 through, made, calls[0], tokens=tokens, quality=worst, opted_out=pending.get("opted_out", False)
             )
-        if patient and pending["waiting"]:
-            return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, waiting=True)
-        said = yield from numbered(key, rows)
+        if respect_backoff and pending["waiting"]:
+            return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, backing_off=True)
+        said = yield from numbered_messages(key, rows)
         try:
-            content, clipped = yield from written(
+            content, clipped = yield from write_summary(
                 pending["previous"], said, characters, policy, calls, pending.get("topics") or ()
             )
-        except NoAnswerError as reason:
+        except ModelAnswerError as reason:
             yield from _failed(key, str(reason))
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, failed=str(reason))
-        score = yield from scored(prompts.lines(said), content, before=(pending["previous"] or {}).get("content"))
-        arguments = committed(key, pending, content, clipped, score, model)
+        score = yield from is_scored(prompts.lines(said), content, before=(pending["previous"] or {}).get("content"))
+        arguments = commit_summary(key, pending, content, clipped, score, model)
         commit = yield from call("memory_commit_summary", arguments, "write summary")
         through = commit["through_sequence"]
         if not commit["committed"]:
-            return SummaryResult(through, made, calls[0], overtaken=True, tokens=tokens, quality=worst)
+            return SummaryResult(through, made, calls[0], conflict=True, tokens=tokens, quality=worst)
         made.append(commit["number"])
         tokens.append(count_tokens(content))
         worst = score if worst is None else min(worst, score)
-        if not pending["more"] or len(made) == most_segments:
+        if not pending["more"] or len(made) == max_segments:
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst)
 
 
-def due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[ConversationKey]]:
+def is_summary_due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[ConversationKey]]:
     """The conversations of which more is not yet summarized than the policy allows.
 
     Args:
@@ -135,7 +135,7 @@ def due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[Conve
     return (yield from keys("memory_due", {**beyond, "p_user_id": user_id}))
 
 
-def segments(
+def list_segments(
     key: ConversationKey, *, last: int | None = None, level: int | None = 0, retention: Retention | None = None
 ) -> Flow[list[Segment]]:
     """The stored summaries of a conversation, in order.
@@ -154,20 +154,20 @@ def segments(
         bounds = {"p_before": before, "p_limit": wanted, "p_level": level}
         kept = {"p_retention": retention_argument(retention)}
         page = yield from call("memory_summaries", {**conversation_ids(key), **bounds, **kept})
-        found = [*map(segment, page), *found]
+        found = [*map(read_segment, page), *found]
         if len(page) < wanted:
             break
     return found
 
 
-def segment(row: Mapping[str, Any]) -> Segment:
+def read_segment(row: Mapping[str, Any]) -> Segment:
     """A row of the summaries as a value."""
     fields = {name: row[name] for name in Segment.__dataclass_fields__ if name in row}
     times = {name: fields.get(name) and datetime.fromisoformat(fields[name]) for name in ("created_at", "edited_at")}
     return Segment(**{**fields, **times})
 
 
-def written(
+def write_summary(
     previous: Mapping[str, Any] | None,
     messages: Sequence[tuple[int, BaseMessage]],
     characters: int,
@@ -192,13 +192,13 @@ def written(
     clipped = False
     for piece in prompts.pieces(messages, characters):
         material = Material("summary", summary, piece.lines, longest)
-        asked = prompts.avoiding(prompt(summary, piece.text, longest), topics)
-        summary, clipped = yield from fitting(asked, material, policy, calls)
+        asked = prompts.avoid_topics_prompt(prompt(summary, piece.text, longest), topics)
+        summary, clipped = yield from lines_that_fit(asked, material, policy, calls)
     assert summary is not None  # there is at least one piece
     return summary, clipped
 
 
-def fitting(
+def lines_that_fit(
     prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]
 ) -> Flow[tuple[str, bool]]:
     """Ask for a text that is no longer than it may be: once more for a shorter one, and then it is cut.
@@ -207,16 +207,16 @@ def fitting(
         The text, and whether it had to be cut.
     """
     longest = material.characters
-    text = yield from _asked(prompt, material, policy, calls)
+    text = yield from _ask(prompt, material, policy, calls)
     if len(text) > longest:
         again = Material("condense", text, (), longest)
-        text = yield from _asked(prompts.condense_prompt(text, longest), again, policy, calls)
-    return (shortened(text, longest), True) if len(text) > longest else (text, False)
+        text = yield from _ask(prompts.condense_prompt(text, longest), again, policy, calls)
+    return (shorten(text, longest), True) if len(text) > longest else (text, False)
 
 
-def _asked(prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]) -> Flow[str]:
+def _ask(prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]) -> Flow[str]:
     return (
-        yield from answered(
+        yield from ask_with_retries(
             prompt,
             lambda text: text,
             timeout_seconds=policy.timeout_seconds,
@@ -227,7 +227,7 @@ def _asked(prompt: Sequence[BaseMessage], material: Material, policy: SummaryPol
     )
 
 
-def committed(
+def commit_summary(
     key: ConversationKey,
     pending: Mapping[str, Any],
     content: str,

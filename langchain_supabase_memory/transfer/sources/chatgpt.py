@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_supabase_memory.transfer import ids, reading
-from langchain_supabase_memory.transfer.sources.dialogues import time_of
-from langchain_supabase_memory.transfer.sources.guarding import guarded
+from langchain_supabase_memory.transfer import file_reader, ids
+from langchain_supabase_memory.transfer.sources.chatml_sharegpt import time_of
+from langchain_supabase_memory.transfer.sources.safe_iter import safe_iter
 from langchain_supabase_memory.transfer.sources.thoughts import RECAPS, UNANSWERED, answer, without_citations
-from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import LossCount, SourceMessage, SourceProblem, ThreadStart
 
 if TYPE_CHECKING:
     import os
@@ -34,25 +34,27 @@ def chatgpt(path: str | os.PathLike[str], *, encoding: str | None = None) -> Ite
         path: The file, the folder, or the ZIP archive.
         encoding: What the file is written in; by default what its first bytes say, or UTF-8.
     """
-    for number, document in reading.conversations(path, encoding, "conversations.json"):
+    for number, document in file_reader.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
-        yield from guarded(_conversation(document, place), "The conversation cannot be read.", _HINT, place)
+        yield from safe_iter(_conversation(document, place), "The conversation cannot be read.", _HINT, place)
 
 
 def _conversation(document: Any, place: str) -> Iterator[Event]:
     mapping = document.get("mapping") if isinstance(document, dict) else None
     if not isinstance(mapping, dict):
-        yield Problem("The conversation has no mapping of messages.", _HINT, place)
+        yield SourceProblem("The conversation has no mapping of messages.", _HINT, place)
         return
     try:
         began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
     except (ValueError, OverflowError, OSError):
-        yield Problem("The conversation's time cannot be read.", _HINT, place)
+        yield SourceProblem("The conversation's time cannot be read.", _HINT, place)
         return
     title = document.get("title")
     given = document.get("conversation_id") or document.get("id")
     thread = str(given) if given else ids.thread_id("chatgpt", *sorted(mapping))
-    yield Thread(thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed)
+    yield ThreadStart(
+        thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
+    )
     yield from _Branch(mapping, document.get("current_node"), place).events()
 
 
@@ -71,8 +73,10 @@ class _Branch:
             message = _message(self._mapping[name])
             if message is not None and _is_shown(message):
                 where = f"{self._place}, message {number + 1}"
-                yield from guarded(self._said(name, message, where), "The message cannot be read.", _HINT, where)
-        yield from self._unanswered(self._place)
+                yield from safe_iter(
+                    self._message_event(name, message, where), "The message cannot be read.", _HINT, where
+                )
+        yield from self._unanswered_calls(self._place)
         taken = set(self._nodes)
         beside = sum(
             (message := _message(node)) is not None and _is_shown(message)
@@ -80,7 +84,7 @@ class _Branch:
             if name not in taken
         )
         if beside:
-            yield Lost("messages of branches that were not shown last", self._place, beside)
+            yield LossCount("messages of branches that were not shown last", self._place, beside)
 
     def _path(self, name: str | None) -> list[str]:
         """From the root to a node; a tree that bites its own tail ends there."""
@@ -101,22 +105,22 @@ class _Branch:
         }
         return max(leaves, key=lambda name: _number(leaves[name])) if leaves else next(iter(self._mapping), None)
 
-    def _said(self, name: str, message: Mapping[str, Any], place: str) -> Iterator[Event]:
+    def _message_event(self, name: str, message: Mapping[str, Any], place: str) -> Iterator[Event]:
         body = message.get("content")
         if not isinstance(body, dict):
-            yield Problem("A message has no content.", _HINT, place)
+            yield SourceProblem("A message has no content.", _HINT, place)
             return
         try:
             said_at = time_of(message.get("create_time"))
         except (ValueError, OverflowError, OSError):
-            yield Problem("A message's time cannot be read.", _HINT, place)
+            yield SourceProblem("A message's time cannot be read.", _HINT, place)
             return
         kind = body.get("content_type")
         if kind == "reasoning_recap":
-            yield Lost(RECAPS, place)
+            yield LossCount(RECAPS, place)
             return
         if kind in _SETTINGS:
-            yield Lost("settings that hold for all conversations", place)
+            yield LossCount("settings that hold for all conversations", place)
             return
         if kind == "thoughts" or message.get("channel") == "analysis":
             self._thoughts += _thoughts(body)
@@ -126,25 +130,27 @@ class _Branch:
         attached = beside.get("attachments") if isinstance(beside, dict) else None
         names = [str(each.get("name")) for each in attached or [] if isinstance(each, dict)]
         if names or missing:
-            yield Lost("images and files, of which the export has the names alone", place, max(len(names), missing))
+            yield LossCount(
+                "images and files, of which the export has the names alone", place, max(len(names), missing)
+            )
         if not text and not names and not missing:
             if isinstance(kind, str) and kind not in _KNOWN:
-                yield Lost("messages of a kind that is not known", place)
+                yield LossCount("messages of a kind that is not known", place)
             return
         if _role(message) == "user":
-            yield from self._unanswered(place)
-        made = self._made(str(message.get("id") or name), message, text)
+            yield from self._unanswered_calls(place)
+        made = self._assistant_message(str(message.get("id") or name), message, text)
         if made is None:
-            yield Lost("messages of an unknown role", place)
+            yield LossCount("messages of an unknown role", place)
             return
-        yield Said(place, made, said_at, {"attachments": names} if names else None)
+        yield SourceMessage(place, made, said_at, {"attachments": names} if names else None)
 
-    def _unanswered(self, place: str) -> Iterator[Event]:
+    def _unanswered_calls(self, place: str) -> Iterator[Event]:
         if self._thoughts:
-            yield Lost(UNANSWERED, place, len(self._thoughts))
+            yield LossCount(UNANSWERED, place, len(self._thoughts))
             self._thoughts = []
 
-    def _made(self, name: str, message: Mapping[str, Any], text: str) -> BaseMessage | None:
+    def _assistant_message(self, name: str, message: Mapping[str, Any], text: str) -> BaseMessage | None:
         author = message.get("author")
         role = _role(message)
         beside = message.get("metadata")

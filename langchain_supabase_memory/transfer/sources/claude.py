@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory.language.messages.rendering import as_json
-from langchain_supabase_memory.transfer import ids, reading
-from langchain_supabase_memory.transfer.sources.dialogues import time_of
-from langchain_supabase_memory.transfer.sources.guarding import guarded
+from langchain_supabase_memory.transfer import file_reader, ids
+from langchain_supabase_memory.transfer.sources.chatml_sharegpt import time_of
+from langchain_supabase_memory.transfer.sources.safe_iter import safe_iter
 from langchain_supabase_memory.transfer.sources.thoughts import UNANSWERED
-from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import LossCount, SourceMessage, SourceProblem, ThreadStart
 
 if TYPE_CHECKING:
     import os
@@ -36,41 +36,43 @@ def claude(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iter
         path: The file, the folder, or the ZIP archive.
         encoding: What the file is written in; by default what its first bytes say, or UTF-8.
     """
-    for number, document in reading.conversations(path, encoding, "conversations.json"):
+    for number, document in file_reader.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
-        yield from guarded(_conversation(document, number, place), "The conversation cannot be read.", _HINT, place)
+        yield from safe_iter(_conversation(document, number, place), "The conversation cannot be read.", _HINT, place)
 
 
 def _conversation(document: Any, number: int, place: str) -> Iterator[Event]:
     listed = document.get("chat_messages") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        yield Problem("The conversation has no list of messages.", _HINT, place)
+        yield SourceProblem("The conversation has no list of messages.", _HINT, place)
         return
     try:
         began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
     except (ValueError, OverflowError, OSError):
-        yield Problem("The conversation's time cannot be read.", _HINT, place)
+        yield SourceProblem("The conversation's time cannot be read.", _HINT, place)
         return
     title = document.get("name")
     first = next((each.get("uuid") for each in listed if isinstance(each, dict)), None)
     thread = str(document.get("uuid") or ids.thread_id("claude", number if first is None else first))
-    yield Thread(thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed)
+    yield ThreadStart(
+        thread, place, title=title if isinstance(title, str) else None, created_at=began, updated_at=changed
+    )
     shown = _branch(listed)
     if len(shown) < len(listed):
-        yield Lost("messages of branches that were not shown last", place, len(listed) - len(shown))
+        yield LossCount("messages of branches that were not shown last", place, len(listed) - len(shown))
     for position, message in enumerate(shown):
         where = f"{place}, message {position + 1}"
         made = _Message(message, thread, position, where).events()
-        yield from guarded(made, "The message cannot be read.", _HINT, where)
+        yield from safe_iter(made, "The message cannot be read.", _HINT, where)
 
 
-def _branch(listed: list[Any]) -> list[Any]:
+def _branch(messages: list[Any]) -> list[Any]:
     """The messages from the first to the last; all of them where they do not name what they answer."""
-    named = {each["uuid"]: each for each in listed if isinstance(each, dict) and isinstance(each.get("uuid"), str)}
-    if len(named) < len(listed) or not any(_parent(each) in named for each in listed):
-        return listed
+    named = {each["uuid"]: each for each in messages if isinstance(each, dict) and isinstance(each.get("uuid"), str)}
+    if len(named) < len(messages) or not any(_parent(each) in named for each in messages):
+        return messages
     path: dict[str, Any] = {}
-    name: Any = listed[-1]["uuid"]
+    name: Any = messages[-1]["uuid"]
     while name in named and name not in path:
         path[name] = named[name]
         name = _parent(named[name])
@@ -96,16 +98,16 @@ class _Message:
         try:
             said_at = time_of(self._message.get("created_at"))
         except (ValueError, OverflowError, OSError):
-            yield Problem("A message's time cannot be read.", _HINT, self._place)
+            yield SourceProblem("A message's time cannot be read.", _HINT, self._place)
             return
         sender = self._message.get("sender")
         if sender not in ("human", "assistant"):
-            yield Problem("A message is neither of a human nor of an assistant.", _HINT, self._place)
+            yield SourceProblem("A message is neither of a human nor of an assistant.", _HINT, self._place)
             return
         files = [each for each in self._message.get("files") or [] if isinstance(each, dict)]
         names = [str(each["file_name"]) for each in files if each.get("file_name")]
         if files:
-            yield Lost("images and files, of which the export has the names alone", self._place, len(files))
+            yield LossCount("images and files, of which the export has the names alone", self._place, len(files))
         beside = {"attachments": names} if names else None
         blocks = self._message.get("content")
         listed = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
@@ -117,7 +119,7 @@ class _Message:
             yield from self._assistant(listed, said_at, beside)
 
     def _human(
-        self, blocks: list[dict[str, Any]], said_at: datetime | None, beside: Mapping[str, Any] | None
+        self, blocks: list[dict[str, Any]], said_at: datetime | None, extra: Mapping[str, Any] | None
     ) -> Iterator[Event]:
         texts = [each["text"] for each in blocks if isinstance(each.get("text"), str) and each["text"]]
         parts: list[str | dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
@@ -126,13 +128,13 @@ class _Message:
             if isinstance(held, str) and held:
                 parts.append({"type": "text", "text": f"{each.get('file_name') or 'attachment'}:\n{held}"})
             else:
-                yield Lost("attachments without their text", self._place)
+                yield LossCount("attachments without their text", self._place)
         body = texts[0] if len(parts) == 1 and texts else parts
-        if parts or beside:
-            yield Said(self._place, HumanMessage(body, id=self._id()), said_at, beside)
+        if parts or extra:
+            yield SourceMessage(self._place, HumanMessage(body, id=self._id()), said_at, extra)
 
     def _assistant(
-        self, blocks: list[dict[str, Any]], said_at: datetime | None, beside: Mapping[str, Any] | None
+        self, blocks: list[dict[str, Any]], said_at: datetime | None, extra: Mapping[str, Any] | None
     ) -> Iterator[Event]:
         parts: list[str | dict[str, Any]] = []
         calls: list[dict[str, Any]] = []
@@ -141,7 +143,7 @@ class _Message:
             kind = block.get("type")
             if kind == "text" and isinstance(block.get("text"), str):
                 if calls:
-                    yield self._ai(parts, calls, said_at, beside)
+                    yield self._ai(parts, calls, said_at, extra)
                     parts, calls = [], []
                 parts.append({"type": "text", "text": block["text"]})
             elif isinstance(kind, str) and kind in _REASONING:
@@ -154,28 +156,28 @@ class _Message:
                 calls.append({"name": str(block.get("name") or "tool"), "args": arguments, "id": open_call})
             elif kind == "tool_result":
                 if calls:
-                    yield self._ai(parts, calls, said_at, beside)
+                    yield self._ai(parts, calls, said_at, extra)
                     parts, calls = [], []
                 named = str(block.get("tool_use_id") or open_call or f"call_{self._name}")
-                yield Said(self._place, self._result(block, named), said_at)
+                yield SourceMessage(self._place, self._result(block, named), said_at)
             else:
-                yield Lost("blocks of a kind that is not known", self._place)
+                yield LossCount("blocks of a kind that is not known", self._place)
         if calls or any(isinstance(each, dict) and each["type"] == "text" for each in parts):
-            yield self._ai(parts, calls, said_at, beside)
+            yield self._ai(parts, calls, said_at, extra)
         elif parts:
-            yield Lost(UNANSWERED, self._place, len(parts))
+            yield LossCount(UNANSWERED, self._place, len(parts))
 
     def _ai(
         self,
         parts: list[str | dict[str, Any]],
         calls: list[dict[str, Any]],
         said_at: datetime | None,
-        beside: Mapping[str, Any] | None,
-    ) -> Said:
+        extra: Mapping[str, Any] | None,
+    ) -> SourceMessage:
         only = parts[0] if len(parts) == 1 else None
         text = only["text"] if isinstance(only, dict) and only["type"] == "text" else None
         body = "" if not parts else text if isinstance(text, str) else parts
-        return Said(self._place, AIMessage(body, tool_calls=calls, id=self._id()), said_at, beside)
+        return SourceMessage(self._place, AIMessage(body, tool_calls=calls, id=self._id()), said_at, extra)
 
     def _result(self, block: Mapping[str, Any], call: str) -> ToolMessage:
         held = block.get("content")

@@ -59,10 +59,10 @@ def sqlite_file(address: str) -> str:
     return path
 
 
-def _query(table: str, columns: Sequence[str], order: Sequence[str], found: set[str]) -> str:
-    listed = ", ".join(name if name in found else f"null as {name}" for name in columns)
+def _query(table: str, columns: Sequence[str], order: Sequence[str], existing: set[str]) -> str:
+    selected = ", ".join(name if name in existing else f"null as {name}" for name in columns)
     quoted = ".".join(f'"{part}"' for part in table.split("."))
-    return f"select {listed} from {quoted} order by {', '.join(order)}"
+    return f"select {selected} from {quoted} order by {', '.join(order)}"
 
 
 def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import messages_from_dict
 
 from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.chatml_sharegpt import time_of
 from langchain_supabase_memory.transfer.sources.databases import rows
-from langchain_supabase_memory.transfer.sources.dialogues import time_of
-from langchain_supabase_memory.transfer.values import Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import SourceMessage, SourceProblem, ThreadStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,13 +50,15 @@ def _history(address: str, table: str) -> Iterator[Event]:
         place = f"{table}, row {row_id}"
         if str(session_id) != session:
             session = str(session_id)
-            yield Thread(session, place)
+            yield ThreadStart(session, place)
         try:
             document: Any = json.loads(message) if isinstance(message, str | bytes) else message
             made = messages_from_dict([document])[0]
             said_at = time_of(created_at)
         except Exception:  # whatever a row holds; its text may be in the error
-            yield Problem("The message cannot be read.", "Pass skip=True (--skip) to leave such a message out.", place)
+            yield SourceProblem(
+                "The message cannot be read.", "Pass skip=True (--skip) to leave such a message out.", place
+            )
             continue
         made.id = made.id or ids.message_id(table, session, row_id)
-        yield Said(place, made, said_at)
+        yield SourceMessage(place, made, said_at)

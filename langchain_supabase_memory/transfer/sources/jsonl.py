@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.transfer import ids, reading
-from langchain_supabase_memory.transfer.sources import dialogues
-from langchain_supabase_memory.transfer.values import Edits, Lost, OptOuts, Problem, Said, Thread
+from langchain_supabase_memory.transfer import file_reader, ids
+from langchain_supabase_memory.transfer.sources import chatml_sharegpt
+from langchain_supabase_memory.transfer.values import (
+    LossCount,
+    SourceMessage,
+    SourceProblem,
+    ThreadEdits,
+    ThreadOptOuts,
+    ThreadStart,
+)
 
 if TYPE_CHECKING:
     import os
@@ -39,8 +46,8 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
         path: The file.
         encoding: What it is written in; by default what its first bytes say, or UTF-8.
     """
-    ours = _Ours()
-    for number, line in reading.lines(path, encoding):
+    ours = _OwnFormat()
+    for number, line in file_reader.lines(path, encoding):
         place = f"line {number}"
         try:
             document = documents.loads(line)
@@ -48,7 +55,7 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
             yield _unreadable(line, place)
             continue
         if not isinstance(document, dict):
-            yield Problem("The line is no JSON object.", _HINT, place, breaks=True)
+            yield SourceProblem("The line is no JSON object.", _HINT, place, breaks=True)
         elif "kind" in document:
             yield from ours.read(document, place, len(line))
         elif isinstance(document.get("messages"), list):
@@ -56,11 +63,11 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
         elif isinstance(document.get("conversations"), list):
             yield from _dialogue(document, "conversations", line, place)
         else:
-            yield Problem("The line is no conversation.", _HINT, place, breaks=True)
+            yield SourceProblem("The line is no conversation.", _HINT, place, breaks=True)
     ours.end()
 
 
-class _Ours:
+class _OwnFormat:
     """An export of ours, which says at its end how much there was."""
 
     def __init__(self) -> None:
@@ -70,13 +77,13 @@ class _Ours:
     def read(self, document: Mapping[str, Any], place: str, size: int) -> Iterator[Event]:
         kind = document["kind"]
         if kind == "message":
-            yield Said(place, row=document, size=size)
+            yield SourceMessage(place, row=document, size=size)
         elif kind == "conversation":
             yield from _thread(document, place)
         elif kind == "edits" and isinstance(document.get("edits"), dict):
-            yield Edits(document["edits"], place)
+            yield ThreadEdits(document["edits"], place)
         elif kind == "opt_outs" and isinstance(document.get("opt_outs"), list):
-            yield OptOuts(document["opt_outs"], place)
+            yield ThreadOptOuts(document["opt_outs"], place)
         elif kind == "export":
             self._began, self._ended = True, False
             if document.get("format") != FORMAT:
@@ -87,9 +94,9 @@ class _Ours:
         elif kind == "end":
             self._ended = True
         elif kind == "superseded":
-            yield Lost(_LEFT, place)  # no graph goes on from an import, so that none could return to it
+            yield LossCount(_LEFT, place)  # no graph goes on from an import, so that none could return to it
         else:
-            yield Problem(
+            yield SourceProblem(
                 "The line is of no kind that an export has.",
                 "Take the line as it was exported.",
                 place,
@@ -114,18 +121,18 @@ def _thread(document: Mapping[str, Any], place: str) -> Iterator[Event]:
         and isinstance(title, str | None)
         and isinstance(metadata, dict | None)
     ):
-        yield Problem(
+        yield SourceProblem(
             "The conversation's line cannot be read.", "Take the line as it was exported.", place, breaks=True
         )
         return
     try:
         began, changed = (_time(document.get(name)) for name in ("created_at", "updated_at"))
     except (TypeError, ValueError):
-        yield Problem(
+        yield SourceProblem(
             "The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place, breaks=True
         )
         return
-    yield Thread(thread_id, place, agent_id, title, metadata, began, changed, opt_outs, stands_alone=True)
+    yield ThreadStart(thread_id, place, agent_id, title, metadata, began, changed, opt_outs, stands_alone=True)
 
 
 def _dialogue(document: Mapping[str, Any], kind: str, line: bytes, place: str) -> Iterator[Event]:
@@ -133,21 +140,21 @@ def _dialogue(document: Mapping[str, Any], kind: str, line: bytes, place: str) -
     derived = ids.thread_id(kind, sha256(line.strip()).hexdigest())
     title = document.get("title")
     thread = str(named) if isinstance(named, str | int) else derived
-    yield Thread(thread, place, title=title if isinstance(title, str) else None)
-    read = dialogues.chatml if kind == "messages" else dialogues.sharegpt
+    yield ThreadStart(thread, place, title=title if isinstance(title, str) else None)
+    read = chatml_sharegpt.chatml if kind == "messages" else chatml_sharegpt.sharegpt
     yield from read(document[kind], thread, place)
 
 
-def _unreadable(line: bytes, place: str) -> Problem:
+def _unreadable(line: bytes, place: str) -> SourceProblem:
     try:
         line.decode("utf-8")
     except UnicodeError:
-        why, hint = "The text is not written in UTF-8.", reading.wrongly_encoded(place).hint
+        why, hint = "The text is not written in UTF-8.", file_reader.encoding_error(place).hint
     else:
         why, hint = "The line is no JSON, or is nested too deeply.", _HINT
         if not line.endswith(b"\n"):
             why, hint = "The file ends in the middle of the line.", "Export or download the file again."
-    return Problem(why, hint, place, breaks=_KNOWN.match(line) is None)
+    return SourceProblem(why, hint, place, breaks=_KNOWN.match(line) is None)
 
 
 def _time(value: Any) -> datetime | None:

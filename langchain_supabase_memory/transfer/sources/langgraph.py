@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import BaseMessage, convert_to_messages
 
 from langchain_supabase_memory.transfer import ids
-from langchain_supabase_memory.transfer.sources.dialogues import time_of
-from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+from langchain_supabase_memory.transfer.sources.chatml_sharegpt import time_of
+from langchain_supabase_memory.transfer.values import LossCount, SourceMessage, SourceProblem, ThreadStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,31 +55,31 @@ def langgraph(
             try:
                 found = saver.get_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
             except Exception:  # whatever a serializer raises; content may be in its words
-                yield Problem("The newest checkpoint is of a type that cannot be read.", _HINT, place)
+                yield SourceProblem("The newest checkpoint is of a type that cannot be read.", _HINT, place)
                 continue
             if found is not None:
                 yield from _thread(found, thread, channel, place)
             elif threads is not None:
-                yield Problem("There is no such thread.", "Name a thread of the saver.", place)
+                yield SourceProblem("There is no such thread.", "Name a thread of the saver.", place)
     if problem is not None:
         yield problem
 
 
-def _note(seen: sqlite3.Connection, threads: Iterable[str]) -> None:
+def _note(connection: sqlite3.Connection, threads: Iterable[str]) -> None:
     """Note threads, each once."""
-    seen.executemany("insert or ignore into threads (thread) values (?)", ([str(each)] for each in threads))
+    connection.executemany("insert or ignore into threads (thread) values (?)", ([str(each)] for each in threads))
 
 
-def _list(saver: BaseCheckpointSaver[Any], seen: sqlite3.Connection) -> Problem | None:
+def _list(saver: BaseCheckpointSaver[Any], connection: sqlite3.Connection) -> SourceProblem | None:
     """Note the threads of a saver. Nothing is stored meanwhile: some savers hold a lock while they list.
 
     Returns:
         What is told at the end, where the list could not be read to its end.
     """
     try:
-        _note(seen, _listed(saver))
+        _note(connection, _thread_ids(saver))
     except Exception as error:
-        return Problem(
+        return SourceProblem(
             f"The saver's checkpoints cannot be listed further ({type(error).__name__}).",
             "Call the saver's setup(), and give it the serializer that wrote them; or name the threads: threads=[...] "
             "(--thread).",
@@ -88,7 +88,7 @@ def _list(saver: BaseCheckpointSaver[Any], seen: sqlite3.Connection) -> Problem 
     return None
 
 
-def _listed(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
+def _thread_ids(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
     """The threads of a saver's checkpoints, as often as they come; those of graphs within a graph are passed over."""
     # Only where they stand is asked for, so one that cannot be read is no reason to end.
     listing = copy.copy(saver)
@@ -129,27 +129,29 @@ class _Lenient:
             return {"channel_versions": {}, "channel_values": {}}
 
 
-def _thread(found: CheckpointTuple, thread: str, channel: str, place: str) -> Iterator[Event]:
-    values = found.checkpoint.get("channel_values")
+def _thread(checkpoint: CheckpointTuple, thread: str, channel: str, place: str) -> Iterator[Event]:
+    values = checkpoint.checkpoint.get("channel_values")
     held = values.get(channel) if isinstance(values, dict) else None
     if held is None:
-        yield Lost(f"threads without {channel} in their state", place)
+        yield LossCount(f"threads without {channel} in their state", place)
         return
     try:
-        said_at = time_of(found.checkpoint.get("ts"))
+        said_at = time_of(checkpoint.checkpoint.get("ts"))
         messages = _messages(held)
     except Exception:  # whatever a state holds
-        yield Problem(f"The state's {channel} are no messages.", "Name the channel that holds them: channel=...", place)
+        yield SourceProblem(
+            f"The state's {channel} are no messages.", "Name the channel that holds them: channel=...", place
+        )
         return
-    yield Thread(thread, place, updated_at=said_at, about=dict(found.metadata or {}))
+    yield ThreadStart(thread, place, updated_at=said_at, about=dict(checkpoint.metadata or {}))
     if len(messages) > 1 and said_at is not None:
-        yield Lost("times of messages: a saver keeps that of a thread's newest checkpoint alone", place)
+        yield LossCount("times of messages: a saver keeps that of a thread's newest checkpoint alone", place)
     for number, message in enumerate(messages):
         message.id = message.id or ids.message_id(thread, number)
-        yield Said(f"{place}, message {number + 1}", message, said_at)
+        yield SourceMessage(f"{place}, message {number + 1}", message, said_at)
 
 
-def _messages(held: Any) -> list[BaseMessage]:
-    if not isinstance(held, list):
+def _messages(channel: Any) -> list[BaseMessage]:
+    if not isinstance(channel, list):
         raise TypeError
-    return [each.model_copy() if isinstance(each, BaseMessage) else convert_to_messages([each])[0] for each in held]
+    return [each.model_copy() if isinstance(each, BaseMessage) else convert_to_messages([each])[0] for each in channel]

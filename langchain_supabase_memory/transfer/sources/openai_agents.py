@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.chatml_sharegpt import time_of
 from langchain_supabase_memory.transfer.sources.databases import rows
-from langchain_supabase_memory.transfer.sources.dialogues import time_of
 from langchain_supabase_memory.transfer.sources.thoughts import UNANSWERED, answer
-from langchain_supabase_memory.transfer.values import Lost, Problem, Said, Thread
+from langchain_supabase_memory.transfer.values import LossCount, SourceMessage, SourceProblem, ThreadStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,13 +43,13 @@ def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Ev
             if session is not None:
                 yield from session.end(place)
             session = _Session(str(session_id))
-            yield Thread(session.name, place)
+            yield ThreadStart(session.name, place)
         try:
             item = json.loads(data)
             said_at = time_of(created_at)
             yield from session.add(item, f"{table} {row_id}", said_at, place)
         except Exception:  # whatever a row holds; its text may be in the error
-            yield Problem("The item cannot be read.", "Pass skip=True (--skip) to leave such an item out.", place)
+            yield SourceProblem("The item cannot be read.", "Pass skip=True (--skip) to leave such an item out.", place)
     if session is not None:
         yield from session.end(place)
 
@@ -77,38 +77,40 @@ class _Session:
         if kind == "reasoning":
             thoughts = _thoughts(item)
             if not thoughts:
-                yield Lost("reasoning that is encrypted or empty", place)
+                yield LossCount("reasoning that is encrypted or empty", place)
             self._thoughts += thoughts
         elif kind == "function_call_output":
             held = item.get("output")
             text = held if isinstance(held, str) else _text(held)[0]
-            yield Said(place, ToolMessage(text, tool_call_id=item["call_id"], id=name), said_at)
+            yield SourceMessage(place, ToolMessage(text, tool_call_id=item["call_id"], id=name), said_at)
         elif kind == "message":
             text, missing = _text(item["content"])
             if missing:
-                yield Lost("images and files within messages", place, missing)
+                yield LossCount("images and files within messages", place, missing)
             if item["role"] == "assistant":
-                yield Said(place, answer(text, self._thought(), id=self._named(item.get("id"), name)), said_at)
+                yield SourceMessage(
+                    place, answer(text, self._thought(), id=self._message_id(item.get("id"), name)), said_at
+                )
                 return
             yield from self.unanswered(place)
-            yield Said(place, _message(item["role"], text, self._named(item.get("id"), name)), said_at)
+            yield SourceMessage(place, _message(item["role"], text, self._message_id(item.get("id"), name)), said_at)
         else:
-            yield Lost(
+            yield LossCount(
                 f"items of the type {kind if isinstance(kind, str) and kind.isidentifier() else 'unknown'}", place
             )
 
-    def _named(self, given: Any, row: str) -> str:
+    def _message_id(self, value: Any, row: str) -> str:
         """A message's own id where it has one that no other of the session has, else that of its row."""
-        if not isinstance(given, str) or not given or given == _NO_ID or given in self._ids:
+        if not isinstance(value, str) or not value or value == _NO_ID or value in self._ids:
             return row
-        self._ids.add(given)
-        return given
+        self._ids.add(value)
+        return value
 
     def flush(self) -> Iterator[Event]:
         """The calls that stand one after the other, as one message."""
         if self._first is not None:
             name, said_at, place = self._first
-            yield Said(place, answer("", self._thought(), tool_calls=self._calls, id=name), said_at)
+            yield SourceMessage(place, answer("", self._thought(), tool_calls=self._calls, id=name), said_at)
             self._calls, self._first = [], None
 
     def end(self, place: str) -> Iterator[Event]:
@@ -119,7 +121,7 @@ class _Session:
     def unanswered(self, place: str) -> Iterator[Event]:
         """The thoughts that no answer follows."""
         if thoughts := self._thought():
-            yield Lost(UNANSWERED, place, len(thoughts))
+            yield LossCount(UNANSWERED, place, len(thoughts))
 
     def _thought(self) -> list[str]:
         """The thoughts that wait, which wait no longer."""

@@ -39,7 +39,7 @@ def answer(text: str, thoughts: Sequence[str] = (), **fields: Any) -> AIMessage:
     return AIMessage([*blocks, {"type": "text", "text": text}] if text else blocks, **fields)
 
 
-def beside(message: Mapping[str, Any]) -> list[str]:
+def reasoning_field(message: Mapping[str, Any]) -> list[str]:
     """The thoughts that stand beside the content of a message in the form of OpenAI's chat completions."""
     return [message[key] for key in _KEYS if isinstance(message.get(key), str)][:1]
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages.redaction import labels
-from langchain_supabase_memory.language.messages.redaction.encoded import decoded
+from langchain_supabase_memory.language.messages.redaction.base64_text import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ class Assignments:
         """Whether a key of a mapping is the name of a secret."""
         return labels.KEYS.fullmatch(key) is not None
 
-    def holds(self, key: str, text: str) -> bool:
+    def is_secret(self, key: str, text: str) -> bool:
         """Whether a text under a key is a secret, where the key alone does not tell: `auth`, `pass`."""
         if key.lower() in ("auth", "_auth"):
             return _is_basic(text)
@@ -187,9 +187,9 @@ def _is_meant(label: re.Match[str], kind: str, match: re.Match[str], value: str)
     return not (kind == "vague" and match.lastgroup == "bare" and value.isalpha() and not glued)
 
 
-def _is_phrase(said: str) -> bool:
+def _is_phrase(text: str) -> bool:
     """Whether words after "passphrase" are one, and no sentence about it."""
-    words = re.split("[ -]", said)
+    words = re.split("[ -]", text)
     return len(words) in _MNEMONICS or not any(map(_GRAMMAR.fullmatch, words))
 
 
@@ -201,5 +201,5 @@ def _is_secretive(value: str) -> bool:
 
 
 def _is_basic(value: str) -> bool:
-    text = decoded(value)
+    text = decode(value)
     return text is not None and _NAME_AND_PASSWORD.fullmatch(text) is not None

@@ -93,13 +93,13 @@ class Commands:
             ends = [*(each.start() for each in commands[1:]), line.end()]
             for command, end in zip(commands, ends, strict=False):  # a line may have none
                 for form in _FORMS[(command.lastindex or 1) - 1]:
-                    yield from _given(form, text, command.end(), end)
+                    yield from _option_values(form, text, command.end(), end)
 
     def __repr__(self) -> str:
         return f"<redaction rule {self.name!r}>"
 
 
-def _given(form: re.Pattern[str], text: str, start: int, end: int) -> Iterator[Span]:
+def _option_values(form: re.Pattern[str], text: str, start: int, end: int) -> Iterator[Span]:
     for option in form.finditer(text, start, end):
         group = str(option.lastgroup)
         if not _LEFT.fullmatch(option[group]):

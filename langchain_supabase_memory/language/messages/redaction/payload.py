@@ -9,9 +9,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from langchain_supabase_memory.language.messages.redaction.bound import Bound, text_in
 from langchain_supabase_memory.language.messages.redaction.redactor import Redaction
-from langchain_supabase_memory.language.messages.sanitizer import TAG, numbered
+from langchain_supabase_memory.language.messages.redaction.size_limit import CharacterLimit, text_in
+from langchain_supabase_memory.language.messages.sanitizer import TAG, unique_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -46,7 +46,7 @@ _NESTED: Final = 4
 _DEEPEST: Final = 30
 
 
-def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+def redact_payload(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     """The data of a message's payload without what the rules find. Ids and media stay, and so does what was passed.
 
     Args:
@@ -56,17 +56,17 @@ def redacted(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     Raises:
         ConfigurationError: A rule failed.
     """
-    whole = _bounded(data, redactor)
-    walk = _Walk(Redaction(redactor))
+    whole = _limited(data, redactor)
+    walk = _PayloadWalk(Redaction(redactor))
     made = {key: item if key in _LEFT else walk.field(key, item) for key, item in whole.items()}
-    made = cast("dict[str, Any]", _bounded(made, redactor))  # marks may be longer than what they stand for
+    made = cast("dict[str, Any]", _limited(made, redactor))  # marks may be longer than what they stand for
     if made != data and "logprobs" in (made.get("response_metadata") or {}):
         # They repeat the answer, token by token.
         made["response_metadata"] = {**made["response_metadata"], "logprobs": None}
     return made
 
 
-def redacted_value(value: Any, redactor: Redactor | None) -> Any:
+def redact_value(value: Any, redactor: Redactor | None) -> Any:
     """Any JSON without what the rules find; as it is where there are none.
 
     Raises:
@@ -74,12 +74,12 @@ def redacted_value(value: Any, redactor: Redactor | None) -> Any:
     """
     if redactor is None:
         return value
-    return _bounded(_Walk(Redaction(redactor)).value(_bounded(value, redactor)), redactor)
+    return _limited(_PayloadWalk(Redaction(redactor)).value(_limited(value, redactor)), redactor)
 
 
-def _bounded(value: Any, redactor: Redactor) -> Any:
+def _limited(value: Any, redactor: Redactor) -> Any:
     """Any JSON without what is beyond the bound of what is read."""
-    return Bound(Redaction(redactor).places, _is_media_url, _file).value(value)
+    return CharacterLimit(Redaction(redactor).places, _is_media_url, _file).limit_value(value)
 
 
 def _is_media_url(text: str) -> bool:
@@ -99,7 +99,7 @@ def _file(value: Mapping[str, Any]) -> tuple[str, int] | None:
     return key, len(held) if _is_text(value) else text_in(held)
 
 
-class _Walk:
+class _PayloadWalk:
     """One walk over one message."""
 
     def __init__(self, redaction: Redaction) -> None:
@@ -113,11 +113,13 @@ class _Walk:
         if key == "content" and isinstance(item, list):
             return self._content(item)
         if key in ("tool_calls", "invalid_tool_calls") and isinstance(item, list):
-            return [self._known(each) for each in item]
+            return [self._known_block(each) for each in item]
         if key == "additional_kwargs" and isinstance(item, dict):
             calls = item.get("tool_calls")
             made = self.value({**item, "tool_calls": None} if isinstance(calls, list) else item)
-            return {**made, "tool_calls": [self._known(each) for each in calls]} if isinstance(calls, list) else made
+            return (
+                {**made, "tool_calls": [self._known_block(each) for each in calls]} if isinstance(calls, list) else made
+            )
         if key == "response_metadata" and isinstance(item, dict):
             kept = {name: item[name] for name in ("id", "logprobs") if name in item}
             made = self.value({name: None if name in kept else each for name, each in item.items()})
@@ -133,7 +135,7 @@ class _Walk:
             depth: How many texts of JSON it is in.
         """
         if isinstance(value, str):
-            return self._text(value, depth) if name is None else self._redaction.whole(name, value)
+            return self._text(value, depth) if name is None else self._redaction.redact_all(name, value)
         if isinstance(value, bool) or value is None:
             return value
         if isinstance(value, (int, float)):
@@ -147,16 +149,16 @@ class _Walk:
         return self._mapping(value, name, depth)
 
     def _mapping(
-        self, value: Mapping[str, Any], name: str | None, depth: int, left: Container[str] = ()
+        self, value: Mapping[str, Any], name: str | None, depth: int, skipped: Container[str] = ()
     ) -> dict[str, Any]:
         made: dict[str, Any] = {}
         numbers: dict[str, int] = {}
         is_media = _is_media(value)
         for key, item in value.items():
-            if key in left and isinstance(item, (str, int)):
+            if key in skipped and isinstance(item, (str, int)):
                 made[key] = item
                 continue
-            shown = numbered(self._redaction.text(key), made, numbers)
+            shown = unique_key(self._redaction.text(key), made, numbers)
             meant = name or self._redaction.covering(key, item)
             is_data = meant is None and is_media and key in _MEDIA_KEYS and isinstance(item, str)
             if is_data and _BASE64.fullmatch(item):
@@ -175,9 +177,9 @@ class _Walk:
                 made[place] = None  # providers refuse a text without characters
             else:
                 made[place] = piece if isinstance(made[place], str) else {**made[place], "text": piece}
-        return [self._known(block) for block in made if block is not None]
+        return [self._known_block(block) for block in made if block is not None]
 
-    def _known(self, block: Any) -> Any:
+    def _known_block(self, block: Any) -> Any:
         """A block or a call: its ids stay, and not those within it."""
         return self._mapping(block, None, 0, _IDS) if isinstance(block, dict) else self.value(block)
 
@@ -215,7 +217,7 @@ class _Walk:
 
     def _number(self, number: float, name: str | None) -> Any:
         if name is not None:
-            return self._redaction.whole(name, str(number))
+            return self._redaction.redact_all(name, str(number))
         if isinstance(number, float) and not number.is_integer():
             return number
         whole = int(number)
@@ -237,7 +239,7 @@ class _Walk:
         if name is None and kind == "decimal":
             made = self._redaction.text(text)
             return dict(value) if made == text else made
-        return dict(value) if name is None else self._redaction.whole(name, text)
+        return dict(value) if name is None else self._redaction.redact_all(name, text)
 
     def _pair(self, pair: Any, name: str | None, depth: int) -> Any:
         if not (isinstance(pair, list) and len(pair) == 2):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.language.messages.redaction.bound import Bound
-from langchain_supabase_memory.language.messages.redaction.encoded import runs
-from langchain_supabase_memory.language.messages.redaction.looks import looks
+from langchain_supabase_memory.language.messages.redaction.base64_text import runs
+from langchain_supabase_memory.language.messages.redaction.normalized_views import views
 from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, checked_name
 from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
+from langchain_supabase_memory.language.messages.redaction.size_limit import CharacterLimit
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.rules import Span
@@ -30,7 +30,7 @@ _ROUNDS: Final = 4
 """How often a text is looked at again because something was found; nearly always once."""
 
 
-def mark(name: str, found: str) -> str:
+def redaction_mark(name: str, text: str) -> str:
     """The mark that stands in the place of what a rule found: `[redacted: email]`."""
     return f"[redacted: {name}]"
 
@@ -67,7 +67,7 @@ class Redactor:
         ```
     """
 
-    def __init__(self, rules: Iterable[RedactionRule] = SECRETS, replace: Replace = mark) -> None:
+    def __init__(self, rules: Iterable[RedactionRule] = SECRETS, replace: Replace = redaction_mark) -> None:
         if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
             raise ConfigurationError("rules must be a list of redaction rules.", hint="Pass SECRETS, for example.")
         if not callable(replace):
@@ -81,7 +81,7 @@ class Redactor:
             checked_name(rule.name)
         self._replace = replace
         names = "|".join(sorted({re.escape(rule.name) for rule in self.rules}, reverse=True))
-        label = f"(?:{names})" if replace is mark else f"(?:{names})(?: [A-Za-z0-9]{{1,16}})?"
+        label = f"(?:{names})" if replace is redaction_mark else f"(?:{names})(?: [A-Za-z0-9]{{1,16}})?"
         self._marks = re.compile(rf"\[redacted: {label}\]")
 
     def __repr__(self) -> str:
@@ -98,8 +98,8 @@ class Redactor:
             ConfigurationError: A rule failed; the message names the rule and nothing of the text.
         """
         places = Redaction(self).places
-        made = Redaction(self).text(Bound(places).value(text))
-        return str(Bound(places).value(made))
+        made = Redaction(self).text(CharacterLimit(places).limit_value(text))
+        return str(CharacterLimit(places).limit_value(made))
 
 
 class Redaction:
@@ -120,7 +120,7 @@ class Redaction:
     def texts(self, pieces: Sequence[str]) -> list[str]:
         """Texts that stand directly behind one another, without what the rules find in them or across them."""
         for _ in range(_ROUNDS):
-            found = self._found("".join(pieces))
+            found = self._spans_to_redact("".join(pieces))
             if not found:
                 break
             pieces = _cut(pieces, found)
@@ -133,7 +133,7 @@ class Redaction:
             *(m.span() for m in self._redactor._marks.finditer(text)),
         ]
 
-    def whole(self, name: str, text: str) -> str:
+    def redact_all(self, name: str, text: str) -> str:
         """The mark for all of a text; the text itself if it is blank or nothing but marks."""
         bare = self._redactor._marks.sub("", text)
         return self._mark(name, text) if bare.strip() else text
@@ -141,11 +141,11 @@ class Redaction:
     def covering(self, key: str, item: Any) -> str | None:
         """The name of the first rule that means everything under a key of a mapping, or the text that stands there."""
         for rule in self._redactor.rules:
-            covers, holds = getattr(rule, "covers", None), getattr(rule, "holds", None)
-            for look in looks(key):
+            covers, is_secret = getattr(rule, "covers", None), getattr(rule, "is_secret", None)
+            for look in views(key):
                 if covers is not None and _guarded(rule.name, covers, look.text):
                     return rule.name
-                if holds is not None and isinstance(item, str) and _guarded(rule.name, holds, look.text, item):
+                if is_secret is not None and isinstance(item, str) and _guarded(rule.name, is_secret, look.text, item):
                     return rule.name
         return None
 
@@ -158,27 +158,29 @@ class Redaction:
         """
         shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
         spans: list[tuple[int, int, str]] = []
-        for look in looks(shown):
+        for look in views(shown):
             found = [
                 (rule.name, span)
                 for rule in self._redactor.rules
                 for span in _guarded(rule.name, _spans, rule, look.text)
             ]
             if depth < _DEEPEST:
-                found += [(name, span) for span, said in runs(look.text) if (name := self._telling(said, depth + 1))]
+                found += [
+                    (name, span) for span, said in runs(look.text) if (name := self._telling_spans(said, depth + 1))
+                ]
             for name, span in found:
                 start, end = look.span(*span)
                 if shown[start:end].replace(FILLER, "").strip():
                     spans.append((start, end, name))
         return spans
 
-    def _telling(self, said: str, depth: int) -> str | None:
+    def _telling_spans(self, text: str, depth: int) -> str | None:
         """The name of a rule that finds something in what base64 says, as it stands or behind the escapes of JSON."""
-        spans = self._spans(said, depth)
+        spans = self._spans(text, depth)
         if spans:
             return min(spans)[2]
         try:
-            left: list[tuple[str | None, Any]] = [(None, json.loads(said))] if said.lstrip()[:1] in ("{", "[") else []
+            left: list[tuple[str | None, Any]] = [(None, json.loads(text))] if text.lstrip()[:1] in ("{", "[") else []
         except (ValueError, RecursionError):
             return None
         while left:
@@ -194,7 +196,7 @@ class Redaction:
                     return found[0][2]
         return None
 
-    def _found(self, text: str) -> list[tuple[Span, str]]:
+    def _spans_to_redact(self, text: str) -> list[tuple[Span, str]]:
         """The spans that go, in order, each with its mark."""
         spans = self._spans(text)
         if not spans:
@@ -210,10 +212,10 @@ class Redaction:
                 made.append(((start, end), self._mark(longest[2], text[start:end])))
         return made
 
-    def _mark(self, name: str, found: str) -> str:
-        if (name, found) not in self._made:
-            self._made[name, found] = _guarded(name, _replaced, self._redactor._replace, name, found)
-        return self._made[name, found]
+    def _mark(self, name: str, text: str) -> str:
+        if (name, text) not in self._made:
+            self._made[name, text] = _guarded(name, _replace, self._redactor._replace, name, text)
+        return self._made[name, text]
 
 
 def redactor(redact: Redactor | Iterable[RedactionRule] | None) -> Redactor | None:
@@ -247,8 +249,8 @@ def _spans(rule: RedactionRule, text: str) -> list[Span]:
     return listed
 
 
-def _replaced(replace: Replace, name: str, found: str) -> str:
-    made = replace(name, found)
+def _replace(replace: Replace, name: str, text: str) -> str:
+    made = replace(name, text)
     if not isinstance(made, str):
         raise TypeError
     return made
@@ -267,14 +269,14 @@ def _clusters(spans: Sequence[tuple[int, int, str]]) -> list[list[tuple[int, int
     return clusters
 
 
-def _cut(pieces: Sequence[str], found: Sequence[tuple[Span, str]]) -> list[str]:
+def _cut(pieces: Sequence[str], spans: Sequence[tuple[Span, str]]) -> list[str]:
     """The pieces without what was found; a mark stands in the piece in which it begins."""
     made = []
     place, at = 0, 0
     for piece in pieces:
         end, kept, position = place + len(piece), [], place
-        while at < len(found) and found[at][0][0] < end:
-            (start, stop), label = found[at]
+        while at < len(spans) and spans[at][0][0] < end:
+            (start, stop), label = spans[at]
             if start >= place:
                 kept += [piece[position - place : start - place], label]
             position = max(position, min(stop, end))

@@ -1,0 +1,128 @@
+"""Models and embedders by a name such as `"openai:gpt-5.5"`, made by LangChain's `init_chat_model`, `init_embeddings`.
+
+They are made where they are named, without a network, so that a package or a key that is missing shows at once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import SecretStr
+
+from langchain_supabase_memory.adapters.runnable_types import is_chat_model, is_embedder
+from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+
+CHAT_MODEL: Final = "openai:gpt-5.5"
+"""An example of a chat model's name."""
+
+EMBEDDER: Final = "openai:text-embedding-3-small"
+"""An example of an embedder's name."""
+
+_PROVIDER: Final = re.compile(r"[a-z][a-z0-9_]{1,40}(?=:.)")
+_PACKAGE: Final = re.compile(r"\blangchain-[a-z0-9-]+\b")
+_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|VERSION|ENDPOINT|PROJECT|REGION|URL)\b")
+
+
+def load_chat_model(name: str) -> BaseChatModel:
+    """A chat model by its name.
+
+    Args:
+        name: Its provider and its own name, `openai:gpt-5.5`; or the name alone, where LangChain knows whose it is.
+
+    Raises:
+        MissingDependencyError: The extra `agents`, or the provider's package, is not installed.
+        ConfigurationError: It is no name of a model, or the provider's key is missing.
+    """
+    made = _init_model("model", name, CHAT_MODEL, _init_chat_model)
+    if not is_chat_model(made):
+        raise _no_name("model", CHAT_MODEL)
+    return made
+
+
+def load_embedder(name: str) -> Embeddings:
+    """An embedder by its name.
+
+    Args:
+        name: Its provider and its own name: `openai:text-embedding-3-small`.
+
+    Raises:
+        MissingDependencyError: The extra `agents`, or the provider's package, is not installed.
+        ConfigurationError: It is no name of an embedder, or the provider's key is missing.
+    """
+    made = _init_model("embedder", name, EMBEDDER, _init_embeddings)
+    if not is_embedder(made):
+        raise _no_name("embedder", EMBEDDER)
+    return made
+
+
+def _init_chat_model(name: str) -> Any:
+    from langchain.chat_models import init_chat_model
+
+    return init_chat_model(name)
+
+
+def _init_embeddings(name: str) -> Any:
+    from langchain.embeddings import init_embeddings
+
+    return init_embeddings(name)
+
+
+def _init_model(kind: str, name: str, example: str, make: Callable[[str], Any]) -> Any:
+    # What is no name may be a key that was passed by mistake: only a provider is ever shown.
+    provider = found[0] if (found := _PROVIDER.match(name)) else None
+    whose = f"The {kind} of {provider}" if provider else f"The {kind} that is named"
+    if not name.strip() or name.endswith(":"):
+        raise _no_name(kind, example)
+    try:
+        made = make(name)
+    except ImportError as error:
+        if (error.name or "").split(".")[0] == "langchain":
+            raise MissingDependencyError(f"A {kind} by its name", "agents") from None
+        package = _PACKAGE.search(str(error))
+        raise MissingDependencyError(whose, package=package[0] if package else f"langchain-{provider}") from None
+    except Exception as error:  # whatever a provider's package raises; its text may hold what was passed
+        variables, failure = _variables(str(error)), type(error).__name__
+    else:
+        missing = _unset(made)
+        if not missing:
+            return made
+        variables, failure = [missing], ""
+    if variables:
+        raise ConfigurationError(
+            f"{whose} needs {' or '.join(variables)}, which the environment does not have.",
+            hint=f"Set {variables[0]}, or pass the {kind} itself as an object, with its key.",
+        )
+    if provider is None or failure == "ValueError":
+        raise _no_name(kind, example)
+    raise ConfigurationError(
+        f"{whose} could not be made ({failure}).",
+        hint=f"Make it yourself, which shows why, and pass the object; names look like {example!r}.",
+    )
+
+
+def _no_name(kind: str, example: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"That is no name of {'an' if kind[0] in 'aeio' else 'a'} {kind} that LangChain knows.",
+        hint=f'Pass a provider and a name, such as "{example}", or the {kind} itself as an object.',
+    )
+
+
+def _variables(text: str) -> list[str]:
+    """The variables of the environment that a provider's error asks for."""
+    return list(dict.fromkeys(_VARIABLE.findall(text)))
+
+
+def _unset(model: object) -> str | None:
+    """The variable of a key that the provider's package would only miss at the first call."""
+    for field, variable in getattr(model, "lc_secrets", {}).items():
+        value = getattr(model, field, None)
+        if isinstance(value, SecretStr) and not value.get_secret_value():
+            return str(variable)
+    return None

@@ -1,0 +1,297 @@
+"""What all tools share: whose conversation it is, how a call runs in both colors, and how it fails.
+
+Whose it is was said when the tool was made, or the run says it (see `identity.Bound`), never an argument: an argument
+names at most another thread of the same owner and agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, TypeVar
+
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.prebuilt import ToolRuntime
+
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
+from langchain_supabase_memory.agents.run import effects, fail_open
+from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, of_run
+from langchain_supabase_memory.agents.tools import output_limit
+from langchain_supabase_memory.checks import refuse_unknown
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.language.messages.content import is_conversation
+from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.operations.recall import indexing
+from langchain_supabase_memory.operations.recall.ranges import zone
+from langchain_supabase_memory.values import check_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import tzinfo
+
+    from langchain_core.runnables import RunnableConfig
+    from pydantic import BaseModel
+
+    from langchain_supabase_memory.agents.run.effects import Effects
+    from langchain_supabase_memory.agents.run.fail_open import OnError
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.boards.board import BoardItem
+    from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
+
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+
+PATIENCE: Final = 10.0
+"""How long a search waits for what can not be found yet to be indexed, in seconds; then it goes on without."""
+
+Answer: TypeAlias = tuple[str, list[dict[str, Any]]]
+"""What a tool gives: the text for the model, and for the application where it is from."""
+
+
+class Bindings(TypedDict, total=False):
+    """What every tool takes beside its memory; see `Binding`."""
+
+    thread_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    characters: int
+    time_zone: str | tzinfo | None
+    on_error: OnError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """What is said once, when a tool is made.
+
+    Attributes:
+        memory: Where the conversations are.
+        thread_id: The conversation; by default the run's.
+        user_id: The owner; by default the run's.
+        agent_id: The agent; by default the run's.
+        characters: The most characters of one result.
+        time_zone: In which times are shown, and "today" begins; by default `time_zone` of the run's context or
+            configuration, else the memory's.
+        on_error: What happens when the memory fails. The model is told, and it is logged; by default (`"setup"`) a
+            mistake in the set-up is raised at the first call instead; see `guard.OnError`.
+
+    Raises:
+        InvalidInputError: An id is no usable string, or there is no such time zone.
+        ConfigurationError: `characters` is too small, or an argument is of another type than it must be.
+    """
+
+    memory: SupabaseMemory
+    thread_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    characters: int = output_limit.CHARACTERS
+    time_zone: str | tzinfo | None = None
+    on_error: OnError = "setup"
+
+    @classmethod
+    def of(cls, memory: SupabaseMemory, bound: Bindings) -> Binding:
+        """What a tool was given, checked.
+
+        Raises:
+            ConfigurationError: There is no such argument; see the class for the others.
+        """
+        refuse_unknown("A tool", bound, Bindings.__annotations__, ConfigurationError)
+        return cls(memory=require_memory(memory), **bound)
+
+    def __post_init__(self) -> None:
+        fail_open.check_on_error(self.on_error)
+        for name in ("thread_id", "user_id", "agent_id"):
+            if getattr(self, name) is not None:
+                check_id(name, getattr(self, name))
+        output_limit.check_limit(self.characters)
+        zone(self.time_zone)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool.
+
+    Attributes:
+        binding: What was said when it was made.
+        config: The configuration of the run.
+        runtime: The run's `Runtime`.
+        present: The ids of the messages of the present turn, which the model sees anyhow.
+        names: Whether an answer names its conversation: there is no graph whose conversation is meant.
+    """
+
+    binding: Binding
+    config: RunnableConfig | None
+    runtime: object
+    present: frozenset[str] = field(default_factory=frozenset)
+    names: bool = False
+
+    def conversation_attributes(self, key: ConversationKey) -> dict[str, str | int]:
+        """What a passage says of its conversation, where an answer has to name it."""
+        return {"conversation_id": key.thread_id} if self.names else {}
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the person who asks."""
+        where = self.binding
+        said = where.time_zone or of_run("time_zone", self.config, self.runtime)
+        return zone(said or where.memory.settings.time_zone)
+
+    @property
+    def embedder(self) -> str | None:
+        """The name of the memory's embedder."""
+        return self.binding.memory.embedder_name
+
+    def key(self, conversation_id: str | None = None) -> ConversationKey:
+        """The conversation that is meant: another one of the same owner and agent, or the present one."""
+        where = self.binding
+        bound = RunIdentity(where.user_id, where.agent_id)
+        return bound.key(where.memory, self.config, self.runtime, conversation_id or where.thread_id)
+
+    def scope(self, reach: RecallScope, conversation_id: str | None = None) -> Scope:
+        """Where to search."""
+        where = self.binding
+        bound = RunIdentity(where.user_id, where.agent_id)
+        thread_id = conversation_id or where.thread_id
+        return bound.scope(where.memory, self.config, self.runtime, reach, thread_id)
+
+    def location(self, scope: Scope, thread_id: str, agent_id: str) -> dict[str, str | int]:
+        """What a passage says of the conversation that it is from, where more than one was searched.
+
+        Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
+        """
+        if scope.thread_id is not None and not self.names:
+            return {}
+        if agent_id == self.scope("agent").agent_id:
+            return {"conversation_id": thread_id}
+        return {"conversation": thread_id, "agent": agent_id}
+
+    def can_see(self, chunk: Chunk | BoardItem) -> bool:
+        """Whether the model sees the words anyhow, because they belong to the present turn."""
+        return not self.present.isdisjoint(chunk.message_ids)
+
+    def indexed(self, key: ConversationKey) -> Flow[bool]:
+        """Index what can not be found yet, where the memory does so inline.
+
+        Returns:
+            Whether everything can be found now. That it failed is no failure of the search.
+        """
+        chunking = self.binding.memory.settings.chunking
+        if chunking.mode != "inline":
+            return True
+        try:
+            done = yield from _with_deadline(indexing.index_messages(key, chunking, model=self.embedder), PATIENCE)
+        except SupabaseMemoryError as error:
+            ids = (key.user_id, key.agent_id, key.thread_id)
+            level = self.binding.memory.causes.level("Indexing failed", error, logging.WARNING)
+            text = "Indexing failed (user %r, agent %r, thread %r): %s"
+            _logger.log(level, text, *ids, error, extra=conversation_fields(key, error))
+            return False
+        return done is not None and done.failed is None and not done.backing_off
+
+
+def tool(
+    name: str, description: str, schema: type[BaseModel], binding: Binding, answer: Callable[..., Flow[Answer]]
+) -> BaseTool:
+    """A tool, sync and async, that runs a flow. A failure becomes its answer, and no error of the graph.
+
+    Args:
+        name: What the model calls it.
+        description: What the model reads of it.
+        schema: Its arguments. Others are ignored: they can not say whose conversation it is.
+        binding: Whose conversation it is.
+        answer: Makes the flow, of the call and the arguments.
+    """
+    first = next(iter(schema.model_fields))
+
+    def answered(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
+        with _run_reporting(name, binding):
+            if names:  # a bare text is the first argument
+                arguments = schema.model_validate({first: names[0]}).model_dump()
+            flow = answer(ToolCall(binding, *current_run(), _current_config(runtime)), **arguments)
+            return (yield from effects.perform(binding.memory, flow))
+
+    # The default hides the parameter from direct calls, the annotation from the model.
+    def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
+        return effects.run(answered(runtime, words, arguments))
+
+    async def arun(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
+        return await effects.arun(answered(runtime, words, arguments))
+
+    return StructuredTool(
+        name=name,
+        description=description,
+        args_schema=schema,
+        func=run,
+        coroutine=arun,
+        response_format="content_and_artifact",
+        handle_tool_error=lambda error: output_limit.note(str(error)),
+        handle_validation_error=_refusal,
+    )
+
+
+@contextmanager
+def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
+    """Tell the model of a failure, without content, unless it is to be raised."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise ToolException(str(error)) from None
+    except SupabaseMemoryError as error:
+        level = binding.memory.causes.level(f"The tool {name} failed", error, logging.WARNING)
+        _logger.log(level, "The tool %s failed: %s", name, error, extra={"memory_tool": name, **error_fields(error)})
+        if fail_open.is_raised(error, binding.on_error, binding.memory):
+            raise
+        if callable(binding.on_error):
+            binding.on_error(error)
+        raise ToolException(str(error)) from None
+    except Exception as error:
+        # A mistake of ours: its text may hold content, its class does not.
+        fields = {"memory_tool": name, **error_fields(error)}
+        _logger.error("The tool %s failed (%s). Please report this.", name, type(error).__name__, extra=fields)
+        raise ToolException(f"The memory failed ({type(error).__name__}).") from None
+
+
+def _refusal(error: Any) -> str:
+    """What is wrong with arguments, without their values."""
+    wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return output_limit.note(f"The arguments are wrong. {'; '.join(wrong)}"[:1_000])
+
+
+def _current_config(runtime: object) -> frozenset[str]:
+    """The ids of the messages of the present turn: the newest human message and what follows it."""
+    state = runtime.state if isinstance(runtime, ToolRuntime) else None
+    listed = state if isinstance(state, list) else _messages(state)
+    ids: list[str] = []
+    for message in reversed(listed):
+        ids += [message.id] if getattr(message, "id", None) else []
+        if isinstance(message, HumanMessage) and is_conversation(message):
+            return frozenset(ids)
+    return frozenset()
+
+
+def _messages(state: object) -> list[Any]:
+    messages = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", None)
+    return messages if isinstance(messages, list) else []
+
+
+def _with_deadline(flow: Flow[T], seconds: float) -> Flow[T | None]:
+    """A flow that is given up between two of its steps when its time is over; then it returns `None`."""
+    end = time.monotonic() + seconds
+    try:
+        step = next(flow)
+        while time.monotonic() < end:
+            try:
+                answer = yield step
+            except Exception as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
+    return None

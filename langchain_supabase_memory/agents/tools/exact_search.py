@@ -1,0 +1,88 @@
+"""Exact search for agents: the messages that hold a text letter by letter, and where to go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, fit_passages, note, wrap
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.operations.recall import exact_search
+from langchain_supabase_memory.operations.recall.ranges import bounds
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.agents.tools.binding import Answer, ToolCall
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
+    from langchain_supabase_memory.operations.recall.ranges import TimeRange
+    from langchain_supabase_memory.values import FoundMessage, RecallScope, Scope
+
+CALLS: Final = 10
+"""The most calls of one search, of 2,000 messages each; then the agent is told where to go on."""
+
+_BEFORE: Final = 200
+"""So many characters of a long message are shown before what was looked for."""
+
+_SHOWN: Final = 600
+"""The most characters that are shown of a message."""
+
+
+def find_exact(
+    call: ToolCall, reach: RecallScope, query: ExactQuery, time_range: TimeRange, after: str | None
+) -> Flow[Answer]:
+    """What a search letter by letter answers.
+
+    Args:
+        call: The call.
+        reach: Where to look.
+        query: What for.
+        time_range: Only messages of that time.
+        after: Where to go on; `None` begins.
+    """
+    scope = call.scope(reach)
+    since, until = bounds(time_range, datetime.now(call.zone))
+    page = yield from exact_search.find_all(
+        scope,
+        replace(query, since=since, until=until),
+        limit=query.limit,
+        calls=CALLS,
+        after=after,
+        retention=call.binding.memory.settings.retention,
+        keep=lambda each: each.message.message_id not in call.present,
+    )
+    more = "" if page.after is None else f"There may be more: go on with after={page.after} and the same words."
+    if not page:
+        return note(" ".join(filter(None, ["No message that was looked at holds these letters.", more]))), []
+    passages = [_passage(each, call, scope, query) for each in page]
+    fits = fit_passages(passages, call.binding.characters, more)
+    if fits.shown_count < len(page):
+        # The place to go on from is behind those that are not shown.
+        left = len(page) - fits.shown_count
+        more = f"{left} more have no room: the same with limit={fits.shown_count} says where to go on."
+    return wrap(fits.elements, more), [dict(each.source) for each in passages[: fits.shown_count]]
+
+
+def _passage(hit: FoundMessage, call: ToolCall, scope: Scope, query: ExactQuery) -> Passage:
+    stored = hit.message
+    assert stored.message is not None  # the payload always comes
+    words = content.display_text(stored.message)
+    begin = max(0, exact_search.place(words, query.texts) - _BEFORE) if len(words) > _SHOWN else 0
+    end = min(len(words), begin + _SHOWN)
+    before = f"[… {begin:,} characters …]\n" if begin else ""
+    after = f"\n[… {len(words) - end:,} characters …]" if end < len(words) else ""
+    attributes: dict[str, str | int] = {
+        "number": stored.sequence,
+        "by": content.speaker(stored.role or "", stored.message.name),
+    }
+    if stored.created_at is not None:
+        attributes["at"] = date_of(stored.created_at, call.zone)
+    attributes |= call.location(scope, hit.thread_id, hit.agent_id)
+    source = {
+        "thread_id": hit.thread_id,
+        "agent_id": hit.agent_id,
+        "from_sequence": stored.sequence,
+        "to_sequence": stored.sequence,
+        "message_ids": [stored.message_id],
+    }
+    return Passage("message", f"{before}{words[begin:end]}{after}", attributes, source)

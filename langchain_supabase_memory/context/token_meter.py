@@ -1,0 +1,228 @@
+"""How much a message weighs against a budget."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from langchain_core.messages.utils import count_tokens_approximately
+
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.rendering import render
+from langchain_supabase_memory.language.tokens import best_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.context.summary_part import SummaryPart
+    from langchain_supabase_memory.settings import ContextBudget
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What something weighs in each of the two forms of a pack; the heavier one counts against the budget.
+
+    Attributes:
+        as_messages: As messages.
+        as_text: As text.
+    """
+
+    as_messages: int = 0
+    as_text: int = 0
+
+    def __add__(self, other: Sizes) -> Sizes:
+        """Both together."""
+        return Sizes(self.as_messages + other.as_messages, self.as_text + other.as_text)
+
+    @property
+    def heavier(self) -> int:
+        """What counts."""
+        return max(self.as_messages, self.as_text)
+
+    def left_of(self, limit: int) -> Sizes:
+        """What each form has left of a limit."""
+        return Sizes(limit - self.as_messages, limit - self.as_text)
+
+    def minus(self, used: Sizes) -> Sizes:
+        """What something that is taken leaves of it."""
+        return Sizes(self.as_messages - used.as_messages, self.as_text - used.as_text)
+
+    def is_within(self, limit: int) -> Sizes:
+        """It, and no more than a limit in either form."""
+        return Sizes(min(self.as_messages, limit), min(self.as_text, limit))
+
+    def fits(self, room: Sizes) -> bool:
+        """Whether each form has room for it."""
+        return self.as_messages <= room.as_messages and self.as_text <= room.as_text
+
+
+class Meter(Protocol):
+    """Weighs messages; one meter serves one pack.
+
+    Attributes:
+        limit: The most that everything together may weigh.
+    """
+
+    limit: int
+
+    def weigh(self, message: BaseMessage) -> int:
+        """What one message weighs by itself."""
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """What messages weigh together."""
+
+    def sizes_with_frame(
+        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
+    ) -> Sizes:
+        """What a pack weighs: its head, or that as a message, and the messages after it."""
+
+    def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
+        """What a part weighs that is one message, or some lines of text."""
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether messages weigh together what they weigh one by one."""
+
+    def estimate_line(self, text: str) -> int:
+        """About what a message weighs more with one more line in it."""
+
+    def room_in_characters(self, room: int) -> int:
+        """About how many characters fit into a room."""
+
+
+MEDIA_CHARACTERS: Final = 1_000
+"""The characters that one image or file counts in a budget of characters."""
+
+
+def _characters(message: BaseMessage) -> int:
+    """What a message takes in a transcript, with its media."""
+    weight = content.weight(message)
+    return weight if isinstance(message.content, str) else weight + MEDIA_CHARACTERS * render(message).media
+
+
+class CharacterMeter:
+    """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too.
+
+    An image or a file counts 1,000.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._weigh = _remembered(_characters)
+
+    def weigh(self, message: BaseMessage) -> int:
+        """See `Meter`."""
+        return self._weigh(message)
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`."""
+        return sum(map(self._weigh, messages))
+
+    def sizes_with_frame(
+        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
+    ) -> Sizes:
+        """See `Meter`."""
+        said = self.total(messages)
+        return Sizes(said, said) + self.sizes(opening, head.with_note())
+
+    def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
+        """See `Meter`."""
+        # A message of ours is never a line of a transcript.
+        return Sizes(0 if message is None else len(message.text), sum(len(line) + 1 for line in lines))
+
+    is_additive = True
+
+    def estimate_line(self, text: str) -> int:
+        """See `Meter`."""
+        return len(text) + 1
+
+    def room_in_characters(self, room: int) -> int:
+        """See `Meter`."""
+        return room
+
+
+class TokenMeter:
+    """Counts tokens by a LangChain token counter, and by our own estimate where that fails, or where there is none."""
+
+    def __init__(self, limit: int, counter: Callable[[Sequence[BaseMessage]], int] | None = None) -> None:
+        self.limit = limit
+        self._counter = counter
+        self._has_failed = False
+        count = best_counter()
+        self._count = count
+        self._estimate = _remembered(lambda message: content.tokens(message, count))
+
+    def weigh(self, message: BaseMessage) -> int:
+        """See `Meter`."""
+        return self.total([message])
+
+    def total(self, messages: Sequence[BaseMessage]) -> int:
+        """See `Meter`."""
+        if self._counter is not None and messages:
+            try:
+                return int(self._counter(messages))
+            except Exception as error:  # counters raise on words, blocks, models or networks they do not know
+                if not self._has_failed:
+                    failure = type(error).__name__
+                    _logger.warning(
+                        "The token counter failed (%s); tokens are estimated.", failure, extra={"memory_error": failure}
+                    )
+                self._has_failed = True
+        return sum(map(self._estimate, messages))
+
+    def sizes_with_frame(
+        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
+    ) -> Sizes:
+        """See `Meter`. A budget in tokens is on messages alone."""
+        return Sizes(self.total([*([] if opening is None else [opening]), *messages]))
+
+    def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
+        """See `Meter`."""
+        return Sizes(0 if message is None else self.weigh(message))
+
+    @property
+    def is_additive(self) -> bool:
+        """See `Meter`. A counter of the application may count as it likes."""
+        return self._counter is None or self._has_failed
+
+    def estimate_line(self, text: str) -> int:
+        """See `Meter`."""
+        return self._count(f"\n{text}")
+
+    def room_in_characters(self, room: int) -> int:
+        """See `Meter`."""
+        return room * 4
+
+
+def meter(budget: ContextBudget) -> Meter:
+    """The meter of a budget.
+
+    Args:
+        budget: The budget.
+    """
+    if budget.tokens is None:
+        return CharacterMeter(budget.about_characters)
+    counter: Any = budget.token_counter
+    if counter == "approximate":
+        counter = count_tokens_approximately
+    elif hasattr(counter, "get_num_tokens_from_messages"):
+        counter = counter.get_num_tokens_from_messages
+    return TokenMeter(budget.tokens, counter)
+
+
+def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], int]:
+    """The same function, asked once for each message; the messages are kept, so that no other gets their identity."""
+    known: dict[int, tuple[BaseMessage, int]] = {}
+
+    def weighed(message: BaseMessage) -> int:
+        found = known.get(id(message))
+        if found is None:
+            found = known[id(message)] = message, weigh(message)
+        return found[1]
+
+    return weighed

@@ -1,0 +1,103 @@
+"""One message made small enough, with a mark that says how to read the original. The original stays as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.encoded_data import without_data
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.context.token_meter import Meter
+    from langchain_supabase_memory.language.messages.blocks import PromptEntry
+
+_TRIES: Final = 6
+_LEAST: Final = 8
+"""What an argument's quotes, colon and comma take."""
+
+
+def truncate(entry: PromptEntry, room: int, meter: Meter) -> BaseMessage:
+    """A message that weighs no more than a room, or as little as it can.
+
+    Args:
+        entry: The message, with its number if it is stored.
+        room: The most it may weigh.
+        meter: What weighs it.
+
+    Returns:
+        The message itself if it fits, or if cutting does not make it lighter; else a copy with the middle of its words
+        left out, long arguments of its calls cut, and a mark, marked as ours.
+    """
+    message = entry.message
+    whole = meter.weigh(message)
+    words = without_data(content.words(message))
+    best = _shortened_message(entry, words, 0)
+    least = meter.weigh(best)
+    if whole <= max(room, least):
+        return message
+    characters = min(content.characters(message), meter.room_in_characters(room - least))
+    for _ in range(_TRIES):
+        if least > room or characters <= 0:
+            break
+        copy = _shortened_message(entry, words, characters)
+        weight = meter.weigh(copy)
+        if weight <= room:
+            return copy
+        # What was too much is taken to be in proportion to the words, not to the mark.
+        characters = min(characters - 1, characters * (room - least) // max(weight - least, 1))
+    return best
+
+
+def _shortened_message(entry: PromptEntry, full_text: str, characters: int) -> BaseMessage:
+    """A copy with a mark, and about so many characters of its words and arguments."""
+    message = entry.message
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    # What is not the calls' goes to the words; calls are cut to a half, and only if they need more.
+    of_calls = len(content.calls_text(calls))
+    for_calls = min(of_calls, characters // 2 if full_text else characters)
+    text = _middle_out(full_text, characters - for_calls, _mark(entry))
+    if isinstance(message, AIMessage):
+        if for_calls < of_calls:
+            calls = [{**call, "args": _cut(call["args"], for_calls // len(calls))} for call in calls]
+        made: BaseMessage = AIMessage(text, id=message.id, name=message.name, tool_calls=calls)
+    elif isinstance(message, ToolMessage):
+        call_id = message.tool_call_id
+        made = ToolMessage(text, tool_call_id=call_id, id=message.id, name=message.name, status=message.status)
+    else:
+        made = HumanMessage(text, id=message.id, name=message.name)
+    return content.mark_as_ours(made)
+
+
+def _mark(entry: PromptEntry) -> str:
+    size = f"{content.characters(entry.message):,} characters"
+    media = len(content.media(entry.message.content))
+    where = ""
+    if entry.sequences:
+        low, high = entry.sequences[0], entry.sequences[-1]
+        which = f"message {low}" if low == high else f"messages {low} to {high}"
+        where = f"; it is {which}: read_messages(first={low}, last={high})"
+    return f"[… {size}{f' and {media} images or files' if media else ''}, cut{where} …]"
+
+
+def _middle_out(text: str, characters: int, mark: str) -> str:
+    """The beginning, the mark and the end of a text; with all of its words if there is room for them."""
+    if not text or characters <= 0:
+        return mark
+    first = len(text) if len(text) <= characters else characters * 2 // 3
+    return "\n".join(filter(None, [text[:first], mark, text[len(text) - min(characters, len(text)) + first :]]))
+
+
+def _cut(value: Any, characters: int) -> Any:
+    """Arguments of a call whose texts and lists are cut; what they are called stays."""
+    if isinstance(value, str):
+        return value if len(value) <= characters else value[: max(characters - 1, 0)] + "…" * (characters > 0)
+    if isinstance(value, dict):
+        keys = list(value)[: max(characters // _LEAST, 0)]
+        shares = {key: characters // len(keys) - _LEAST - len(str(key)) for key in keys}
+        return {key: _cut(value[key], share) for key, share in shares.items() if share > 0}
+    if isinstance(value, list):
+        kept = value[: max(characters // _LEAST, 0)]
+        return [_cut(item, characters // len(kept) - _LEAST) for item in kept]
+    return value

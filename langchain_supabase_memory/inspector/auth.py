@@ -1,0 +1,191 @@
+"""Who is let in: a token once, then a cookie; known hosts and origins; and what a browser may do with a page."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.inspector.error_pages import on_unexpected_error
+from langchain_supabase_memory.inspector.rendering import render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+"""The names of this machine."""
+
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_SAFE: Final = ("GET", "HEAD")
+SHORTEST: Final = 16
+"""The fewest characters of a token: a shorter one can be guessed."""
+
+
+class SessionStore:
+    """Who has been let in.
+
+    Args:
+        token: What lets a browser in, once; `None` lets everybody in.
+
+    Raises:
+        ConfigurationError: The token is empty or short.
+    """
+
+    def __init__(self, token: str | None) -> None:
+        if token is not None and len(token) < SHORTEST:
+            raise ConfigurationError(
+                f"A token has at least {SHORTEST} characters.",
+                hint="Pass token=secrets.token_urlsafe(32), for example.",
+            )
+        self._token = token
+        self._is_open = token is None
+        self._session: str | None = None
+        self._secret = secrets.token_bytes(32)
+        # Cookies know no port: two inspectors of one machine keep theirs apart by the name.
+        self.cookie: Final = f"memory_inspector_{secrets.token_hex(4)}"
+
+    def exchange_key(self, token: str) -> str | None:
+        """A new session for the token; `None` if it is another, or was used."""
+        if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
+            return None
+        self._token, self._session = None, secrets.token_urlsafe(32)
+        return self._session
+
+    def is_valid_session(self, session: str | None) -> bool:
+        """Whether a session is one that was let in."""
+        if self._is_open:
+            return True
+        known = self._session
+        return known is not None and session is not None and hmac.compare_digest(session.encode(), known.encode())
+
+    def issue_session(self, session: str | None) -> str | None:
+        """A session for who has none, where everybody is let in."""
+        return secrets.token_urlsafe(32) if self._is_open and session is None else None
+
+    def form_token(self, session: str) -> str:
+        """What a form of a session carries, which no other page can know."""
+        return hmac.new(self._secret, session.encode(), "sha256").hexdigest()
+
+    def is_valid_form(self, session: str, mark: str) -> bool:
+        """Whether a form is of this session."""
+        return hmac.compare_digest(self.form_token(session).encode(), mark.encode())
+
+
+class AuthMiddleware:
+    """The ASGI middleware before everything else.
+
+    Args:
+        app: The application.
+        gate: Who has been let in.
+        hosts: The names by which it may be asked for.
+    """
+
+    def __init__(self, app: ASGIApp, gate: SessionStore, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._gate = gate
+        self._hosts = frozenset(each.lower() for each in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on; and every answer says what a browser may do with it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # there are no web sockets
+        request = Request(scope, receive)
+        session = request.cookies.get(self._gate.cookie)
+        issued = self._gate.issue_session(session)
+        scope["state"] = {**scope.get("state", {}), "session": session or issued or ""}
+
+        has_begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                if issued is not None:
+                    headers.append("set-cookie", self._set(request, issued))
+            await send(message)
+
+        answer = self._refusal(request, session)
+        try:
+            await (self._app if answer is None else answer)(scope, receive, sent)
+        except Exception as error:  # a server would log it with its text, which may hold content
+            failed = on_unexpected_error(request, error)
+            if not has_begun:
+                await failed(scope, receive, sent)
+
+    def _refusal(self, request: Request, session: str | None) -> Response | None:
+        """What is answered in place of the application; `None` if it may go on."""
+        host = request.headers.get("host", "")
+        if _name(host) not in self._hosts:
+            hint = "Open the address that was printed; or name this host with --allow-host, or hosts=."
+            return render(request, 421, "This is not an address of the inspector.", hint)
+        if not _is_own(request, host):
+            return render(request, 403, "Another site asked for this.", "Open the inspector's own address.")
+        token = request.query_params.get("token")
+        if token is not None and request.method == "GET":
+            made = self._gate.exchange_key(token)
+            if made is not None:
+                return self._entered(request, made)
+        if not self._gate.is_valid_session(session) and not _is_read(request):
+            hint = (
+                "The printed address works once, in one browser: start `supabase-memory inspect` again for a new one."
+            )
+            return render(request, 401, "You are not let in.", hint)
+        return None
+
+    def _entered(self, request: Request, session: str) -> Response:
+        """The same address without the token."""
+        kept = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
+        query = f"?{urlencode(kept)}" if kept else ""
+        answer = RedirectResponse(f"{request.scope.get('root_path', '')}/{query}", 303)
+        answer.headers.append("set-cookie", self._set(request, session))
+        return answer
+
+    def _set(self, request: Request, session: str) -> str:
+        path = request.scope.get("root_path") or "/"
+        secure = "; Secure" if request.url.scheme == "https" else ""
+        return f"{self._gate.cookie}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}"
+
+
+def _is_own(request: Request, host: str) -> bool:
+    """Whether no other site is behind a request. Who changes something has to say where it comes from."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.method in _SAFE
+    return urlsplit(origin).netloc.lower() == host.lower() and origin.partition("://")[0] in ("http", "https")
+
+
+def _is_read(request: Request) -> bool:
+    """Whether it is a style or a script, which hold nothing that was said and which the page of a refusal needs."""
+    root = request.scope.get("root_path", "")
+    return request.method in _SAFE and request.url.path.startswith(f"{root}/static/")
+
+
+def _name(host: str) -> str:
+    """A host without its port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""

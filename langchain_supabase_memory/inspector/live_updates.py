@@ -1,0 +1,176 @@
+"""What tells a page that something has changed: server-sent events, of which none holds anything but a word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from anyio import CancelScope
+from starlette.responses import StreamingResponse
+
+from langchain_supabase_memory.adapters.telemetry.logs import error_fields
+from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
+from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens import conversation_header, conversations, queue
+from langchain_supabase_memory.worker.wake import Wake
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from langchain_supabase_memory.adapters.transports.base import Transport
+
+POLL_SECONDS: Final = 2.0
+"""How often it is looked where nothing tells, in seconds."""
+
+DEBOUNCE_SECONDS: Final = 0.3
+"""How long after a notification it is looked, in seconds: several in that time are one."""
+
+STREAM_SECONDS: Final = 30.0
+"""How long one stream lasts, in seconds; the page then begins another. So a server that waits for its connections can
+end, though nobody has told this application, and who is signed in is asked for anew."""
+
+_AWAY: Final = "away"
+
+_logger = logging.getLogger(__name__)
+
+
+class ChangeNotifier:
+    """Beats when something may have changed, for all pages together; without a page it rests.
+
+    Args:
+        transport: What can listen to the database; `None`: the clock alone.
+
+    Attributes:
+        pages: How many listen.
+        stopped: Whether every page has been let go.
+    """
+
+    def __init__(self, transport: Transport | None) -> None:
+        self._transport = transport
+        self.pages = 0
+        self._rings = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Let every page go, for the end of the server."""
+        self.stopped = True
+        self._notify()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Beat for one more page as long as the block goes on."""
+        self.pages += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            self.pages -= 1
+            if not self.pages and self._task is not None:
+                task, self._task = self._task, None
+                task.cancel()
+                with CancelScope(shield=True):
+                    await asyncio.wait([task])  # its connection closes before the loop does
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait for the next beat; at the end not at all.
+
+        Args:
+            seconds: No longer than this, in seconds; `None`: as long as it takes.
+        """
+        if not self.stopped:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._rings.wait()
+
+    async def _run(self) -> None:
+        level = logging.WARNING
+        while True:
+            try:
+                if self._transport is not None:
+                    await self._listen(self._transport)
+            except Exception as error:  # else no page would be told of anything again
+                text = "The inspector cannot listen; it looks again by the clock"
+                _logger.log(level, text, extra=error_fields(error))
+                level = logging.DEBUG  # it is tried again and again
+            await asyncio.sleep(POLL_SECONDS)
+            self._notify()
+
+    async def _listen(self, transport: Transport) -> None:
+        async with Wake(transport, POLL_SECONDS, DEBOUNCE_SECONDS) as wake:
+            while True:
+                await wake.wait()
+                self._notify()
+
+    def _notify(self) -> None:
+        self._rings.set()
+        self._rings = asyncio.Event()
+
+
+async def _of_conversation(context: RequestContext) -> str:
+    return (await conversation_header.load_header(context)).etag
+
+
+async def _of_list(context: RequestContext) -> str:
+    return (await conversations.list_conversations(context)).etag
+
+
+async def _of_queue(context: RequestContext) -> str:
+    return (await queue.load_queue(context)).etag
+
+
+async def _of_database(context: RequestContext) -> str:
+    await context.reader.work.astatus(user_id=context.user_id, limit=1)
+    return "there"
+
+
+_VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
+    "conversation": _of_conversation,
+    "list": _of_list,
+    "queue": _of_queue,
+    "database": _of_database,
+}
+
+
+async def events(request: Request) -> StreamingResponse:
+    """Say `changed` when what a page shows has changed, `away` and `back` of the database, and `again` at the end."""
+    context = RequestContext(request)
+    look = _VERSIONS.get(context.asked.get("about", ""), _of_database)
+    headers = {"x-accel-buffering": "no"}
+    return StreamingResponse(
+        _event_stream(context, look, context.asked.get("seen", "")), 200, headers, "text/event-stream"
+    )
+
+
+async def _event_stream(
+    context: RequestContext, look: Callable[[RequestContext], Awaitable[str]], etag: str
+) -> AsyncIterator[str]:
+    beat, clock = context.inspected.notifier, asyncio.get_running_loop().time
+    end = clock() + STREAM_SECONDS
+    async with beat.listening():
+        yield "retry: 2000\n\n"
+        while not beat.stopped and clock() < end:
+            try:
+                # Who leaves cancels again and again, and the driver could not end its query.
+                with CancelScope(shield=True):
+                    now = await look(context)
+            except SupabaseMemoryError as error:
+                # What is gone is a change as well; the page says what.
+                now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__
+            if now != etag:
+                yield _event(_AWAY if now == _AWAY else "back" if etag == _AWAY else "changed")
+            else:
+                yield ": \n\n"  # so that it is noticed who has gone
+            etag = now
+            await beat.wait(end - clock())
+        if not beat.stopped:
+            yield _event("again")
+
+
+def _event(name: str) -> str:
+    return f"event: {name}\ndata:\n\n"

@@ -1,0 +1,49 @@
+"""What was said in a range of messages, in place on the pages that name it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import RedirectResponse
+
+from langchain_supabase_memory.inspector.rendering import render_part
+from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
+from langchain_supabase_memory.language.messages import content
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from langchain_supabase_memory.values import StoredMessage
+
+MOST: Final = 20
+"""The most messages that are shown in place; the rest is on the time line."""
+
+
+async def screen(request: Request) -> Response:
+    """The first messages of a range; for who opens the address itself, the time line from there."""
+    context = RequestContext(request)
+    first, last = context.number("first"), context.number("last")
+    if first is None or last is None or last < first:
+        raise not_found()
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse(context.page_link("", at=first) + "#said", 303)
+    shown = min(last, first + MOST - 1)
+    read = context.conversation().aread(
+        from_sequence=first, to_sequence=shown, columns=["role", "text", "created_at", "payload"]
+    )
+    _, found = await asyncio.gather(context.listed_conversation(), read)
+    lines = [(message, content.LABELS[message.role or "user"], words(message)) for message in found]
+    gone = shown - first + 1 - len(found)
+    return render_part(
+        context, "part_message_range.html", lines=lines, gone=gone, rest=last - shown, following=shown + 1
+    )
+
+
+def words(message: StoredMessage) -> str:
+    """What was said, or what was called."""
+    if message.unreadable:
+        return ""
+    said = message.text or ""
+    return said if said or message.message is None else content.line(message.message)

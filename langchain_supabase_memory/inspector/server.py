@@ -1,0 +1,129 @@
+"""The inspector on an address of this machine: a socket, a token, and a server that ends when it is asked to."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import signal
+import socket
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from langchain_supabase_memory.adapters.transports.event_loop import run
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.inspector.application import application
+from langchain_supabase_memory.inspector.auth import LOCAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8765
+
+
+class _InspectorServer(uvicorn.Server):
+    """A server whose pages are let go before it waits for them.
+
+    Args:
+        config: What it serves.
+        stop: Lets every page go.
+    """
+
+    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stop = stop
+        self.is_interrupted = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, for a signal."""
+        self.is_interrupted |= sig == signal.SIGINT
+        self._stop()
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    memory: SupabaseMemory,
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    allowed_hosts: Sequence[str] = (),
+    write: bool = False,
+    actor: str,
+    echo: Callable[[str], None],
+) -> None:
+    """Serve the inspector until a signal ends it.
+
+    Args:
+        memory: What is looked at.
+        host: Where it listens; beyond this machine only if that is asked for.
+        port: The port; 0 for one that is free.
+        allowed_hosts: Further names by which it may be asked for.
+        write: Whether people may change something.
+        actor: Who is noted with a change.
+        echo: Told the address, token and all, once it can be opened.
+
+    Raises:
+        ConfigurationError: The address cannot be used.
+        KeyboardInterrupt: Ctrl-C ended it.
+    """
+    token = secrets.token_urlsafe(32)
+    with _listening(host, port) as listener:
+        named = host if host in LOCAL or not _is_everywhere(host) else HOST
+        app = application(memory, write=write, actor=actor, token=token, hosts=[*LOCAL, named, *allowed_hosts])
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # addresses hold ids, and once the token
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        shown = f"[{named}]" if ":" in named else named
+        echo(f"http://{shown}:{listener.getsockname()[1]}/?token={token}")
+        server = _InspectorServer(config, app.state.inspected.beat.stop)
+        run(server.serve(sockets=[listener]))
+    if server.is_interrupted:  # nobody else says so where SIGINT is ignored, as in a shell's background
+        raise KeyboardInterrupt
+
+
+def is_public_address(host: str) -> bool:
+    """Whether an address is reached from other machines as well."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host not in LOCAL
+
+
+def _is_everywhere(host: str) -> bool:
+    return host in ("", "0.0.0.0", "::")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there.
+
+    Raises:
+        ConfigurationError: The address is none of this machine's, or the port is taken.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind)
+    except OSError:
+        raise ConfigurationError("There is no such address.", hint="Pass --host 127.0.0.1, for example.") from None
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(
+                f"The port {port} is in use.", hint="Pass another one, or --port 0 for one that is free."
+            ) from None
+        raise ConfigurationError(
+            "This address cannot be listened on.", hint="Pass --host 127.0.0.1 and a port above 1023."
+        ) from None
+    return made

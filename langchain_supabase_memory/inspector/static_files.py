@@ -1,0 +1,25 @@
+"""The style, the scripts and the icon: read where this module is imported, and served from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+FILES: Final = {path.name: path.read_bytes() for path in Path(__file__).with_name("static").iterdir()}
+"""Each file by its name."""
+
+
+async def static_file(request: Request) -> Response:
+    """One of them."""
+    name = request.path_params["name"]
+    if name not in FILES:
+        raise HTTPException(404)
+    return Response(FILES[name], media_type=_KINDS[f".{name.rpartition('.')[2]}"])

@@ -1,0 +1,92 @@
+"""Bars and plots as numbers: a template writes them into attributes of SVG, so that nothing is styled in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_MOST_PIECES: Final = 400
+"""The most pieces of one bar: what is thinner than a pixel is drawn as what is beside it."""
+
+
+@dataclass(frozen=True)
+class BarSegment:
+    """A part of a bar, in percent of its width.
+
+    Attributes:
+        state: What it is, by the name of its color.
+        x: Where it begins.
+        width: How wide it is.
+        title: What it says.
+        link: Where it leads; empty: nowhere.
+    """
+
+    state: str
+    x: float
+    width: float
+    title: str
+    link: str = ""
+
+
+def bar(parts: Iterable[tuple[str, float, str, str]], total: float = 0) -> list[BarSegment]:
+    """A bar of parts next to one another.
+
+    Args:
+        parts: Each one's state, size, title and link; of no size it is left out.
+        total: What the whole width stands for; the sum of all by default.
+    """
+    given = [part for part in parts if part[1] > 0]
+    scale = max(total, sum(size for _, size, _, _ in given)) or 1
+    made: list[BarSegment] = []
+    at = 0.0
+    thinnest = 100 / _MOST_PIECES
+    for state, size, title, link in given:
+        width = 100 * size / scale
+        if made and len(given) > _MOST_PIECES and width < thinnest and made[-1].width < thinnest:
+            last = made[-1]
+            made[-1] = BarSegment(last.state, last.x, last.width + width, last.title, last.link)
+        else:
+            made.append(BarSegment(state, at, width, title, link))
+        at += width
+    return made
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Lines over one another in a box of 1000 by 200, from the left below.
+
+    Attributes:
+        lines: The points of each line, as SVG writes them.
+        maximum: What the top stands for.
+        levels: Where a line of the grid is, from above, and what it stands for.
+    """
+
+    lines: list[str]
+    maximum: float
+    levels: list[tuple[float, float]]
+
+
+def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
+    """Lines to one scale.
+
+    Args:
+        lines: The points of each, over its place from 0 to 1.
+    """
+    most = max((value for line in lines for _, value in line), default=0) or 1
+    top = _round(most)
+    drawn = [" ".join(f"{1000 * x:.1f},{200 - 200 * y / top:.1f}" for x, y in line) for line in lines]
+    return Plot(drawn, top, [(200 - 200 * step / 4, top * step / 4) for step in range(5)])
+
+
+def percent(value: float) -> str:
+    """A share of a width, for an attribute."""
+    return f"{value:.3f}%"
+
+
+def _round(maximum: float) -> float:
+    """The next round number above."""
+    size = float("1" + "0" * (len(str(int(maximum))) - 1))
+    return next(size * step for step in (1, 2, 4, 5, 8, 10) if size * step >= maximum)

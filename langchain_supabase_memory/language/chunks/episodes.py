@@ -1,0 +1,159 @@
+"""Where one stretch of talk ends and the next begins: at a pause, a change of topic, a completed action, a ceiling.
+
+Every decision looks back only, so the same messages make the same stretches however they come in.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import mul
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime, timedelta
+
+    from langchain_supabase_memory.language.chunks.units import Unit
+
+APART: Final = 3
+"""How far apart in places two units are between which a long pause lies: farther than neighbors reach."""
+
+KNOWN: Final = 20
+NEAR: Final = 2
+
+_ENOUGH: Final = 5
+_WORD: Final = re.compile(r"[^\W\d_]{4,}|\d{2,}")
+
+
+@dataclass(frozen=True)
+class PreviousUnits:
+    """What is indexed already.
+
+    Attributes:
+        place: Where the newest unit stands.
+        stretch: The first sequence of its stretch.
+        ended_at: When the last of it was said.
+        completes: Whether something was done with it.
+        units: How many units its stretch has so far.
+        tokens: And how many approximate tokens.
+        near: The words and the vector of the newest units of the same sitting, two at most, in order.
+        known: How near each of the newest twenty was to what came before it.
+    """
+
+    place: int
+    stretch: int
+    ended_at: datetime
+    completes: bool
+    units: int
+    tokens: int
+    near: Sequence[tuple[str, Sequence[float] | None]] = field(repr=False)
+    known: Sequence[float | None] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PlacedUnit:
+    """Where a unit stands.
+
+    Attributes:
+        place: Its number in the conversation.
+        stretch: The first sequence of its stretch.
+        cohesion: How near it is to what came before it, from 0 to 1; `None` if nothing did.
+    """
+
+    place: int
+    stretch: int
+    cohesion: float | None
+
+
+def assign_episodes(
+    units: Sequence[Unit],
+    vectors: Sequence[Sequence[float] | None],
+    before: PreviousUnits | None,
+    *,
+    pause: timedelta,
+    most_tokens: int,
+) -> list[PlacedUnit]:
+    """Give units their places and stretches.
+
+    A topic changes before a user's message that is less like what was said just before than most were: by more than
+    one standard deviation of the last twenty (the depth of a valley that TextTiling looks for, Hearst 1997, without
+    looking ahead).
+
+    Args:
+        units: New units, in order.
+        vectors: The vector of each unit's first text; `None` without an embedder.
+        before: What is indexed already; `None` if nothing is.
+        pause: How long nothing was said where one sitting ends and another begins.
+        most_tokens: The most tokens of a stretch.
+    """
+    near = deque(
+        (_WordsAndVector(text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR
+    )
+    known = deque(before.known if before else (), maxlen=KNOWN)
+    size, count = (before.tokens, before.units) if before else (0, 0)
+    place = before.place if before else -1
+    stretch = before.stretch if before else None
+    said_at = before.ended_at if before else None
+    completed = before is not None and before.completes
+
+    found = []
+    for unit, vector in zip(units, vectors, strict=True):
+        paused = said_at is not None and unit.said_at - said_at > pause
+        if paused:
+            near.clear()
+        said = _WordsAndVector(unit.parts[0].text, _stored(vector))
+        cohesion = _cohesion(said, near)
+        ends = paused or size + unit.tokens > most_tokens
+        if not ends and unit.is_asked:
+            ends = completed or (count > 1 and _changes(cohesion, known))
+        if stretch is None or ends:
+            stretch, size, count = unit.messages[0].sequence, 0, 0
+        place += APART if paused else 1
+        found.append(PlacedUnit(place, stretch, cohesion))
+        near.append(said)
+        known.append(cohesion)
+        size, count = size + unit.tokens, count + 1
+        said_at, completed = unit.messages[-1].said_at, unit.completes
+    return found
+
+
+class _WordsAndVector:
+    """A text with its vector, and its words, which are looked for once."""
+
+    def __init__(self, text: str, vector: Sequence[float] | None) -> None:
+        self.text, self.vector = text, vector
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        # Five letters: "glaze" and "glazes" are one word, whatever the language.
+        return frozenset(word[:5] for word in _WORD.findall(self.text.casefold()))
+
+
+def _changes(cohesion: float | None, values: Iterable[float | None]) -> bool:
+    """Whether a unit is less like what came before it than most were, of which enough are known."""
+    earlier = [each for each in values if each is not None]
+    return cohesion is not None and len(earlier) >= _ENOUGH and cohesion < fmean(earlier) - pstdev(earlier)
+
+
+def _cohesion(candidate: _WordsAndVector, neighbors: Iterable[_WordsAndVector]) -> float | None:
+    """How near a text is to others: by their vectors if there are any, else by the words that they share."""
+    vector, others = candidate.vector, [each.vector for each in neighbors if each.vector is not None]
+    if vector is not None and others:
+        return round(max(0.0, fmean(sum(map(mul, vector, each)) for each in others)), 4)
+    words, before = candidate.words, frozenset[str]().union(*(each.words for each in neighbors))
+    if not words or not before:
+        return None
+    return round(len(words & before) / min(len(words), len(before)), 4)
+
+
+def _stored(vector: Sequence[float] | None) -> Sequence[float] | None:
+    """A vector as the database keeps it, in half precision: so it is the same whether it was read from there or not."""
+    if vector is None:
+        return None
+    form = f"{len(vector)}e"
+    return struct.unpack(form, struct.pack(form, *vector))

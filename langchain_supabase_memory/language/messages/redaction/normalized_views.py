@@ -1,0 +1,97 @@
+"""What rules are shown of a text: the text itself, and copies in which what reads the same is written the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from langchain_supabase_memory.language.messages.redaction.confusables import ALIKE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from langchain_supabase_memory.language.messages.redaction.rules import Span
+
+# Unicode's Default_Ignorable_Code_Point: what has no width, soft hyphens, joiners, marks of direction.
+_UNSEEN: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_ESCAPE: Final = "\\u00"
+_RESOLVED: Final = re.compile(rf"[{_UNSEEN}]+|\\{{1,8}}u00(?P<code>[2-7][0-9A-Fa-f])")
+_MINUS: Final = "\u2212"
+_MOST_KNOWN: Final = 20_000
+
+
+class TextView(NamedTuple):
+    """A text, and where its characters stand in what it was made from.
+
+    Attributes:
+        text: The text.
+        places: Behind what was left out or made shorter.
+        shifts: How much further on everything stands there: before the first of the places, from it on, and so on.
+    """
+
+    text: str
+    places: Sequence[int] = ()
+    shifts: Sequence[int] = (0,)
+
+    def span(self, start: int, end: int) -> Span:
+        """Where a span of the text stands in what it was made from."""
+        return start + self.shifts[bisect_right(self.places, start)], end + self.shifts[bisect_right(self.places, end)]
+
+
+def views(text: str) -> Iterator[TextView]:
+    """The text; then, where they differ, copies of it.
+
+    One in common characters; that without what is not seen or is escaped; that with the Latin letters which others read
+    like. All of them, for what is not seen may also be all that stands between two words, and what reads alike may be
+    the letters of another language.
+    """
+    yield TextView(text)
+    if text.isascii() and _ESCAPE not in text:
+        return
+    common = text if text.isascii() else text.translate(_COMMON)
+    if common != text:
+        yield TextView(common)
+    pieces, places, shifts = [], [], [0]
+    begin = length = 0
+    for found in _RESOLVED.finditer(common):
+        piece = common[begin : found.start()] + (chr(int(found["code"], 16)) if found["code"] else "")
+        begin, length = found.end(), length + len(piece)
+        pieces.append(piece)
+        places.append(length)
+        shifts.append(begin - length)
+    bare = "".join([*pieces, common[begin:]])
+    if pieces:
+        yield TextView(bare, places, shifts)
+    latin = bare.translate(ALIKE)
+    if latin != bare:
+        yield TextView(latin, places, shifts)
+
+
+class _Common(dict[int, int]):
+    """The common form of each character, as it is asked for."""
+
+    def __missing__(self, code: int) -> int:
+        form = unicodedata.normalize("NFKC", chr(code))
+        made = code if len(form) != 1 or code in ALIKE else _plain(form)
+        if len(self) < _MOST_KNOWN:
+            self[code] = made
+        return made
+
+
+def _plain(character: str) -> int:
+    """The ASCII digit, hyphen or space that a character stands for; else itself."""
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
+        return ord("0") + digit
+    category = unicodedata.category(character)
+    if category == "Pd" or character == _MINUS:
+        return ord("-")
+    return ord(" ") if category == "Zs" else ord(character)
+
+
+_COMMON: Final = _Common()

@@ -1,0 +1,89 @@
+"""What a question names and asks for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from langchain_supabase_memory.language.query_hints.dates import NamedDate, dates
+from langchain_supabase_memory.language.query_hints.names import names
+from langchain_supabase_memory.language.query_hints.words import HintWords
+from langchain_supabase_memory.language.sentences import begins_sentence
+from langchain_supabase_memory.language.spelling import compose
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Expectation = Literal["time", "number"]
+
+_LONGEST: Final = 10_000
+_MOST_NAMES: Final = 3
+_MOST_DATES: Final = 4
+_ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
+_WANTS: Final[tuple[Expectation, ...]] = ("time", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryHints:
+    """What a question says about the text that answers it.
+
+    Attributes:
+        names: Words that may be a person's name, in the order of the text and without a possessive.
+        dates: The dates it names, relative ones resolved.
+        expects: The kinds of answer it asks for.
+    """
+
+    names: tuple[str, ...] = ()
+    dates: tuple[NamedDate, ...] = ()
+    expects: frozenset[Expectation] = frozenset()
+
+
+def find_hints(question: str, now: datetime) -> QueryHints:
+    """Find the cues of a question. It never raises, whatever the text is.
+
+    Args:
+        question: The question, in any language and any mix of them. Of one longer than 10,000 characters the beginning
+            is read.
+        now: The time of asking, aware, in the asker's time zone.
+    """
+    text = compose(question[:_LONGEST])
+    words = HintWords(text)
+    said = dates(words, now.date())
+    return QueryHints(
+        names(text, [(each.start, each.end) for each in said], _MOST_NAMES),
+        tuple(dict.fromkeys(each.date for each in said if each.date))[:_MOST_DATES],
+        _expectations(words),
+    )
+
+
+def _expectations(words: HintWords) -> frozenset[Expectation]:
+    """The kinds of answer that are asked for."""
+    wanted: set[Expectation] = set()
+    for at, entry in enumerate(words.entries):
+        if not entry.asks:
+            continue
+        for want in _WANTS:
+            if f"asks_{want}" in entry.kinds or (f"opens_{want}" in entry.kinds and _opens(words, at)):
+                wanted.add(want)
+    return frozenset(wanted)
+
+
+def _opens(words: HintWords, index: int) -> bool:
+    """Whether a word that may open a question does: "when did", and not "when I was young"."""
+    first = index
+    while first and "lead" in words.entries[first - 1].kinds:
+        first -= 1
+    if "indirect" in words.entry(first - 1).kinds:
+        return True
+    text = words.text
+    begins = begins_sentence(text, words.starts[first]) or (first <= _ADDRESS and "," in words.gap(first))
+    if not begins:
+        return False
+    if words.keys[index + 1 : index + 2] and words.keys[index + 1] in words.entries[index].auxiliaries:
+        return True
+    end = text.find("?", words.starts[index])
+    if end < 0 or any(mark in text[words.starts[index] : end] for mark in ",.!;"):
+        return False
+    others = range(index + 1, bisect_left(words.starts, end))
+    return not any(words.entries[other].asks or "question" in words.entries[other].kinds for other in others)

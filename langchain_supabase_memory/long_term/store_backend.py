@@ -1,0 +1,153 @@
+"""Long-term memory over any LangGraph store: `StoreLongTerm`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator, Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchItem, SearchOp
+
+from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.long_term.base import SingleUserLongTerm
+from langchain_supabase_memory.long_term.memories import (
+    MOST,
+    Memory,
+    Remembered,
+    check_ids,
+    check_question,
+    distinct,
+)
+from langchain_supabase_memory.values import check_id
+
+T = TypeVar("T")
+_Batches = Generator[list[Op], Any, T]
+"""An operation over the store: it yields batches of the store's own operations, and returns a `T`."""
+
+PAGE: Final = 100
+"""The most memories that are written in one call of the store."""
+
+_SPECIAL: Final = re.compile(r"[^\w@:-]|_")
+
+
+class StoreLongTerm(SingleUserLongTerm[list[Op]]):
+    """Long-term memory in a LangGraph `BaseStore`: ours, `SupabaseStore(memory)`, or any other.
+
+    Each memory is an item under `(*namespace, user, agent)`; only its text is embedded. The user is fixed when this is
+    made, so nothing that is said later names another. User and agent are written so that no two of them share a
+    namespace in any store, even in one that joins labels with dots or searches prefixes as patterns; and whose an item
+    is is looked at once more when it comes back.
+
+    Args:
+        store: The store. Where it is a `SupabaseStore`, its rows belong to its own user under row level security, too.
+        user_id: Whose memories. Take it from whom you authenticated, never from what was said.
+        agent_id: Keep the memories of this agent apart; by default all agents share them.
+        namespace: The labels before the user.
+        name: What tells this long-term memory from another one of the same user; made from the namespace by default.
+
+    Raises:
+        InvalidInputError: An id is not a usable string.
+        ConfigurationError: It is no store, or the namespace is empty.
+    """
+
+    def __init__(
+        self,
+        store: BaseStore,
+        user_id: str,
+        *,
+        agent_id: str | None = None,
+        namespace: Sequence[str] = ("long_term",),
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(store, BaseStore):
+            raise wrong_type(
+                "store", "a LangGraph store", store, "Pass SupabaseStore(memory), or another LangGraph store."
+            )
+        if agent_id is not None:
+            check_id("agent_id", agent_id)
+        if isinstance(namespace, str) or not namespace:
+            raise ConfigurationError("The namespace must be a tuple of labels.", hint='("long_term",) is the default.')
+        super().__init__(user_id, name or "store:" + "/".join([*namespace, *([] if agent_id is None else [agent_id])]))
+        self._store = store
+        self._namespace = (*namespace, _label(user_id), *([] if agent_id is None else [_label(agent_id)]))
+
+    def __repr__(self) -> str:
+        """The store and the name; nothing of what is stored."""
+        return f"StoreLongTerm({self._store!r}, name={self._name!r})"
+
+    def _remembering(self, memories: dict[str, Memory]) -> _Batches[Remembered]:
+        given = iter(memories.items())
+        done = Remembered()
+        while page := dict(islice(given, PAGE)):
+            there = yield [GetOp(self._namespace, id_, refresh_ttl=False) for id_ in page]
+            known = {id_ for id_, item in zip(page, there, strict=True) if item is not None and self._owns(item.value)}
+            new = [id_ for id_ in page if id_ not in known]
+            if new:
+                yield [
+                    PutOp(self._namespace, id_, {**page[id_].to_json(), "user_id": self._user_id}, ["text"])
+                    for id_ in new
+                ]
+            done.stored.extend(new)
+            done.known.extend(id_ for id_ in page if id_ in known)
+        return done
+
+    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> _Batches[list[Memory]]:
+        question, wanted = check_question(query, limit, kinds)
+        found: dict[str | None, list[Memory]] = {kind: [] for kind in ([None] if wanted is None else wanted)}
+        left = dict.fromkeys(found, 0)  # where each kind's next page begins
+        seen: dict[str | None, set[tuple[str, ...]]] = {kind: set() for kind in found}
+        size = min(limit * 2 + 10, MOST)
+        while left:
+            pages = yield [
+                SearchOp(
+                    self._namespace,
+                    None if kind is None else {"kind": kind},
+                    size,
+                    offset,
+                    question.strip() or None,
+                    False,
+                )
+                for kind, offset in left.items()
+            ]
+            for (kind, offset), items in zip(list(left.items()), pages, strict=True):
+                found[kind] = distinct([*found[kind], *self._mine(items, kind)])
+                fresh = {(*item.namespace, item.key) for item in items} - seen[kind]
+                seen[kind] |= fresh
+                # A store that knows no offset gives the same page again.
+                if len(items) < size or len(found[kind]) >= limit or not fresh:
+                    del left[kind]
+                else:
+                    left[kind] = offset + size
+        together = [memory for memories in found.values() for memory in memories]
+        if len(found) > 1:
+            together.sort(key=lambda memory: float("-inf") if memory.score is None else memory.score, reverse=True)
+        return distinct(together)[:limit]
+
+    def _forgetting(self, ids: Iterable[str]) -> _Batches[None]:
+        given = iter(check_ids(ids))
+        while page := list(islice(given, PAGE)):
+            yield [PutOp(self._namespace, id_, None) for id_ in page]
+
+    def _mine(self, items: Iterable[SearchItem], kind: str | None) -> Iterable[Memory]:
+        """Of what a store gave, what is really in this namespace, of this user and of this kind."""
+        for item in items:
+            if tuple(item.namespace) == self._namespace and self._owns(item.value):
+                memory = Memory.from_json(item.value, item.key, item.score)
+                if memory is not None and kind in (None, memory.kind):
+                    yield memory
+
+    def _owns(self, value: Any) -> bool:
+        return isinstance(value, dict) and value.get("user_id") == self._user_id
+
+    def _perform(self, step: list[Op]) -> Any:
+        return self._store.batch(step)
+
+    async def _aperform(self, step: list[Op]) -> Any:
+        return await self._store.abatch(step)
+
+
+def _label(id_: str) -> str:
+    """An id as a label that no store misreads: one for each id, without dots, patterns and control characters."""
+    return _SPECIAL.sub(lambda found: "".join(f"={byte:02X}" for byte in found[0].encode()), id_)

@@ -1,0 +1,174 @@
+"""The server over HTTP, for whoever signs in: Supabase Auth says who, and row level security what they see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl, ValidationError
+
+from langchain_supabase_memory.adapters.addresses import is_publishable
+from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.mcp.server import MemoryServer
+from langchain_supabase_memory.mcp.sessions import SessionLimitMiddleware
+from langchain_supabase_memory.mcp.tokens import SigningKeys, TokenVerifier
+from langchain_supabase_memory.mcp.unavailable_middleware import ServiceUnavailableMiddleware
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from starlette.applications import Starlette
+
+    from langchain_supabase_memory.mcp.request_memory import ServerOptions
+    from langchain_supabase_memory.memory.health import HealthTracker
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+PATH: Final = "/mcp"
+"""Where the server answers."""
+
+_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True)
+class SignedInOwner:
+    """A server for whoever signs in: each request is that of its own token's user.
+
+    Attributes:
+        shared: A memory with the publishable key, whose connections all users share; by itself it may do nothing.
+    """
+
+    shared: SupabaseMemory
+
+    @property
+    def has_embeddings(self) -> bool:
+        """Whether the memory has an embedder."""
+        return self.shared.embedder_name is not None
+
+    @property
+    def health(self) -> HealthTracker:
+        """Those of the shared memory, whose calls carry a user's own token."""
+        return self.shared.causes.for_user()
+
+    def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
+        """The memory of the user whose token came with this very request; `None` without one."""
+        user = getattr(context.request, "scope", {}).get("user")
+        if not isinstance(user, AuthenticatedUser):
+            return None
+        return self.shared.as_user(user.access_token.token)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthSite:
+    """Where the server is, and who signs its users in.
+
+    Attributes:
+        issuer: The authorization server: `https://<project ref>.supabase.co/auth/v1`.
+        address: The server's own address, as clients know it, with its path.
+
+    Raises:
+        ConfigurationError: One of them is no address.
+    """
+
+    issuer: str
+    address: str
+
+    def __post_init__(self) -> None:
+        for name in ("issuer", "address"):
+            given = getattr(self, name)
+            try:
+                AnyHttpUrl(given)
+            except ValidationError:
+                raise ConfigurationError(
+                    f"The {name} is no address.", hint="Pass https://… with a host, as clients know it."
+                ) from None
+
+    @property
+    def keys(self) -> str:
+        """Where the issuer has its public keys."""
+        return f"{self.issuer.rstrip('/')}/.well-known/jwks.json"
+
+
+def own_address(host: str, port: int) -> str:
+    """The server's address where none is named: that of where it listens.
+
+    Args:
+        host: The address to listen at.
+        port: The port.
+
+    Raises:
+        ConfigurationError: No client can call it by this.
+    """
+    if _is_every(host):
+        raise ConfigurationError(
+            f"The host {host or 'of no name'} is every address of this machine, and no address for a client.",
+            hint="Pass --public-url https://…/mcp as well, the address by which clients reach the server.",
+        )
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+
+
+def publishable(key: str | None) -> str:
+    """The project's key, if it gives no rights by itself.
+
+    Args:
+        key: The key.
+
+    Raises:
+        ConfigurationError: It is missing, or it is a secret one, with which row level security would not hold.
+    """
+    if not key:
+        raise ConfigurationError(
+            "The project's publishable key is missing.", hint="Pass --key sb_publishable_… or set SUPABASE_KEY."
+        )
+    if not is_publishable(key):
+        raise ConfigurationError(
+            "Over HTTP the server takes no secret key: it would see everybody's conversations.",
+            hint="Pass the publishable key, --key sb_publishable_…, from the project's API settings.",
+        )
+    return key
+
+
+def app(
+    shared: SupabaseMemory, site: AuthSite, options: ServerOptions, *, keys: SigningKeys | None = None
+) -> Starlette:
+    """The server as an ASGI application.
+
+    Args:
+        shared: A memory with the publishable key.
+        site: Where the server is, and who signs its users in.
+        options: What was said when it was started.
+        keys: The issuer's keys, if they were fetched already.
+    """
+    auth = AuthSettings(
+        issuer_url=AnyHttpUrl(site.issuer),
+        resource_server_url=AnyHttpUrl(site.address),
+        validate_token_resource=False,  # the verifier looks at the audience itself
+    )
+    verifier = TokenVerifier(site.issuer, keys or SigningKeys(site.keys))
+    server = MemoryServer(SignedInOwner(shared), options, auth=auth, token_verifier=verifier)
+    made = server.streamable_http_app(streamable_http_path=PATH, transport_security=_hosts(site.address))
+    server.session_manager.asgi_app = SessionLimitMiddleware(server.session_manager.asgi_app)  # type: ignore[assignment]
+    made.add_middleware(ServiceUnavailableMiddleware)
+    return made
+
+
+def _is_every(host: str) -> bool:
+    """Whether a host to listen at stands for all addresses of a machine, so that no client could call it by that."""
+    try:
+        return ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return host in ("", "0")
+
+
+def _hosts(address: str) -> TransportSecuritySettings:
+    """The names by which the server may be called: its own, so that no page in a browser reaches it by another."""
+    own = urlsplit(address)
+    local = [each for host in _LOCAL for each in (host, f"{host}:*")]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[own.netloc, *local],
+        allowed_origins=[f"{own.scheme}://{own.netloc}", *(f"http://{each}" for each in local)],
+    )

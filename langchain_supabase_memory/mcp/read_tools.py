@@ -1,0 +1,149 @@
+"""The tools that read. No argument of any says whose conversations they are."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import Field
+
+from langchain_supabase_memory.agents.tools import history, messages, turns
+from langchain_supabase_memory.agents.tools.board_recall import ContextType  # noqa: TC001  # the SDK reads it
+from langchain_supabase_memory.agents.tools.output_limit import Passage, wrap
+from langchain_supabase_memory.language.chunks.kinds import Kind
+from langchain_supabase_memory.mcp import conversations
+from langchain_supabase_memory.mcp.answers import ToolReply, reply
+from langchain_supabase_memory.mcp.request_memory import current_request
+from langchain_supabase_memory.mcp.run_tools import conversation, run, run_for_conversation
+from langchain_supabase_memory.operations.recall.query import Filters
+from langchain_supabase_memory.settings import ContextBudget
+from langchain_supabase_memory.values import RecallScope  # noqa: TC001  # the SDK reads it
+
+LARGEST: Final = 2**31 - 1
+TOKENS: Final = 2_000
+"""The tokens of a context where nobody says how many."""
+
+MOST_TOKENS: Final = 20_000
+
+ConversationId = Annotated[
+    str | None,
+    Field(min_length=1, max_length=512, description="Which, by the id that a list or search names; else the newest."),
+]
+Limit = Annotated[int, Field(ge=1, le=20, description="The most.")]
+
+
+async def search_conversation_history(
+    query: Annotated[str, Field(max_length=10_000, description="What to look for, in words or as a question.")],
+    scope: Annotated[
+        RecallScope | None,
+        Field(description="One conversation, all with this assistant, or all of the person; the last by default."),
+    ] = None,
+    time_range: Annotated[
+        Literal["today", "week", "month", "all"], Field(description="Only today, or the last 7 or 30 days.")
+    ] = "all",
+    types: Annotated[
+        list[Kind] | None, Field(max_length=len(get_args(Kind)), description="Only such passages.")
+    ] = None,
+    limit: Limit = 5,
+    conversation_id: ConversationId = None,
+) -> ToolReply:
+    """Search what the person and the assistant said before, by meaning and by words.
+
+    Use it when the person refers to something that is not in view ("as we said", "my kiln"). Each passage names its
+    conversation, its messages, who said it and when.
+    """
+    reach: RecallScope = scope or ("user" if conversation_id is None else "conversation")
+    filters = Filters(limit=limit, time_range=time_range, types=types or None)
+    found = partial(history.search_history, reach=reach, queries=[query], filters=filters)
+    return await (run_for_conversation(conversation_id, found) if reach == "conversation" else run(found))
+
+
+async def get_conversation_summary(conversation_id: ConversationId = None) -> ToolReply:
+    """Read the summary of a conversation. Use it to learn what a conversation was about before you read it."""
+    return await run_for_conversation(conversation_id, history.get_summary)
+
+
+async def recall_context(
+    context_type: Annotated[ContextType, Field(description="Things to do, questions, facts, or who was named.")],
+    conversation_id: ConversationId = None,
+) -> ToolReply:
+    """Recall what matters of a conversation by its kind, what is open first.
+
+    Use it for "what is left to do", "what was decided", "who was that".
+    """
+    return await run_for_conversation(conversation_id, partial(history.recall_context, context_type=context_type))
+
+
+async def read_messages(
+    first: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the first message.")],
+    last: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the last.")],
+    conversation_id: ConversationId = None,
+    skip: Annotated[int, Field(ge=0, le=LARGEST, description="Characters of the first that were read already.")] = 0,
+) -> ToolReply:
+    """Read original messages by their numbers: those that a passage or a summary stands for (messages="4-9").
+
+    Use it for exact words. A long range comes in pages, and each says how to go on.
+    """
+    return await run_for_conversation(
+        conversation_id, partial(messages.read_originals, first=first, last=last, skip=skip)
+    )
+
+
+async def get_turn(
+    n: Annotated[int, Field(ge=-LARGEST, le=LARGEST, description="1 for the first turn, -1 for the newest.")],
+    conversation_id: ConversationId = None,
+) -> ToolReply:
+    """Read one turn, a question with its answer. Use it for "the first thing I asked", "your last answer"."""
+    return await run_for_conversation(conversation_id, partial(turns.read_turn, n=n))
+
+
+async def list_conversations(
+    query: Annotated[
+        str | None, Field(max_length=10_000, description="Only those in which this was talked about.")
+    ] = None,
+    limit: Limit = 10,
+    after: Annotated[
+        str | None, Field(max_length=2_000, description="Where to go on, as the page before said.")
+    ] = None,
+) -> ToolReply:
+    """List the person's conversations, the newest first: id, title, last words.
+
+    Use it to find the conversation_id that other tools take.
+    """
+    if query is not None:
+        return await run(partial(conversations.find_fitting, query=query, limit=limit, after=after))
+    return await run(partial(conversations.list_page, limit=limit, after=after))
+
+
+async def get_context(
+    question: Annotated[str, Field(max_length=10_000, description="What is to be answered now.")],
+    conversation_id: ConversationId = None,
+    tokens: Annotated[int, Field(ge=200, le=MOST_TOKENS, description="The most tokens.")] = TOKENS,
+) -> ToolReply:
+    """Get what an answer needs in one call: summary, open points, what the question recalls, the newest messages.
+
+    Use it first when the person goes on with an earlier conversation. For one detail search instead.
+    """
+    return reply(*await context(question, conversation_id, tokens))
+
+
+async def context(question: str, conversation_id: str | None, tokens: int) -> tuple[str, list[dict[str, object]]]:
+    """A context pack as a fenced text, and where it is from. Nothing is summarized for it, for that would write.
+
+    Args:
+        question: What is to be answered.
+        conversation_id: The conversation, if one is named; else what other conversations have is recalled, too.
+        tokens: The most tokens.
+    """
+    named = conversation_id or current_request().options.conversation_id
+    handle = await conversation(named)
+    pack = await handle.acontext(
+        query=question,
+        budget=ContextBudget(tokens=tokens),
+        model=None,
+        recall="user" if named is None else "conversation",
+    )
+    words = pack.text() or "Nothing was said in this conversation."
+    thread_id = handle.key.thread_id
+    shown = Passage("context", words, {"conversation_id": thread_id})
+    return wrap([shown.element()]), [{"thread_id": thread_id}]

@@ -1,0 +1,63 @@
+"""The tools that store; a server has them only if it was started so."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from langchain_supabase_memory.agents.tools import output_limit
+from langchain_supabase_memory.mcp.answers import ToolReply, reply
+from langchain_supabase_memory.mcp.request_memory import current_request
+from langchain_supabase_memory.mcp.run_tools import tool_call
+from langchain_supabase_memory.operations.boards.schema import BoardItemKind  # noqa: TC001  # the SDK reads it
+
+LONGEST: Final = 1_000_000
+BY: Final = "assistant (MCP)"
+"""Who wrote a note, as the board names it."""
+
+_Id = Annotated[str, Field(min_length=1, max_length=512, description="Which; any text names a new one.")]
+
+
+async def save_turn(
+    user: Annotated[str, Field(min_length=1, max_length=LONGEST, description="What the person said, word for word.")],
+    assistant: Annotated[str, Field(min_length=1, max_length=LONGEST, description="The final answer, word for word.")],
+    conversation_id: _Id,
+    idempotency_key: Annotated[
+        str, Field(min_length=1, max_length=512, description="Names this turn: the same key stores it once.")
+    ],
+) -> ToolReply:
+    """Store a turn: what the person said and the answer. Use it after an answer that is worth remembering.
+
+    Repeat it with the same key if you don't know whether it arrived.
+    """
+    memory = current_request().memory
+    handle = memory.conversation(conversation_id)
+    stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
+    # So that it is found at once where no worker indexes; what fails here is made up for later.
+    await memory.arun(tool_call(current_request(), conversation_id).indexed(handle.key))
+    places = [each for each in stored.sequences if each is not None]
+    if not places:
+        return reply(output_limit.note("It was not stored: it has expired, or was forgotten."))
+    first, last = min(places), max(places)
+    where = output_limit.sequence_range(first, last)
+    what = f"Stored as messages {where}." if stored.appended else f"It was stored before, as messages {where}."
+    source = {"thread_id": conversation_id, "from_sequence": first, "to_sequence": last}
+    return reply(output_limit.note(what), [source])
+
+
+async def note(
+    kind: Annotated[BoardItemKind, Field(description="What it is; an action is something to do.")],
+    text: Annotated[str, Field(min_length=1, max_length=500, description="It in one sentence.")],
+    conversation_id: Annotated[str, Field(min_length=1, max_length=512, description="On whose board.")],
+) -> ToolReply:
+    """Write a note on a conversation's board. Use it when the person says that something is to be remembered.
+
+    The same text twice is one note. A conversation that is not there begins with it.
+    """
+    item = (
+        await current_request()
+        .memory.conversation(conversation_id)
+        .aadd_board_item(kind, text, actor=BY, author_kind="model", begin=True)
+    )
+    return reply(output_limit.note(f"Noted on the board as {item}."), [{"thread_id": conversation_id}])

@@ -1,0 +1,59 @@
+"""What is passed in place of a memory, a transport or a folder, and what to do instead."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Final
+
+from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.errors import ConfigurationError
+
+HOW_TO_OPEN: Final = "Make one with SupabaseMemory.from_url, from_client, from_conn_string or embedded, and pass it."
+
+
+def require_transport(transport: object, more: tuple[object, ...]) -> None:
+    """Refuse what a memory cannot be made over, before anything is done with it.
+
+    Args:
+        transport: What was passed.
+        more: What was passed behind it.
+
+    Raises:
+        ConfigurationError: It is no transport, or not alone.
+    """
+    is_memory = hasattr(transport, "outbox")
+    if more or is_memory or not callable(getattr(transport, "perform", None)):
+        hint = wrong_constructor(transport)
+        if is_memory:
+            hint = "It is a memory already. For another user make memory.as_user(token); or pass memory.transport."
+        raise wrong_type("transport", "a SupabaseTransport or a PostgresTransport, alone", transport, hint)
+
+
+def require_folder(path: object) -> None:
+    """Refuse what is no folder's path.
+
+    Raises:
+        ConfigurationError: It is none, or an address.
+    """
+    if path is not None and not isinstance(path, (str, PathLike)):
+        raise wrong_type("path", "a folder's path", path, 'Pass "./memory", for example.')
+    if isinstance(path, str) and "://" in path:
+        hint = "Use SupabaseMemory.from_conn_string or from_url for a database that has an address."
+        raise ConfigurationError("path must be a folder, not an address.", hint=hint)
+
+
+def wrong_constructor(value: object) -> str:
+    """How a memory is made of what was passed in a memory's or a transport's place."""
+    if isinstance(value, str):
+        if value.startswith(("postgres://", "postgresql://")) or "host=" in value:
+            return "Use SupabaseMemory.from_conn_string(conn_string)."
+        return "Use SupabaseMemory.from_url(url, key)." if "://" in value else HOW_TO_OPEN
+    if hasattr(value, "supabase_url"):
+        return "Use SupabaseMemory.from_client(client)."
+    if hasattr(value, "add_messages"):
+        return "Pass the SupabaseMemory that the history is made over."
+    if type(value).__module__.startswith(("psycopg", "asyncpg", "sqlalchemy")):
+        return "Use SupabaseMemory.from_conn_string(conn_string), with the address of the database."
+    if callable(getattr(value, "perform", None)):
+        return "Make a memory over it: SupabaseMemory(transport)."
+    return HOW_TO_OPEN

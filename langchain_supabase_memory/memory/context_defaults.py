@@ -1,0 +1,131 @@
+"""What a memory's defaults make of a request for a context pack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from langchain_supabase_memory.context import load
+from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.recall_part import RecallRequest
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.memory.outbox_delivery import pending
+from langchain_supabase_memory.memory.pending_manifests import build_manifest, sampled_manifest
+from langchain_supabase_memory.operations.recall.query import NO_FILTERS, Filters
+from langchain_supabase_memory.settings import Inherited, check_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.memory.services import Services
+    from langchain_supabase_memory.operations.manifests.encoding import Lists
+    from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
+    from langchain_supabase_memory.values import ConversationKey, RecallScope
+
+
+def load_context(
+    memory: Services,
+    key: ConversationKey,
+    turn: Sequence[BaseMessage],
+    *,
+    budget: ContextBudget | None,
+    policy: SummaryPolicy | None,
+    writer: SummaryModel | None,
+    retention: Retention | None,
+    recalling: RecallRequest | None,
+) -> Flow[ContextPack]:
+    """The pack for a turn; what is not said is the memory's."""
+    check_settings(budget=budget, policy=policy)
+    settings = memory.settings
+    policy = policy or settings.policy
+    pack = yield from load.load_context(
+        key,
+        budget=budget or settings.budget,
+        policy=policy,
+        current=turn,
+        pending=pending(memory, key),
+        model=None if writer is None else writer.name,
+        retention=retention or settings.retention,
+        recalling=recalling,
+    )
+    memory.causes.warn_if_unattended(pack, has_writer=writer is not None and policy.mode == "inline")
+    return pack
+
+
+def manifest_of(
+    memory: Services,
+    key: ConversationKey,
+    pack: ContextPack | None,
+    messages: Sequence[BaseMessage],
+    idempotency_key: str | None,
+) -> Lists | None:
+    """What stood in a pack, as it is stored with the messages that answer it; `None` without a pack.
+
+    Raises:
+        InvalidInputError: The pack is none, or of another conversation.
+    """
+    if pack is None:
+        return None
+    if not isinstance(pack, ContextPack):
+        hint = "Pass what context() returned for this conversation."
+        raise InvalidInputError(f"pack must be a ContextPack, not {type(pack).__name__}.", hint=hint)
+    if pack.key != key:
+        raise InvalidInputError(
+            "The pack is of another conversation.", hint="Pass what context() returned for this conversation."
+        )
+    codec.ensure_ids(messages, idempotency_key)
+    policy = memory.settings.manifests
+    return sampled_manifest(policy, key, build_manifest(policy, pack, "api"), messages)
+
+
+def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[BaseMessage]:
+    """The turn under way as messages with ids.
+
+    Raises:
+        InvalidInputError: Something passed is no message.
+    """
+    if isinstance(current, str):
+        current = [HumanMessage(current)]
+    elif isinstance(current, BaseMessage):
+        current = [current]
+    turn = codec.check_messages(current or [])
+    codec.ensure_ids(turn)
+    return turn
+
+
+def recall_request(
+    memory: Services,
+    turn: Sequence[BaseMessage],
+    query: str | Sequence[str] | None,
+    scope: RecallScope | Inherited | None,
+    filters: Filters,
+) -> RecallRequest | None:
+    """What a pack recalls for a query, or else for the user's message."""
+    if isinstance(scope, Inherited):  # who asks for something wants it recalled
+        inherited = memory.settings.recall
+        scope = inherited if query is None else inherited or "conversation"
+    text = str(turn[0].text) if turn else None
+    made = recall_options(memory, text if query is None else query, scope, filters)
+    return None if made is None else replace(made, strict=query is not None)
+
+
+def recall_options(
+    memory: Services, query: str | Sequence[str] | None, scope: RecallScope | None, filters: Filters = NO_FILTERS
+) -> RecallRequest | None:
+    """What a pack recalls for a query, with a memory's embedder and policy; `None` for no scope or no words.
+
+    Raises:
+        InvalidInputError: The query is no text, or an argument is none of its choices.
+    """
+    if scope is None or query is None or (isinstance(query, str) and not query.strip()):
+        return None
+    made = RecallRequest(
+        query, scope, filters.in_zone(memory.settings.time_zone), memory.capabilities, memory.settings.chunking
+    )
+    made.questions(memory.settings.budget)  # refuses what is no question
+    return made

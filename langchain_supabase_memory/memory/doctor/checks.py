@@ -1,0 +1,88 @@
+"""The doctor's round: everybody is asked once, and each line is judged by its own module."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.adapters.transports.endpoint_info import signing_keys
+from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, offload
+from langchain_supabase_memory.memory.doctor import connection, database, models, work
+from langchain_supabase_memory.operations import doctor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_supabase_memory.memory.doctor.finding import Finding
+    from langchain_supabase_memory.memory.services import Services
+
+
+def run_checks(memory: Services) -> Flow[list[Finding]]:
+    """How a memory stands. Nothing is raised for what is found: it is a finding.
+
+    Args:
+        memory: The memory.
+    """
+    transport = memory.transport
+    of_user = transport.acts_as_user
+    sent = datetime.now(UTC)
+    try:
+        found = yield from (doctor.schema_report() if of_user else doctor.worker_report(memory.embedder_name))
+    except SupabaseMemoryError as error:
+        return [*connection.connection_failed(transport.endpoint, error), *(yield from _own(memory, {}))]
+    received = datetime.now(UTC)
+    here = transport.endpoint
+    is_distributed = bool(found.get("distributed"))
+    findings = [connection.address(here), connection.kind(here, is_distributed=is_distributed)]
+    if of_user:
+        findings += [connection.check_user(), (yield from database.schema(found))]
+        return [*findings, *(yield from _signed(memory)), *(yield from _own(memory, {}))]
+    findings += [
+        connection.role(found["role"], sees_all=found["sees_all"]),
+        connection.clock(_time(found["now"]), sent, received),
+        *database.replica(found["replay_lag_seconds"]),
+        (yield from database.schema(found["installed"])),
+        database.pgvector(
+            found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
+        ),
+        database.access(found["added"], found["missing"]),
+        *(yield from _signed(memory)),
+        *(yield from _own(memory, found)),
+    ]
+    if memory.embedder_name is not None:
+        findings.append(models.vectors(memory.embedder_name, found["vectors"]))
+    return [*findings, *_of_work(memory, found),
+        database.realtime(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
+            database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
+
+
+def _own(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
+    """What the memory has of its own, whatever the database says."""
+    widths = (document.get("vectors") or {}).get("widths", [])
+    embedder = yield from models.embedder(memory, widths, document.get("indexes", []))
+    return [models.summarizer(memory), embedder]
+
+
+def _signed(memory: Services) -> Flow[list[Finding]]:
+    """How tokens are signed, where there is a project to ask."""
+    url = memory.transport.endpoint.keys_url
+    if url is None:
+        return []
+    return [connection.tokens((yield from offload(partial(signing_keys, url), INLINE_LIMIT)))]
+
+
+def _of_work(memory: Services, document: Mapping[str, Any]) -> list[Finding]:
+    now, wait = _time(document["now"]), document["wait_seconds"]
+    seen, expired = (_time(at) if (at := document[name]) else None for name in ("heartbeat_at", "expired_at"))
+    return [
+        work.worker(now, seen, wait),
+        work.lag(wait, has_run=seen is not None),
+        work.dead(document["dead"]),
+        work.retention(memory.settings.retention, now, expired),
+    ]
+
+
+def _time(value: str) -> datetime:
+    return datetime.fromisoformat(value)

@@ -1,0 +1,251 @@
+"""What stands in the way now: the failure of each part, kept for `health()` and logged once until it is mended."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from langchain_supabase_memory import fork
+from langchain_supabase_memory.errors import (
+    AccessError,
+    ConfigurationError,
+    DatabaseError,
+    EmbeddingError,
+    ExpansionError,
+    MigrationConflictError,
+    OutboxError,
+    RerankingError,
+    SchemaError,
+    SupabaseMemoryError,
+    TokenExpiredError,
+    UnavailableError,
+    code_of,
+)
+from langchain_supabase_memory.values import Cause, log_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from langchain_supabase_memory.adapters.transports.breaker import Breaker
+    from langchain_supabase_memory.context.pack import ContextPack
+
+Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander"]
+_Key: TypeAlias = tuple[str, ...]
+
+_OF_THE_DATABASE: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)
+_OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
+"""What says something about a call or a user, and nothing about how the database stands."""
+
+_PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
+    "database": (*_OF_THE_DATABASE, OutboxError),
+    "embedder": (EmbeddingError,),
+    "reranker": (RerankingError,),
+    "expander": (ExpansionError,),
+}
+"""Which part an error that has left it comes from; the writer's may be of any class."""
+
+_COSTS: Final[dict[Part, str]] = {
+    "database": "memories wait or are missing until it answers",
+    "embedder": "what was said is found by its words until it answers",
+    "writer": "nothing is summarized until it answers",
+    "reranker": "what is recalled comes in the first stage's order until it answers",
+    "expander": "questions are looked for as they are until it answers",
+}
+_UNATTENDED: Final = """Packs leave out messages that no summary covers: this memory has no writer, and for an hour no \
+worker has taken the conversation up. Give the memory a writer, or run a worker beside it:
+    memory = SupabaseMemory(..., model=ChatOpenAI(model="gpt-5.5"))  # without model= quotes are selected
+    supabase-memory worker"""
+_logger = logging.getLogger(__name__)
+
+
+_MOST_KNOWN: Final = 1_000
+_MOST_LINES: Final = 5
+_WINDOW_SECONDS: Final = 600.0
+"""A cause that comes and goes is logged so many times within so many seconds at most."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A cause that nothing has mended yet.
+
+    Attributes:
+        cause: The cause.
+        is_outage: Whether the database is away, whichever function is called.
+        function: The only function whose answer mends it; `None`: any answer does.
+        is_logged: Whether the log has a line for it.
+    """
+
+    cause: Cause
+    is_outage: bool
+    function: str | None
+    is_logged: bool
+
+
+class HealthTracker:
+    """The failures of the database, the models and the embedder. A memory and those of its users share one.
+
+    Args:
+        breaker: What knows whether the database has answered, whichever memory asked it.
+        for_user: Whether calls carry a user's own token; see `for_user`.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self, breaker: Breaker, *, of_a_user: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._breaker = breaker
+        self._clock = clock
+        self._lock = fork.Lock()
+        self._standing: dict[Part, _Failure] = {}
+        self._logged: dict[Part, set[_Key]] = {}
+        self._recent: dict[tuple[Part, _Key], deque[float]] = {}
+        self._at: dict[_Key, float] = {}
+        self._once: set[str] = set()
+        self._of_a_user = of_a_user
+        fork.run_in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        # What `of_a_user` gives shares them.
+        for each in (self._standing, self._logged, self._recent, self._at, self._once):
+            each.clear()
+
+    def for_user(self) -> HealthTracker:
+        """The same for calls with a user's own token: that the database refuses it is that user's affair."""
+        twin = copy.copy(self)
+        twin._of_a_user = True
+        return twin
+
+    def warn_if_unattended(self, pack: ContextPack, *, has_writer: bool) -> None:
+        """Say once that packs leave out what nobody is there to summarize, with the two lines that mend it.
+
+        Args:
+            pack: A pack.
+            has_writer: Whether what is due is summarized before an answer.
+        """
+        if has_writer or not pack.unattended or "unattended" in self._once:
+            return
+        self._once.add("unattended")
+        _logger.warning(_UNATTENDED, extra=log_fields(pack.key))
+
+    @property
+    def failures(self) -> tuple[Cause, ...]:
+        """The failures that nothing has mended yet, one for each part at most."""
+        with self._lock:
+            return tuple(each.cause for each in self._standing.values())
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the database has answered once in this process."""
+        return self._breaker.has_answered
+
+    @contextmanager
+    def watching(self, part: Part, *, settles: bool = True, function: str | None = None) -> Iterator[None]:
+        """Note what a block raises, and that all is well where it raises nothing.
+
+        Args:
+            part: What the block asks.
+            settles: Whether an answer says that the part works.
+            function: The SQL function that is called.
+        """
+        try:
+            yield
+        except Exception as error:
+            if part != "database" or self._is_of_the_database(error):
+                self._record_failure(part, error, function)
+            raise
+        if settles:
+            self._record_success(part, function)
+
+    def level(self, action: str, error: BaseException, usual: int, *, repeats: bool = False) -> int:
+        """At which level a failure is logged: the usual one, once until what it comes from answers again; then DEBUG.
+
+        Args:
+            action: What could not be done: a constant, without ids.
+            error: Why.
+            usual: A level of `logging`.
+            repeats: Whether what is done again and again failed, so that a failure of nothing that is watched, such as
+                a call's own, is logged once in ten minutes, too. Else each of those is logged.
+        """
+        part = next((part for part, kinds in _PARTS.items() if isinstance(error, kinds)), None)
+        if part is None or (part == "database" and not self._is_of_the_database(error)):
+            return usual if not repeats or self._is_first_of_late((action, *_identity(error))) else logging.DEBUG
+        with self._lock:
+            return usual if self._is_worth_logging(part, (action, *_identity(error))) else logging.DEBUG
+
+    def _is_first_of_late(self, key: _Key) -> bool:
+        now = self._clock()
+        with self._lock:
+            if now - self._at.get(key, -_WINDOW_SECONDS) < _WINDOW_SECONDS:
+                return False
+            if len(self._at) >= _MOST_KNOWN:
+                self._at.clear()
+            self._at[key] = now
+            return True
+
+    def _is_of_the_database(self, error: BaseException) -> bool:
+        if isinstance(error, _OF_ONE_CALL) or (self._of_a_user and isinstance(error, AccessError)):
+            return False
+        return isinstance(error, _PARTS["database"])
+
+    def _record_success(self, part: Part, function: str | None) -> None:
+        if part not in self._standing and not self._logged.get(part):
+            return  # the usual case takes no lock
+        with self._lock:
+            standing = self._standing.get(part)
+            if standing is not None and standing.function not in (None, function):
+                return  # reads go on while a disk is full
+            self._standing.pop(part, None)
+            self._logged.pop(part, None)
+        if standing is not None and standing.is_logged:
+            cause = standing.cause
+            text = "The %s works again, after %s failures since %s."
+            _logger.info(text, part, cause.times, f"{cause.since:%H:%M:%S} UTC", extra={"memory_part": part})
+
+    def _record_failure(self, part: Part, error: Exception, function: str | None) -> None:
+        is_outage = isinstance(error, UnavailableError) and error.is_away
+        # The text of an error that is not ours may hold content; its class and code do not.
+        reason = error.message if isinstance(error, SupabaseMemoryError) else f"{type(error).__name__}."
+        code, now = code_of(error), datetime.now(UTC)
+        with self._lock:
+            before = self._standing.get(part)
+            if isinstance(error, UnavailableError) and not error.was_sent and before is not None:
+                return  # the breaker refused it for the cause that stands
+            cause = Cause(part, type(error).__name__, reason, code, 1, now, now)
+            of_one_function = part == "database" and code is not None and not is_outage
+            is_news = is_logged = self._is_worth_logging(part, _identity(error))
+            same = before is not None and (before.cause.reason, before.cause.code) == (reason, code)
+            if before is not None and (same or (before.is_outage and is_outage)):
+                cause = replace(before.cause, times=before.cause.times + 1, last=now)
+                is_logged = is_logged or before.is_logged
+            self._standing[part] = _Failure(cause, is_outage, function if of_one_function else None, is_logged)
+        if not is_news:
+            return
+        fields = {"memory_part": part, "memory_error": type(error).__name__, "memory_code": code}
+        shown = f" [{code}]" if code else ""
+        _logger.warning("The %s failed: %s%s; %s.", part, reason.rstrip("."), shown, _COSTS[part], extra=fields)
+
+    def _is_worth_logging(self, part: Part, key: _Key) -> bool:
+        """Whether the log has no line for it since the part worked, nor many of late. The lock is held."""
+        logged = self._logged.setdefault(part, set())
+        if key in logged:
+            return False
+        logged.add(key)
+        recent = self._recent.setdefault((part, key), deque(maxlen=_MOST_LINES))
+        now = self._clock()
+        if len(recent) == _MOST_LINES and now - recent[0] < _WINDOW_SECONDS:
+            return False
+        recent.append(now)
+        return True
+
+
+def _identity(error: BaseException) -> _Key:
+    """What makes two failures one cause: an outage is one, whatever words it comes in."""
+    if isinstance(error, UnavailableError) and error.is_away:
+        return ("away",)
+    return type(error).__name__, str(code_of(error)), error.message if isinstance(error, SupabaseMemoryError) else ""

@@ -1,0 +1,232 @@
+"""The drivers of flows, observed: one place where what every operation does is counted and timed.
+
+A flow stays pure and knows nothing of it. What is counted comes from the steps, so that a summary that was made inside
+of another operation counts as well; what a pack holds comes from the result.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from langchain_supabase_memory import flow as driver
+from langchain_supabase_memory.adapters.telemetry import tracing
+from langchain_supabase_memory.context.load import omitted_messages
+from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.flow import Ask, Call, Embed, Rerank
+from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+
+    from opentelemetry.trace import Span
+
+    from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+_IDS: Final = ("thread_id", "agent_id", "conversation_id")
+"""The arguments of SQL functions that a span names. A user's id may be a name or an address, and is left out."""
+
+
+def run(flow: Generator[S, Any, T], perform: Callable[[S], Any], metrics: NoMetrics) -> T:
+    """Drive a flow as `flow.run` does, and observe it.
+
+    Args:
+        flow: A fresh flow.
+        perform: Performs a step.
+        metrics: Where to count.
+
+    Returns:
+        What the flow returns.
+    """
+    with tracing.span(tracing.PREFIX + _name(flow)) as span:
+        if span is None and not metrics.measures:
+            return driver.run(flow, perform)
+        watch = FlowObserver(span, metrics)
+
+        def watched(step: S) -> Any:
+            with watch.step(step) as seen:
+                seen.answer = perform(step)
+            return seen.answer
+
+        result = driver.run(flow, watched)
+        watch.record_result(result)
+        return result
+
+
+async def arun(flow: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]], metrics: NoMetrics) -> T:
+    """The async twin of `run`."""
+    with tracing.span(tracing.PREFIX + _name(flow)) as span:
+        if span is None and not metrics.measures:
+            return await driver.arun(flow, perform)
+        watch = FlowObserver(span, metrics)
+
+        async def watched(step: S) -> Any:
+            with watch.step(step) as seen:
+                seen.answer = await perform(step)
+            return seen.answer
+
+        result = await driver.arun(flow, watched)
+        watch.record_result(result)
+        return result
+
+
+class StepResult:
+    """What a step was answered."""
+
+    answer: Any = None
+
+
+class FlowObserver:
+    """Observes one flow. A mistake of the observer is noted and never the operation's.
+
+    Args:
+        span: The flow's span; `None` if nobody records it.
+        metrics: Where to count.
+    """
+
+    def __init__(self, span: Span | None, metrics: NoMetrics) -> None:
+        self._span = span
+        self._metrics = metrics
+        self._asked_seconds = 0.0
+        self._embedded_ms = 0.0
+
+    @contextmanager
+    def step(self, step: object) -> Iterator[StepResult]:
+        """Observe a step that is performed in the block, and its answer that the block puts into what it is given."""
+        seen = StepResult()
+        begun = time.perf_counter()
+        try:
+            if self._span is None:
+                yield seen
+            else:
+                with tracing.span(_step_name(step), **_span_attributes(step)):
+                    yield seen
+        finally:
+            seconds = time.perf_counter() - begun
+            if isinstance(step, Ask) and (step.material is None or step.material.task != "board"):
+                self._asked_seconds += seconds  # a try that failed took its time too
+            elif isinstance(step, Embed) and step.is_query:
+                self._embedded_ms += seconds * 1000
+            elif isinstance(step, Rerank):
+                with _suppress_observer_errors():
+                    self._metrics.reranked(seconds, seen.answer is not None)
+        if isinstance(step, Call):
+            with _suppress_observer_errors():
+                self._record_call(step, seen.answer, seconds * 1000)
+
+    def record_result(self, result: Any) -> None:
+        """Observe what the flow returned."""
+        with _suppress_observer_errors():
+            tracing.put(self._span, **_counts(result))
+            if isinstance(result, ContextPack) and self._metrics.measures:
+                report = result.report()
+                self._metrics.context_used(report.tokens, report.saved_tokens, _represented(result))
+
+    def _record_call(self, call: Call, answer: Any, ms: float) -> None:
+        if self._span is not None:
+            ids = {name: call.arguments.get(f"p_{name}") for name in _IDS}
+            if isinstance(answer, dict) and isinstance(answer.get("conversation_id"), str):
+                ids["conversation_id"] = answer["conversation_id"]
+            tracing.put(self._span, **ids)
+        match call.operation:
+            case "write summary" if answer["committed"] and self._asked_seconds:
+                quality = call.arguments.get("p_quality")
+                self._metrics.summary_generated(self._asked_seconds, call.arguments["p_tokens"], quality)
+                self._asked_seconds = 0.0
+            case "write board" if answer["committed"]:
+                self._metrics.board_revised(call.arguments["p_quality"])
+                self._asked_seconds = 0.0
+            case "write chunks" if answer["committed"]:
+                self._metrics.chunks_created(answer["chunks"])
+            case "recall":
+                self._record_search(answer, ms)
+            case "load context" if answer and answer.get("recalled"):
+                self._record_search(answer["recalled"], ms)
+            case "recall summaries" if call.arguments["p_vector"] is not None:
+                self._metrics.vector_searched(ms)
+            case "gauge queue":
+                self._metrics.queue(answer["depth"], answer["lag_seconds"], answer["leases"], answer["dead"])
+                self._metrics.index_size(answer["vector_bytes"] / 1e6)
+            case "use store":
+                for _ in filter(_compares_vectors, call.arguments["p_ops"]):
+                    self._metrics.vector_searched(ms)
+
+    def _record_search(self, answer: Mapping[str, Any], ms: float) -> None:
+        self._metrics.searched(ms + self._embedded_ms, answer["by_meaning"], ms)
+        self._embedded_ms = 0.0
+
+
+@contextmanager
+def _suppress_observer_errors() -> Iterator[None]:
+    """Whatever an observer or an exporter raises is no failure of the memory."""
+    try:
+        yield
+    except Exception as error:  # its text may hold content, its class does not
+        failure = type(error).__name__
+        _logger.warning("An observation failed (%s).", failure, extra={"memory_error": failure})
+
+
+def _name(flow: Any) -> str:
+    """What a flow is called: its function's name."""
+    return str(getattr(flow, "__qualname__", type(flow).__name__)).rpartition(".")[2].lstrip("_")
+
+
+def _step_name(step: object) -> str:
+    return step.function if isinstance(step, Call) else tracing.PREFIX + type(step).__name__.lstrip("_").lower()
+
+
+def _span_attributes(step: object) -> dict[str, Any]:
+    """The ids and counts of a step, for its span."""
+    if isinstance(step, Call):
+        return {name: step.arguments.get(f"p_{name}") for name in _IDS}
+    if isinstance(step, Embed):
+        return {"texts": len(step.texts), "is_query": step.is_query}
+    if isinstance(step, Rerank):
+        return {"queries": len(step.queries), "documents": len(step.documents)}
+    if isinstance(step, Ask):
+        return {"messages": len(step.prompt), "task": None if step.material is None else step.material.task}
+    return {}
+
+
+def _counts(result: Any) -> dict[str, Any]:
+    """The counts of a result, for its span."""
+    match result:
+        case AppendResult():
+            return {"messages": len(result.sequences), "appended": result.appended, "updated": len(result.updated)}
+        case SummaryResult():
+            made = {"segments": len(result.segments), "model_calls": result.model_calls}
+            return {**made, "through_sequence": result.through_sequence, "failed": result.failed is not None}
+        case BoardResult():
+            made = {"added": result.added, "changed": result.changed, "model_calls": result.model_calls}
+            return {**made, "through_sequence": result.through_sequence, "failed": result.failed is not None}
+        case IndexResult():
+            made = {"chunks": result.chunks, "summaries": result.summaries}
+            return {**made, "through_sequence": result.through_sequence, "failed": result.failed is not None}
+        case Recall():
+            return {"chunks": len(result.chunks), "searched": result.searched, "by_meaning": result.by_meaning}
+        case ContextPack():
+            shown = {"messages": len(result.fitted.recent), "recalled": len(result.recalled)}
+            return {**shown, "history": result.full_messages, "omitted": omitted_messages(result)}
+        case Receipt():
+            return {"conversations": result.conversations, "messages": result.messages, "chunks": result.chunks}
+        case list() | dict():
+            return {"found": len(result)}
+    return {}
+
+
+def _represented(pack: ContextPack) -> float | None:
+    """The share of the history's messages that a pack shows or that its summary covers; `None` without a history."""
+    if not pack.full_messages:
+        return None
+    return max(0.0, 1 - omitted_messages(pack) / pack.full_messages)
+
+
+def _compares_vectors(operation: Mapping[str, Any]) -> bool:
+    return "query" in operation and operation.get("vector") is not None

@@ -1,0 +1,21 @@
+"""What was passed as a memory, if it is one: for what is made over a memory."""
+
+from __future__ import annotations
+
+from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.memory.argument_checks import HOW_TO_OPEN, wrong_constructor
+from langchain_supabase_memory.memory.memory import SupabaseMemory
+
+
+def require_memory(memory: object) -> SupabaseMemory:
+    """What was passed as a memory.
+
+    Args:
+        memory: What was passed.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if isinstance(memory, SupabaseMemory):
+        return memory
+    raise wrong_type("memory", "a SupabaseMemory", memory, HOW_TO_OPEN if memory is None else wrong_constructor(memory))

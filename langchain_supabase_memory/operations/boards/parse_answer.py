@@ -1,0 +1,282 @@
+"""A writer's answer as a revision: what has evidence is kept, the rest is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, LISTS, STATES, BoardItemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from langchain_supabase_memory.flow import TranscriptLine
+
+LONGEST_TEXT: Final = 500
+"""The most characters of an item."""
+
+LONGEST_QUOTE: Final = 1000
+"""The most characters of its quote."""
+
+_CLOSING: Final[dict[str, BoardItemKind]] = {state: kind for kind in KINDS for state in STATES[kind][1:]}
+_NUMBER: Final = re.compile(r"-?\d+")
+# The marks that one and the same quotation is written with, and dashes.
+_ALIKE: Final = str.maketrans(dict.fromkeys('’‘‚‛“”„‟«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−", "-"))
+_LONGEST_ANSWER: Final = 1_000_000
+_STARTS: Final = 50
+_MOST: Final = 200
+"""The most items of one list."""
+
+
+@dataclass(frozen=True)
+class NewItem:
+    """An item with its evidence.
+
+    Attributes:
+        kind: What it is.
+        text: What it says.
+        sequence: The message that says so.
+        quote: A part of that message.
+        state: Its state.
+        type: Of an entity, what it is.
+        replaces: The id of the item that it contradicts.
+        id: Its own.
+    """
+
+    kind: BoardItemKind
+    text: str = field(repr=False)
+    sequence: int
+    quote: str = field(repr=False)
+    state: str
+    type: str | None = None
+    replaces: str | None = None
+    id: str = field(default_factory=lambda: str(uuid4()), compare=False)
+
+
+@dataclass(frozen=True)
+class ClosedItem:
+    """An item that is done, cancelled, answered or dropped.
+
+    Attributes:
+        id: Its id.
+        state: Its state from now on.
+        sequence: The message that says so.
+    """
+
+    id: str
+    state: str
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What a writer says is new or has changed.
+
+    Attributes:
+        summary: The conversation so far.
+        context_notes: How to go on.
+        items: New items, each with evidence.
+        closed: Items that are done with.
+        refused: How many items had no evidence, or were none.
+        title: What the conversation is about; empty if the writer did not say.
+    """
+
+    summary: str = field(repr=False)
+    context_notes: str = field(repr=False)
+    items: list[NewItem]
+    closed: list[ClosedItem]
+    refused: int
+    title: str = field(default="", repr=False)
+
+
+def document(text: str) -> Mapping[str, Any] | None:
+    """The JSON document in a text, whatever stands around it; `None` if there is none that revises a board."""
+    for candidate in _candidates(text):
+        try:
+            found = json.loads(candidate, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and len(found) == 1 and isinstance(next(iter(found.values())), dict):
+            found = next(iter(found.values()))  # wrapped in its own name
+        if isinstance(found, dict) and isinstance(found.get("summary"), str):
+            return found
+    return None
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """What may be the document: from a brace to the last one, as it stands and without commas before a closing one."""
+    end = text.rfind("}", 0, _LONGEST_ANSWER)
+    start = text.find("{")
+    for _ in range(_STARTS):
+        if not 0 <= start < end:
+            return
+        body = text[start : end + 1]
+        yield body
+        yield re.sub(r",(\s*[}\]])", r"\1", body)
+        try:
+            _, length = _DECODER.raw_decode(body)  # more follows it: a remark, or a second try
+        except (ValueError, RecursionError):
+            length = 1
+        else:
+            yield body[:length]
+        start = text.find("{", start + length)
+
+
+_DECODER: Final = json.JSONDecoder(strict=False)
+
+
+def parse_revision(
+    answer: Mapping[str, Any], lines: Sequence[TranscriptLine], ids: Mapping[str, tuple[str, BoardItemKind]]
+) -> Revision:
+    """Check an answer against what was said.
+
+    Args:
+        answer: The document.
+        lines: What the writer was shown. Of what a tool gave no more is believed than of what was said.
+        ids: The short ids of the items that it was shown, with their own ids and kinds.
+
+    Returns:
+        What has evidence.
+    """
+    parts: dict[int, str] = {}
+    for line in lines:
+        parts[line.number] = parts.get(line.number, "") + line.text
+    texts = {number: TextMatcher(text) for number, text in parts.items()}
+    items: list[NewItem] = []
+    refused = 0
+    for name, kind in LISTS.items():
+        refused += max(len(_as_list(answer.get(name))) - _MOST, 0)
+        for given in _as_list(answer.get(name))[:_MOST]:
+            made = _item(kind, given, texts, ids)
+            if made is None:
+                refused += 1
+            else:
+                items.append(made)
+    closed: list[ClosedItem] = []
+    for given in _as_list(answer.get("closed"))[:_MOST]:
+        found = ids.get(str(given.get("id"))) if isinstance(given, dict) else None
+        state = str(given.get("state")) if isinstance(given, dict) else ""
+        number = _number(given.get("source")) if isinstance(given, dict) else None
+        if found is None or number not in texts or _CLOSING.get(state) != found[1]:
+            refused += 1
+        else:
+            closed.append(ClosedItem(found[0], state, number))
+    notes = answer.get("context_notes")
+    return Revision(
+        _words(answer.get("summary"), lines=True),
+        _words(notes, lines=True)[: 2 * LONGEST_TEXT] if isinstance(notes, str) else "",
+        items,
+        closed,
+        refused,
+        _title(answer.get("title")),
+    )
+
+
+class TextMatcher:
+    """A text that is folded when that is needed, and then once.
+
+    Args:
+        text: Any text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def normalize(self) -> tuple[str, list[int]]:
+        """It without what does not matter, and where each character of that stands."""
+        return _normalize(self.text)
+
+    def locate(self, quote: TextMatcher) -> str | None:
+        """The part of this text that a quote means: but for spaces, capitals, what is unseen and the form of marks."""
+        if not quote.text:
+            return None
+        if quote.text in self.text:
+            return quote.text
+        folded, places = self.normalize
+        wanted = quote.normalize[0]
+        start = folded.find(wanted) if wanted else -1
+        return None if start < 0 else self.text[places[start] : places[start + len(wanted) - 1] + 1]
+
+
+def _normalize(text: str) -> tuple[str, list[int]]:
+    """A text without what does not matter, and where each character of it stands."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text.translate(_ALIKE)):
+        for each in letter if letter.isascii() else unicodedata.normalize("NFKD", letter.casefold()):
+            if not each.isspace() and (each.isascii() or unicodedata.category(each) not in ("Cc", "Cf")):
+                letters.append(each.casefold())
+                places.append(place)
+    return "".join(letters), places
+
+
+def _item(
+    kind: BoardItemKind, value: Any, texts: Mapping[int, TextMatcher], ids: Mapping[str, tuple[str, BoardItemKind]]
+) -> NewItem | None:
+    if not isinstance(value, dict):
+        return None
+    text = _words(value.get("text"))[:LONGEST_TEXT].rstrip()
+    words = value.get("quote")
+    if not text or not isinstance(words, str):
+        return None
+    number = _number(value.get("source"))
+    quote = TextMatcher(clean(words[: 2 * LONGEST_QUOTE]).strip())  # of a longer one the beginning is evidence enough
+    found = texts[number].locate(quote) if number is not None and number in texts else None
+    if found is None:
+        # A wrong number is forgiven where only one message has the words.
+        elsewhere = [(at, part) for at, said in texts.items() if (part := said.locate(quote)) is not None]
+        if len(elsewhere) != 1 or len(elsewhere[0][1]) < _TELLING:
+            return None
+        number, found = elsewhere[0]
+    assert number is not None
+    state = str(value.get("state"))
+    replaces = ids.get(str(value.get("replaces")))
+    return NewItem(
+        kind,
+        text,
+        number,
+        found[:LONGEST_QUOTE],
+        state if state in STATES[kind] else STATES[kind][0],
+        _one_of(value.get("type"), ENTITY_TYPES) if kind == "entity" else None,
+        replaces[0] if replaces is not None and replaces[1] == kind else None,
+    )
+
+
+_TELLING: Final = 12  # characters of a quote that are hardly there by chance
+
+
+def _title(value: Any) -> str:
+    """A title without the marks that models like to set around one."""
+    return _words(value)[:LONGEST_TEXT].strip(" \"'“”„«»*#.")
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _words(value: Any, *, lines: bool = False) -> str:
+    if not isinstance(value, str):
+        return ""
+    text = clean(value).strip()
+    return text if lines else " ".join(text.split())
+
+
+def _one_of(value: Any, choices: Collection[str]) -> str:
+    return value if isinstance(value, str) and value in choices else "other"
+
+
+def _number(value: Any) -> int | None:
+    """A message's number, also where it is written as a text such as "[12]"."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value
+    found = _NUMBER.search(str(value))
+    return int(found.group()) if found and len(found.group()) < 19 else None

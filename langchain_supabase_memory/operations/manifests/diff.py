@@ -1,0 +1,126 @@
+"""What differs between the packs of two turns. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory import markup
+from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class PartDiff:
+    """A part that came, went, or is another.
+
+    Attributes:
+        name: Which one.
+        before: It in the earlier pack; `None` if it came.
+        after: It in the later one; `None` if it went.
+    """
+
+    name: str
+    before: ManifestPart | None
+    after: ManifestPart | None
+
+    @property
+    def characters(self) -> int:
+        """By how many characters it grew; below 0 if it shrank."""
+        return (self.after.characters if self.after else 0) - (self.before.characters if self.before else 0)
+
+    @property
+    def tokens(self) -> int:
+        """By about how many tokens it grew."""
+        return (self.after.tokens if self.after else 0) - (self.before.tokens if self.before else 0)
+
+    @property
+    def describe(self) -> str:
+        """In which way it differs, beside its size."""
+        if self.before is None or self.after is None:
+            return "came" if self.before is None else "went"
+        pairs = ((name, getattr(self.before, name), getattr(self.after, name)) for name in _COMPARED)
+        return "; ".join(f"{name} {before} → {after}" for name, before, after in pairs if before != after)
+
+    def __str__(self) -> str:
+        """The change in a line."""
+        if self.before is None or self.after is None:
+            return f"{self.name}: {self.describe}, {abs(self.characters):,} characters"
+        size = f"{self.characters:+,} characters, {self.tokens:+,} tokens"
+        return f"{self.name}: {'; '.join(filter(None, (size, self.describe)))}"
+
+
+_COMPARED: Final = ("reason", "first", "last", "number")
+
+
+@dataclass(frozen=True)
+class ManifestDiff:
+    """What differs between two packs. What is the same in both is left out.
+
+    Attributes:
+        parts: The parts that came, went or are others.
+        items_came: Items of the board that only the later one shows, by the beginnings of their ids.
+        items_went: Those that only the earlier one shows.
+        passages_came: What only the later one recalled.
+        passages_went: What only the earlier one recalled.
+        omitted_came: First, last and reason of what only the later one leaves out.
+        omitted_went: The same of the earlier one.
+        budget: By how much the budget grew, in its unit; `None` if they have not the same unit.
+    """
+
+    parts: tuple[PartDiff, ...]
+    items_came: tuple[str, ...]
+    items_went: tuple[str, ...]
+    passages_came: tuple[ManifestPassage, ...]
+    passages_went: tuple[ManifestPassage, ...]
+    omitted_came: tuple[tuple[int, int, str], ...]
+    omitted_went: tuple[tuple[int, int, str], ...]
+    budget: int | None
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(
+            self.budget != 0 or any(getattr(self, name) for name in self.__dataclass_fields__ if name != "budget")
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            *((part.name, part.describe, f"{part.characters:+,}", f"{part.tokens:+,}") for part in self.parts),
+            *((name, said, None, None) for name, said in self._changes_by_name()),
+        ]
+        note = None if rows else "nothing differs"
+        return markup.table("What differs", ("part", "how", "characters", "tokens"), rows, note=note)
+
+    def _changes_by_name(self) -> Iterator[tuple[str, str]]:
+        """What came and went beside the parts, by its name."""
+        for name in ("items", "passages", "omitted"):
+            came, went = len(getattr(self, f"{name}_came")), len(getattr(self, f"{name}_went"))
+            if came or went:
+                yield name, f"{came} came, {went} went"
+
+    def __str__(self) -> str:
+        """A line for each part, and one for what came and went beside them."""
+        lines = [*map(str, self.parts), *(f"{name}: {said}" for name, said in self._changes_by_name())]
+        return "\n".join(lines) or "nothing"
+
+
+def diff(earlier: Manifest, later: Manifest) -> ManifestDiff:
+    """What differs between two manifests."""
+    before, after = ({part.name: part for part in each.parts} for each in (earlier, later))
+    names = [*after, *(name for name in before if name not in after)]
+    parts = [PartDiff(name, before.get(name), after.get(name)) for name in names]
+    places = [{(each.id, each.first, each.last, each.part): each for each in one.passages} for one in (earlier, later)]
+    return ManifestDiff(
+        parts=tuple(part for part in parts if part.before != part.after),
+        items_came=tuple(each for each in later.items if each not in earlier.items),
+        items_went=tuple(each for each in earlier.items if each not in later.items),
+        passages_came=tuple(each for place, each in places[1].items() if place not in places[0]),
+        passages_went=tuple(each for place, each in places[0].items() if place not in places[1]),
+        omitted_came=tuple(each for each in later.omitted if each not in earlier.omitted),
+        omitted_went=tuple(each for each in earlier.omitted if each not in later.omitted),
+        budget=later.budget - earlier.budget if later.unit == earlier.unit else None,
+    )

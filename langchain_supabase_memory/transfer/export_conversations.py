@@ -1,0 +1,220 @@
+"""Conversations that leave: read by pages, written as they come, in both colors."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, offload
+from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.operations.arguments import retention_argument
+from langchain_supabase_memory.operations.pages import PAGE
+from langchain_supabase_memory.transfer.sinks import sink
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import BinaryIO
+
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.transfer.sinks import Sink
+    from langchain_supabase_memory.transfer.values import ExportReceipt
+
+Format = Literal["jsonl", "markdown"]
+
+_COLUMNS: Final = ["message_id", "role", "text", "characters", "tokens", "created_at", "metadata", "images", "payload"]
+_CONVERSATIONS: Final = 100
+"""How many conversations are listed at once."""
+
+_AT_ONCE: Final = 50
+"""How many of them are read at once, where they are short."""
+
+_SHORT: Final = 100
+"""The most messages of such a one."""
+
+_MEANWHILE: Final = timedelta(minutes=5)
+"""What changed so shortly before the export began may be committed only after it was listed."""
+
+
+def export_conversations(
+    memory: SupabaseMemory,
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    format: Format = "jsonl",  # noqa: A002
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    thread_id: str | None = None,
+    progress: Callable[[ExportReceipt], None] | None = None,
+) -> ExportReceipt:
+    """Write a user's conversations to a file, as they are read, in memory that does not grow with them.
+
+    As JSON in lines nothing is lost: messages with their metadata and times, titles, opt-outs, and what people wrote,
+    pinned, rated or deleted. What was derived from them is made anew where they are imported. A file stands under its
+    name only when it is whole. As Markdown each conversation is a file in a folder, for people and for git.
+
+    With a user's own token row level security decides what is read: all that is theirs, and nothing else. What
+    retention does not keep is left out. Messages that a graph left when it was forked are on no branch: they are
+    counted and not written. A conversation that changes meanwhile may stand in the export twice; an import takes each
+    message once.
+
+    Args:
+        memory: The memory.
+        target: The file; for Markdown the folder. Or a binary file that is open for writing.
+        format: `jsonl` or `markdown`.
+        user_id: Whose conversations; the memory's user by default.
+        agent_id: Only those with this agent; by default with all.
+        thread_id: Only this thread.
+        progress: Told the receipt so far, after each page.
+
+    Returns:
+        How much was written.
+
+    Raises:
+        InvalidInputError: Nobody is named as the owner, or the file cannot be written.
+        SupabaseMemoryError: The database refused or could not be reached; no file is left.
+    """
+    return require_memory(memory).run(_flow(memory, target, format, user_id, agent_id, thread_id, progress))
+
+
+async def aexport_conversations(
+    memory: SupabaseMemory,
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    format: Format = "jsonl",  # noqa: A002
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    thread_id: str | None = None,
+    progress: Callable[[ExportReceipt], None] | None = None,
+) -> ExportReceipt:
+    """The async twin of `export_conversations`; the file is written in threads."""
+    return await require_memory(memory).arun(_flow(memory, target, format, user_id, agent_id, thread_id, progress))
+
+
+def _flow(
+    memory: SupabaseMemory,
+    target: str | os.PathLike[str] | BinaryIO,
+    format: Format,  # noqa: A002
+    user_id: str | None,
+    agent_id: str | None,
+    thread_id: str | None,
+    progress: Callable[[ExportReceipt], None] | None,
+) -> Flow[ExportReceipt]:
+    choice("format", format, ("jsonl", "markdown"))
+    owner = memory.owner(user_id)
+    only = {"p_user_id": owner, "p_agent_id": agent_id, "p_thread_id": thread_id}
+    made: Sink = yield from offload(lambda: sink(target, format), INLINE_LIMIT)
+    try:
+        exporting = _Exporter(made, retention_argument(memory.settings.retention), progress)
+        yield from exporting.all(only)
+        yield from offload(made.finish, INLINE_LIMIT)
+    finally:
+        made.abandon()
+    return made.receipt
+
+
+class _Exporter:
+    """One export."""
+
+    def __init__(self, sink: Sink, retention: Any, progress: Callable[[ExportReceipt], None] | None) -> None:
+        self._sink = sink
+        self._retention = retention
+        self._progress = progress
+
+    def all(self, filters: Mapping[str, Any]) -> Flow[None]:
+        """Write what concerns all conversations, then each; those that moved in the list meanwhile once more."""
+        listed = yield from call("memory_opt_outs", {"p_user_id": filters["p_user_id"], "p_agent_id": None})
+        topics = [{"topic": e["topic"], "by": e["by"], "at": e["at"]} for e in listed if e["thread_id"] is None]
+        yield from offload(lambda: self._sink.begin(topics), INLINE_LIMIT)
+        recent: dict[str, str] = {}
+        since = yield from self._pages(filters, None, recent)
+        if since is not None:
+            yield from self._pages({**filters, "p_since": since}, recent, recent)
+
+    def _pages(
+        self, filters: Mapping[str, Any], previous: Mapping[str, str] | None, recent: dict[str, str]
+    ) -> Flow[str | None]:
+        """Write all conversations of a list but those that were written as they are.
+
+        Returns:
+            From when on something may have changed meanwhile; `None` if there is no conversation.
+        """
+        after: str | None = None
+        since: datetime | None = None
+        while True:
+            page = yield from call(
+                "memory_conversations",
+                {**filters, "p_limit": _CONVERSATIONS, "p_after": after, "p_retention": self._retention},
+            )
+            wanted = []
+            for row in page["conversations"]:
+                changed = datetime.fromisoformat(row["updated_at"])
+                since = since or changed - _MEANWHILE
+                if previous is None or previous.get(row["id"]) != row["updated_at"]:
+                    wanted.append(row)
+                if changed >= since:
+                    recent[row["id"]] = row["updated_at"]
+            yield from self._conversations(wanted)
+            after = page["after"]
+            if after is None:
+                return None if since is None else since.isoformat()
+
+    def _conversations(self, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
+        """Write conversations: short ones are read several at once, as many as an answer holds."""
+        left = list(rows)
+        while left:
+            if left[0]["message_count"] > _SHORT:
+                row = left.pop(0)
+                edits = yield from call("memory_edits", {**_ids(row), "p_retention": self._retention})
+                if edits is not None:  # else forgotten meanwhile
+                    yield from self._conversation(row, edits, (yield from self._page(row, 0)))
+                continue
+            short = list(takewhile(lambda row: row["message_count"] <= _SHORT, left[:_AT_ONCE]))
+            answers = yield from call(
+                "memory_export",
+                {
+                    "p_conversations": [{"thread_id": row["thread_id"], "agent_id": row["agent_id"]} for row in short],
+                    "p_user_id": left[0]["user_id"],
+                    "p_columns": _COLUMNS,
+                    "p_retention": self._retention,
+                },
+            )
+            for row, answer in zip(short, answers, strict=False):
+                if answer["edits"] is not None:
+                    yield from self._conversation(row, answer["edits"], answer["page"])
+            left = left[len(answers) :]
+
+    def _page(self, row: Mapping[str, Any], first: int, *, superseded: bool = False) -> Flow[Mapping[str, Any]]:
+        """Messages of a conversation from a sequence on."""
+        wanted = {"p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_superseded": superseded}
+        page: Mapping[str, Any] = yield from call(
+            "memory_read", {**_ids(row), **wanted, "p_retention": self._retention}
+        )
+        return page
+
+    def _conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], page: Mapping[str, Any]) -> Flow[None]:
+        """Write a conversation, of which the first page is read."""
+        yield from offload(lambda: self._sink.conversation(row, edits), INLINE_LIMIT)
+        while True:
+            messages = page["messages"]
+            yield from offload(lambda page=messages: self._sink.messages(page), INLINE_LIMIT)  # type: ignore[misc]
+            if self._progress is not None:
+                self._progress(self._sink.receipt)
+            if not page["more"] or not messages:
+                break
+            page = yield from self._page(row, messages[-1]["sequence"] + 1)
+        first = 0
+        while edits["superseded"]:
+            page = yield from self._page(row, first, superseded=True)
+            messages = page["messages"]
+            yield from offload(lambda page=messages: self._sink.superseded(page), INLINE_LIMIT)  # type: ignore[misc]
+            if not page["more"] or not messages:
+                break
+            first = messages[-1]["sequence"] + 1
+        yield from offload(lambda: self._sink.edits(edits), INLINE_LIMIT)
+
+
+def _ids(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by which SQL functions know a conversation of a list."""
+    return {"p_user_id": row["user_id"], "p_agent_id": row["agent_id"], "p_thread_id": row["thread_id"]}

@@ -1,0 +1,337 @@
+"""Files as they are read: lines, or the conversations of one document, in UTF-8 whatever they are written in.
+
+Nothing of a file but the present line, or the present conversation, is held.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator
+
+LONGEST: Final = 64 * 1024 * 1024
+"""The most bytes of a line, or of a conversation within a document."""
+
+MOST: Final = 4_000_000
+"""The most values of a conversation within a document: the smallest take many times their bytes."""
+
+DEEPEST: Final = 200
+"""The most levels of a document; what is stored has at most 120."""
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ENCODING_HINT: Final = "Name what it is written in, such as encoding='latin-1' (--encoding latin-1)."
+_WHICH: Final = "Name the file conversations.json of the export, or the archive as it was downloaded."
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
+"""What reading an archive raises: it is damaged, encrypted, or packed in a way that Python does not know."""
+
+_HALF: Final = "Export or download the file again: what is missing at its end was never written."
+
+
+@contextmanager
+def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryIO]:
+    """A file's bytes in UTF-8, without a mark at its beginning.
+
+    Args:
+        path: The file.
+        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+
+    Raises:
+        InvalidInputError: There is no such file or encoding.
+    """
+    with _open(path) as file, _recoded(file, encoding) as stream:
+        yield stream
+
+
+def _open(path: str | os.PathLike[str]) -> BinaryIO:
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InvalidInputError(
+            f"The file cannot be opened: {error.strerror}.", hint="Name a file that you may read."
+        ) from None
+
+
+@contextmanager
+def _recoded(stream: Any, encoding: str | None) -> Iterator[BinaryIO]:
+    """A stream's bytes in UTF-8; arguments as for `utf8`."""
+    start = stream.peek(4)[:4]
+    mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _without_mark(start)))
+    stream.read(len(mark))
+    name = encoding or found
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise InvalidInputError("There is no such encoding.", hint=_ENCODING_HINT) from None
+    if codecs.lookup(name).name == "utf-8":
+        yield cast("BinaryIO", stream)
+        return
+    # A line ends where "\n" is: some signs that split lines elsewhere may stand within a document.
+    with io.TextIOWrapper(stream, encoding=name, newline="\n") as reader:
+        yield cast("BinaryIO", _Recoded(reader))
+
+
+class _Recoded:
+    """A text stream as UTF-8 bytes."""
+
+    def __init__(self, reader: io.TextIOWrapper) -> None:
+        self._reader = reader
+        self._left = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if size == 0:
+            return b""
+        if not self._left:
+            self._left = self._encode(lambda: self._reader.read(size))
+        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        return found
+
+    def readline(self, size: int) -> bytes:
+        return self._encode(lambda: self._reader.readline(size))
+
+    def _encode(self, read: Callable[[], str]) -> bytes:
+        try:
+            return read().encode("utf-8", "surrogatepass")
+        except UnicodeError:
+            raise encoding_error("the file") from None
+
+
+def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers from 1.
+
+    Raises:
+        InvalidInputError: A line is longer than any that holds a conversation.
+    """
+    with utf8(path, encoding) as file:
+        number = 0
+        while line := file.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise InvalidInputError(
+                    f"line {number}: It has more than {LONGEST >> 20} MiB.",
+                    hint="A line holds one document: is this JSON in lines?",
+                )
+            if line.strip():
+                yield number, line
+
+
+def conversations(path: str | os.PathLike[str], encoding: str | None, name: str) -> Iterator[tuple[int, Any]]:
+    """The elements of the list that a JSON document is, one after the other, with their numbers from 1.
+
+    A document that is one object is a list of one. In a folder or a ZIP archive the document may be in several files,
+    such as `conversations-000.json` and `conversations-001.json`: they are read one after the other.
+
+    Args:
+        path: The document, or the folder or the archive that holds it.
+        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        name: The name of the document in a folder or an archive, such as `conversations.json`.
+
+    Raises:
+        InvalidInputError: It is no JSON, ends in the middle, is written otherwise than in UTF-8, or is not there.
+        MissingDependencyError: `ijson` is not installed.
+    """
+    number = 0
+    for stream in _documents(Path(path), name):
+        with _recoded(stream, encoding) as file:
+            for each in _read(file, number):
+                number += 1
+                yield number, each
+
+
+def _read(file: BinaryIO, number: int) -> Iterator[Any]:
+    """The elements of one document; `number` is how many stood in those before it."""
+    try:
+        import ijson
+    except ImportError:
+        raise MissingDependencyError("Reading a large JSON document", "transfer") from None
+    counted = _SizeLimitedFile(file)
+    found = _elements(ijson.basic_parse(cast("BinaryIO", counted), use_float=True), counted)
+    while True:
+        place = f"after conversation {number}" if number else "at its beginning"
+        try:
+            each = next(found, None)
+        except ijson.JSONError as error:
+            if "UTF" in str(error):
+                raise encoding_error(place) from None
+            if "premature" in str(error) or (isinstance(error, ijson.IncompleteJSONError) and "EOF" in str(error)):
+                raise InvalidInputError(f"The file ends in the middle, {place}.", hint=_HALF) from None
+            raise InvalidInputError(f"The file is no JSON, {place}.", hint=_WHICH) from None
+        except UnicodeError:
+            raise encoding_error(place) from None
+        except _DeepError:
+            raise InvalidInputError(f"The file is nested too deeply, {place}.", hint=_WHICH) from None
+        except _LargeError:
+            raise InvalidInputError(
+                f"A conversation has more than {LONGEST >> 20} MiB, {place}.", hint=_WHICH
+            ) from None
+        except _DAMAGED:
+            raise _unpack(place) from None
+        if each is None:
+            return
+        number += 1
+        yield each
+
+
+class _DeepError(Exception):
+    """A document is nested more than any export is."""
+
+
+class _LargeError(Exception):
+    """A conversation is larger than any is."""
+
+
+class _SizeLimitedFile:
+    """A file of which no more than a conversation has is read, until one is whole."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._bytes = 0
+        self._values = 0
+
+    def read(self, size: int = -1) -> bytes:
+        if size > 0:
+            # A parser reads a text that goes on from its beginning again, so each piece is as long as all before it.
+            size = min(max(size, self._bytes), LONGEST + 1 - self._bytes)
+        found = self._file.read(size)
+        self._bytes += len(found)
+        if self._bytes > LONGEST:
+            raise _LargeError
+        return found
+
+    def count(self) -> None:
+        """Note a value."""
+        self._values += 1
+        if self._values > MOST:
+            raise _LargeError
+
+    def begin(self) -> None:
+        """Begin another conversation."""
+        self._bytes = self._values = 0
+
+
+def _elements(events: Iterator[tuple[str, Any]], counted: _SizeLimitedFile) -> Iterator[Any]:
+    """The elements of a document's list, or the document itself where it is no list, from what a parser meets.
+
+    Raises:
+        _DeepError: It is nested too deeply to be handled.
+        _LargeError: One is too large.
+    """
+    stack: list[Any] = []
+    names: list[str] = []
+    least: int | None = None  # how much of the stack the list itself takes
+    for kind, value in events:
+        counted.count()
+        if least is None:
+            least = 1 if kind == "start_array" else 0
+            if least:
+                stack.append(None)
+                names.append("")
+                continue
+        if kind == "map_key":
+            names[-1] = value
+            continue
+        if kind in ("end_map", "end_array"):
+            names.pop()
+            made = stack.pop()
+            if len(stack) > least:
+                continue
+            if made is not None:
+                yield made
+                counted.begin()
+            continue
+        is_nested = kind in ("start_map", "start_array")
+        made = {} if kind == "start_map" else [] if kind == "start_array" else value
+        if len(stack) > least:
+            above = stack[-1]
+            if isinstance(above, dict):
+                above[names[-1]] = made
+            else:
+                above.append(made)
+        elif not is_nested:
+            yield made if made is not None else {}
+            counted.begin()
+        if is_nested:
+            if len(stack) >= DEEPEST:
+                raise _DeepError
+            stack.append(made)
+            names.append("")
+
+
+def encoding_error(place: str) -> InvalidInputError:
+    """The error for bytes that are no UTF-8."""
+    return InvalidInputError(f"{place}: The text is not written in UTF-8.", hint=_ENCODING_HINT)
+
+
+def _documents(path: Path, name: str) -> Iterator[Any]:
+    """The files that make up a document, each open until the next: of a folder, of an archive, or the file itself."""
+    if path.is_dir():
+        held = {each.relative_to(path).as_posix(): each for each in (*path.glob("*.json"), *path.glob("*/*.json"))}
+        for each in _parts(held, name, "folder"):
+            with _open(held[each]) as file:
+                yield file
+        return
+    with _open(path) as file:
+        if not cast("io.BufferedReader", file).peek(4).startswith(b"PK\x03\x04"):
+            yield file
+            return
+        try:
+            archive = zipfile.ZipFile(file)
+        except _DAMAGED:
+            raise _unpack("at its beginning") from None
+        for each in _parts(archive.namelist(), name, "archive"):
+            try:
+                opened: Any = archive.open(each)
+                opened.peek(1)
+            except _DAMAGED:
+                raise _unpack("at its beginning") from None
+            with opened:
+                yield opened
+
+
+def _parts(names: Iterable[str], name: str, pointer: str) -> list[str]:
+    """Those of the files that make up a document, in order: of the outermost folder that has any."""
+    stem, dot, ending = name.rpartition(".")
+    numbered = re.compile(rf"{re.escape(stem)}(?:-([0-9]+))?{re.escape(dot + ending)}")
+    found: dict[PurePosixPath, list[tuple[int, str]]] = {}
+    for each in names:
+        path = PurePosixPath(each)
+        part = numbered.fullmatch(path.name)
+        # What macOS adds has the same names, in a folder of its own.
+        if part is not None and path.parts[0] != "__MACOSX":
+            found.setdefault(path.parent, []).append((int(part[1] or -1), each))
+    if not found:
+        raise InvalidInputError(
+            f"The {pointer} holds no {name}.", hint=f"Name the {pointer} as it was downloaded, or one of its files."
+        )
+    return [each for _, each in sorted(found[min(found, key=lambda folder: (len(folder.parts), str(folder)))])]
+
+
+def _unpack(place: str) -> InvalidInputError:
+    """The error for an archive that cannot be unpacked."""
+    return InvalidInputError(
+        f"The archive is damaged or encrypted, {place}.",
+        hint="Download it again, or unpack it, and name its conversations.json.",
+    )
+
+
+def _without_mark(start: bytes) -> str:
+    """What a file without a mark is written in: JSON begins with two signs of ASCII."""
+    if start[1:2] == b"\0" and start[:1] != b"\0":
+        return "utf-16-le" if start[2:3] != b"\0" else "utf-32-le"
+    return "utf-16-be" if start[:1] == b"\0" and start[1:2] != b"\0" else "utf-8"

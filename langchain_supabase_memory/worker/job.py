@@ -1,0 +1,198 @@
+"""A piece of work: all that is due for one conversation, duty by duty, so that one that fails holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.adapters.summarizer import asking
+from langchain_supabase_memory.adapters.telemetry.alerts import is_poor
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
+from langchain_supabase_memory.long_term.promotion import aforget_source, apromote
+from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.operations.boards.revise import revise_board
+from langchain_supabase_memory.operations.recall import indexing
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.values import Scope
+from langchain_supabase_memory.worker.model_answer_cache import with_cached_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.long_term.memories import LongTerm
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.work import Lease
+    from langchain_supabase_memory.values import BoardResult, ConversationKey, IndexResult, SummaryResult
+    from langchain_supabase_memory.worker.policy import JobKind
+
+_logger = logging.getLogger(__name__)
+
+_TRIES: Final = 3
+"""How often a duty begins again when somebody else was faster."""
+
+
+@dataclass
+class JobResult:
+    """What was done for one conversation.
+
+    Attributes:
+        index: What indexing did.
+        summary: What summarizing did.
+        board: What revising the board did.
+        promoted: How many facts moved to long-term memory.
+        failed: Which duties failed, and why, in a word each.
+        conflict: Whether somebody else was faster to the end, so that the conversation has to be looked at again.
+        poor: The quality of a summary that was poorer than the policy wants; `None` if none was.
+    """
+
+    index: IndexResult | None = None
+    summary: SummaryResult | None = None
+    board: BoardResult | None = None
+    promoted: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    conflict: bool = False
+    poor: float | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why something failed; `None` if nothing did."""
+        return ", ".join(self.failed.values())[:200] or None
+
+
+async def run_job(
+    memory: SupabaseMemory,
+    lease: Lease,
+    duties: tuple[JobKind, ...],
+    model: SummaryModel | None,
+    long_term: Callable[[str], LongTerm] | None,
+) -> JobResult:
+    """Do what is due for a conversation.
+
+    Args:
+        memory: With a server's rights.
+        lease: The conversation.
+        duties: What to do, but for what the lease leaves out.
+        model: The writer, behind its limits; without one nothing is summarized.
+        long_term: Gives the long-term memory of a user.
+
+    Returns:
+        What was done. What failed is said there, and raises nothing: it comes again.
+    """
+    key = lease.key
+    done = JobResult()
+    duties = tuple(duty for duty in duties if duty not in lease.left_out)
+    # At once: an embedder that fails, and is waited for, does not hold up the writer, nor the other way round.
+    sides = await asyncio.gather(
+        _index(memory, lease, duties, done), _summarize(memory, lease, duties, model, done), return_exceptions=True
+    )
+    for raised in sides:
+        if raised is not None:
+            raise raised
+    if long_term is not None and "promote" in duties and key.user_id is not None:
+        await _promote(memory, key, done, long_term)
+    return done
+
+
+async def _index(memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ...], done: JobResult) -> None:
+    if "index" not in duties:
+        return
+    flow = partial(
+        indexing.index_messages, lease.key, memory.settings.chunking, model=memory.embedder_name, respect_backoff=False
+    )
+    done.index = await _attempt(memory, lease, done, "index", flow, None)
+
+
+async def _summarize(
+    memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ...], model: SummaryModel | None, done: JobResult
+) -> None:
+    key = lease.key
+    if model is not None and "summarize" in duties:
+        done.summary = await _attempt(
+            memory,
+            lease,
+            done,
+            "summarize",
+            lambda: summaries.summarize(
+                key, memory.summary_policy(None), model=model.name, respect_backoff=False, if_due=not lease.requested
+            ),
+            model,
+        )
+    if model is not None and "board" in duties:
+        policy, only_due = memory.settings.board_policy, not lease.requested
+        done.board = await _attempt(
+            memory,
+            lease,
+            done,
+            "board",
+            lambda: revise_board(key, policy, model=model.name, only_due=only_due, time_zone=memory.settings.time_zone),
+            model,
+        )
+    scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
+    if scores and is_poor(min(scores), memory.settings.policy.min_quality):
+        done.poor = min(scores)
+    # A summary of an earlier try may have been left without its vector.
+    is_new = done.summary is not None and (bool(done.summary.segments) or lease.attempts > 1)
+    if memory.embeddings is not None and "index" in duties and is_new:
+        await _embed_summaries(memory, key, done)
+
+
+async def _attempt(
+    memory: SupabaseMemory,
+    lease: Lease,
+    done: JobResult,
+    duty: JobKind,
+    flow: Callable[[], Flow[Any]],
+    model: SummaryModel | None,
+) -> Any:
+    """Do one duty, again if somebody else was faster. Whatever it raises, the others are done."""
+    result: Any = None
+    for _ in range(_TRIES):
+        try:
+            result = await memory.arun(
+                asking(flow() if model is None else with_cached_answers(flow(), lease, model.name), model)
+            )
+        except Exception as error:
+            _failed(memory, lease.key, done, duty, error)
+            return result
+        if result.failed is not None:
+            done.failed[duty] = result.failed
+        if not result.overtaken:
+            return result
+    done.conflict = True
+    return result
+
+
+async def _embed_summaries(memory: SupabaseMemory, key: ConversationKey, done: JobResult) -> None:
+    assert memory.embeddings is not None
+    scope = Scope(key.user_id, key.agent_id, key.thread_id)
+    try:
+        await memory.arun(summary_recall.index_summaries(scope, model=memory.embeddings.name))
+    except Exception as error:
+        _failed(memory, key, done, "index", error)
+
+
+async def _promote(
+    memory: SupabaseMemory, key: ConversationKey, done: JobResult, long_term: Callable[[str], LongTerm]
+) -> None:
+    assert key.user_id is not None
+    try:
+        found = long_term(key.user_id)
+        target: LongTerm = await found if inspect.isawaitable(found) else found
+        moved = await apromote(memory, target, thread_id=key.thread_id, user_id=key.user_id, agent_id=key.agent_id)
+        done.promoted = len(moved.moved)
+        # What was superseded, deleted or forgotten since it moved does not stay there.
+        await aforget_source(memory, target, user_id=key.user_id)
+    except Exception as error:  # whatever a long-term memory raises
+        _failed(memory, key, done, "promote", error)
+
+
+def _failed(memory: SupabaseMemory, key: ConversationKey, done: JobResult, duty: JobKind, error: Exception) -> None:
+    done.failed.setdefault(duty, type(error).__name__)
+    level = memory.causes.level(f"The duty {duty} failed", error, logging.WARNING, repeats=True)
+    _logger.log(level, "A duty failed", extra={**conversation_fields(key), **error_fields(error), "memory_duty": duty})

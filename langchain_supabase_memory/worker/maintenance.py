@@ -1,0 +1,157 @@
+"""What is done from time to time for all conversations: by one worker each time, whoever comes first.
+
+A worker of one owner does it for that owner's alone, by its own clock: what the database notes of it holds no names.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.adapters.summarizer import asking
+from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
+from langchain_supabase_memory.errors import AccessError, EmbeddingError, SchemaError, UnavailableError
+from langchain_supabase_memory.operations import work
+from langchain_supabase_memory.operations.boards.revise import revise_board
+from langchain_supabase_memory.operations.conversations import forget_expired
+from langchain_supabase_memory.operations.recall import summaries as summary_recall
+from langchain_supabase_memory.operations.summaries.complete import complete_summary
+from langchain_supabase_memory.values import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from datetime import timedelta
+
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.worker.policy import WorkerPolicy
+
+HEARTBEAT: Final = "heartbeat"
+"""The chore of every worker: to have been seen."""
+
+HEARTBEAT_SECONDS: Final = 30.0
+"""How often that is written at most, in seconds, however many workers there are."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class ChoreSchedule:
+    """Whose turn it is to do a chore.
+
+    Attributes:
+        memory: With a server's rights; its user is whose conversations are looked after, `None` for everybody's.
+    """
+
+    memory: SupabaseMemory
+    _next: dict[str, float] = field(default_factory=dict)
+
+    async def is_mine(self, name: str, seconds: float) -> bool:
+        """Whether to do it now; then not again for so many seconds."""
+        if self.memory.user_id is None:
+            return await self.memory.arun(work.takes_turn(name, seconds))
+        now = time.monotonic()
+        if self._next.get(name, now) > now:
+            return False
+        self._next[name] = now + seconds
+        return True
+
+
+async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: SummaryModel | None) -> None:
+    """Do those chores whose time has come, and show that a worker lives.
+
+    Args:
+        turns: Whose conversations, and whose turn it is.
+        policy: How often.
+        model: The writer, behind its limits.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
+    """
+    memory = turns.memory
+    await memory.arun(work.takes_turn(HEARTBEAT, HEARTBEAT_SECONDS))
+    await _chore(turns, "rederive", policy.reconcile_every, lambda: _reconcile(memory, policy, model))
+    await _chore(turns, "expire", policy.sweep_every, lambda: _expire(memory))
+    if memory.embedder_name is not None and "index" in policy.duties:
+        name = memory.embedder_name
+        await _chore(turns, "embed", policy.reconcile_every, lambda: _embed(memory, name))
+    if policy.archive_after is not None:
+        age = policy.archive_after
+        await _chore(turns, "archive", policy.sweep_every, lambda: _archive(memory, age, model))
+
+
+async def _chore(turns: ChoreSchedule, name: str, interval: timedelta, do: Callable[[], Awaitable[int]]) -> None:
+    if not await turns.is_mine(name, interval.total_seconds()):
+        return
+    try:
+        count = await do()
+    except (UnavailableError, AccessError, SchemaError):
+        raise
+    except Exception as error:  # the others are done all the same
+        _warn(turns.memory, "A chore was left undone", error, {"memory_chore": name})
+    else:
+        _logger.info("A chore is done", extra={"memory_chore": name, "memory_count": count})
+
+
+def _warn(memory: SupabaseMemory, action: str, error: Exception, fields: Mapping[str, Any]) -> None:
+    """Log a failure, once while its cause stands."""
+    named = f"{action} {fields.get('memory_chore', '')}"
+    level = memory.causes.level(named, error, logging.WARNING, repeats=True)
+    _logger.log(level, action, extra={**fields, **error_fields(error)})
+
+
+async def _reconcile(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
+    """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
+    summary = memory.summary_policy(None) if model is not None and "summarize" in policy.duties else None
+    board = memory.settings.board_policy if model is not None and "board" in policy.duties else None
+    index = "index" in policy.duties
+    vectors = index and memory.embeddings is not None
+    user_id = memory.user_id
+    return await memory.arun(
+        work.reconcile(summary=summary, board=board, index=index, vectors=vectors, user_id=user_id)
+    )
+
+
+async def _expire(memory: SupabaseMemory) -> int:
+    # Not its own verb: that is of whom the memory was made for.
+    gone = await memory.arun(forget_expired(memory.settings.retention, user_id=memory.user_id))
+    return gone.messages + gone.chunks
+
+
+async def _embed(memory: SupabaseMemory, model: str) -> int:
+    """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
+    try:
+        return await memory.arun(summary_recall.index_summaries(Scope(memory.user_id, None, None), model=model))
+    except EmbeddingError as error:
+        _warn(memory, "Summaries were left without a vector", error, {})
+        return 0
+
+
+async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
+    """Summarize completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
+    archived = 0
+    for key in await memory.arun(work.idle(age.total_seconds(), memory.user_id)):
+        try:
+            status = await memory.arun(work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
+            if not status:
+                continue
+            if model is not None:
+                board = await memory.arun(
+                    asking(
+                        revise_board(
+                            key, memory.settings.board_policy, model=model.name, time_zone=memory.settings.time_zone
+                        ),
+                        model,
+                    )
+                )
+                within, embedder = memory.summary_policy(), memory.embedder_name
+                flow = complete_summary(key, within, model=model.name, embedder=embedder)
+                made = await memory.arun(asking(flow, model))
+                if board.failed or made.failed or made.conflict or board.conflict:
+                    continue
+            archived += await memory.arun(work.archive(key, status[0].next_sequence))
+        except Exception as error:
+            _warn(memory, "A conversation could not be archived", error, conversation_fields(key))
+    return archived

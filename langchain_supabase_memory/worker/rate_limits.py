@@ -1,0 +1,122 @@
+"""Limits of a model: how many calls at once, how many a minute, and a pause for one that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.rate_limiters import InMemoryRateLimiter
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.flow import Ask, Embed
+
+_PATIENCE: Final = 3
+_LONGEST_SECONDS: Final = 60.0
+
+
+class RateLimiter:
+    """Lets calls of one model through.
+
+    After three failures in a row, of whichever conversations, the next calls wait: first about a second, then twice
+    that, up to a minute. So a provider that is down or refuses is asked seldom, and not once for each conversation.
+
+    Args:
+        at_once: The most calls at once.
+        per_minute: The most calls a minute; `None` for no limit.
+    """
+
+    def __init__(self, at_once: int, per_minute: float | None = None) -> None:
+        self._slots = asyncio.Semaphore(at_once)
+        self._rate = (
+            None
+            if per_minute is None
+            else InMemoryRateLimiter(
+                requests_per_second=per_minute / 60,
+                check_every_n_seconds=min(0.1, 6 / per_minute),
+                max_bucket_size=max(1.0, per_minute / 60),
+            )
+        )
+        self._failures = 0
+        self._resume_at = 0.0
+
+    async def through(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call as soon as the limits allow it.
+
+        Raises:
+            Exception: Whatever the call raises.
+        """
+        async with self._slots:
+            pause = self._resume_at - time.monotonic()
+            if pause > 0:
+                await asyncio.sleep(pause)
+            if self._rate is not None:
+                await self._rate.aacquire()
+            try:
+                answer = await call()
+            except Exception:
+                self._failed()
+                raise
+            self._failures = 0
+            return answer
+
+    def _failed(self) -> None:
+        self._failures += 1
+        if self._failures >= _PATIENCE:
+            longest = min(2.0 ** (self._failures - _PATIENCE), _LONGEST_SECONDS)
+            self._resume_at = time.monotonic() + longest * random.uniform(0.5, 1)
+
+
+class LimitedModel:
+    """A summary model behind limits; what a memory asks of one.
+
+    Args:
+        model: The model.
+        limits: Its limits.
+        asked: Called whenever the model is.
+    """
+
+    def __init__(self, model: SummaryModel, limits: RateLimiter, asked: Callable[[], None]) -> None:
+        self._model = model
+        self._limits = limits
+        self._asked = asked
+        self.name = model.name
+
+    def answer(self, ask: Ask) -> BaseMessage:
+        """Ask without limits: a worker is async throughout."""
+        return self._model.answer(ask)
+
+    async def aanswer(self, ask: Ask) -> BaseMessage:
+        """Ask within the limits."""
+
+        async def call() -> BaseMessage:
+            self._asked()
+            return await self._model.aanswer(ask)
+
+        answer: BaseMessage = await self._limits.through(call)
+        return answer
+
+
+class LimitedEmbedder:
+    """An embedder behind limits; what a memory asks of one."""
+
+    def __init__(self, model: EmbeddingModel, limits: RateLimiter) -> None:
+        self._model = model
+        self._limits = limits
+        self.name = model.name
+
+    def answer(self, embed: Embed) -> list[list[float]]:
+        """Embed without limits: a worker is async throughout."""
+        return self._model.answer(embed)
+
+    async def aanswer(self, embed: Embed) -> list[list[float]]:
+        """Embed within the limits."""
+        vectors: list[list[float]] = await self._limits.through(lambda: self._model.aanswer(embed))
+        return vectors
