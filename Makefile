@@ -61,7 +61,7 @@ test-newest: .venv/ready tests/services/node_modules/ready
 lint: .venv/ready
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
-	$(RUN) python tools/colors.py --check
+	$(RUN) python tools/handles.py --check
 	$(RUN) python tools/contract.py --check
 	$(RUN) python tools/site.py --check
 	$(RUN) mypy

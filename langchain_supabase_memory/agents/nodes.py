@@ -390,7 +390,7 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
         for _ in range(_TRIES if until is not None else 0):
             made = yield from summaries.summarize(
-                key, self._policy, model=self._model.name, until=until, respect_backoff=False
+                key, self._policy, summarizer=self._model.name, until=until, respect_backoff=False
             )
             if made.failed is not None:
                 raise SupabaseMemoryError(f"The summary failed: {made.failed}.", hint="The history is untouched.")

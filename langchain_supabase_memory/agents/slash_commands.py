@@ -60,8 +60,8 @@ def summarize_now(
     failed: str | None = None
     opted_out = False
     if model is not None:
-        made = yield from summarize(key, policy, model=model, respect_backoff=False)
-        revised = yield from revise_board(key, board_policy, model=model, time_zone=time_zone)
+        made = yield from summarize(key, policy, summarizer=model, respect_backoff=False)
+        revised = yield from revise_board(key, board_policy, summarizer=model, time_zone=time_zone)
         failed = made.failed or revised.failed
         opted_out = made.opted_out or revised.opted_out
     shown = yield from read_board(key)

@@ -88,7 +88,7 @@ def found(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], limit: int
     with working("Looking through what was said …") as say:
         while len(hits) <= limit:
             wanted = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MOST, limit + 1 - len(hits)))
-            page = memory.run(exact_search.find(scope, wanted, after=after, retention=memory.settings.retention))
+            page = memory.run(exact_search.find_page(scope, wanted, after=after, retention=memory.settings.retention))
             hits += [_hit(each, words) for each in page]
             read, after = read + page.read, page.after
             say(f"Looking through what was said … {read:,} messages")

@@ -76,7 +76,7 @@ def load_context(
     branch: Sequence[BaseMessage] | None = None,
     lineage: Lineage = ALONE,
     pending: Sequence[BaseMessage] = (),
-    model: str | None = None,
+    summarizer: str | None = None,
     retention: Retention | None = None,
     recalling: RecallRequest | None = None,
     prepared: bool = True,
@@ -93,7 +93,7 @@ def load_context(
         lineage: Where that comes from. Where the run names the checkpoint that it goes on from, messages that came from
             a graph and lie beyond it are left out.
         pending: Messages that could not be stored yet; they are shown last.
-        model: The name of the summary model that is at hand; `None` if there is none.
+        summarizer: The name of the summary model that is at hand; `None` if there is none.
         retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
         recalling: What is recalled; `None` for nothing.
         prepared: Whether what is due is summarized and indexed first, where the policies say so.
@@ -111,9 +111,9 @@ def load_context(
     if not prepared:
         return pack
     summarized = indexed = None
-    if model is not None and policy.mode == "inline" and pack.due:
+    if summarizer is not None and policy.mode == "inline" and pack.due:
         made = summarize(
-            key, within, model=model, at_least_through=pack.due_through, max_segments=policy.inline_segments
+            key, within, summarizer=summarizer, at_least_through=pack.due_through, max_segments=policy.inline_segments
         )
         summarized = yield from load_after_expiry(pack, retention, made)
     if recalling is not None and pack.index_due:
@@ -152,7 +152,7 @@ def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
     flow = index_messages(
-        key, chunking, model=recalling.means.model, most_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
+        key, chunking, embedder=recalling.means.model, max_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
     )
     return (yield from flow)
 

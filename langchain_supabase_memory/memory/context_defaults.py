@@ -1,4 +1,4 @@
-"""What a memory's defaults make of a request for a context pack."""
+"""A context pack and its coverage, with what the memory has by default."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from langchain_supabase_memory.adapters import summarizer as summarizers
 from langchain_supabase_memory.context import load
+from langchain_supabase_memory.context.coverage import report_coverage
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recall_part import RecallRequest
 from langchain_supabase_memory.errors import InvalidInputError
@@ -15,17 +17,96 @@ from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.memory.pending_manifests import build_manifest, sampled_manifest
 from langchain_supabase_memory.operations.recall.query import NO_FILTERS, Filters
-from langchain_supabase_memory.settings import Inherited, check_settings
+from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
     from langchain_supabase_memory.flow import Flow
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.manifests.encoding import Lists
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
-    from langchain_supabase_memory.values import ConversationKey, RecallScope
+    from langchain_supabase_memory.values import ConversationKey, Coverage, RecallScope
+
+
+def context(
+    services: Services,
+    key: ConversationKey,
+    current: Sequence[BaseMessage] | BaseMessage | str | None = None,
+    *,
+    budget: ContextBudget | None = None,
+    policy: SummaryPolicy | None = None,
+    model: Summarizer | Inherited | None = INHERITED,
+    retention: Retention | None = None,
+    query: str | Sequence[str] | None = None,
+    recall: RecallScope | Inherited | None = INHERITED,
+    filters: Filters,
+) -> Flow[ContextPack]:
+    """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
+
+    One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
+    one is due and there is a model, and what the pack would otherwise miss is indexed first.
+
+    Args:
+        services: The memory.
+        key: The conversation.
+        current: The user's message that is to be answered (or the whole turn under way). It is left out of the
+            history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
+            object itself, so that it is known again when it has been stored.
+        budget: The most that the pack may hold; the memory's by default.
+        policy: When and how a summary is made; the memory's by default.
+        model: The summary model; the memory's by default. With `None` no summary is made.
+        retention: What is kept; the memory's by default.
+        query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
+            recent messages, within the budget's share `recalled`.
+        recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
+            The memory's by default, or this conversation if a query is given.
+        filters: What narrows down what is recalled.
+
+    Raises:
+        InvalidInputError: Something passed is no message, or an argument is none of its choices.
+        MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    summarizer = yield from summarizers.summarizer_of(model, services.model)
+    turn = turn_of(current)
+    made = load_context(
+        services,
+        key,
+        turn,
+        budget=budget,
+        policy=policy,
+        summarizer=summarizer,
+        retention=retention,
+        recalling=recall_request(services, turn, query, recall, filters),
+    )
+    return (yield from summarizers.asking(made, summarizer))
+
+
+def coverage(services: Services, key: ConversationKey, *, budget: ContextBudget | None = None) -> Flow[Coverage]:
+    """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+
+    The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
+    It reads every message's number, and nothing of its content; it is meant for people and tests, not for each
+    turn.
+
+    Args:
+        services: The memory.
+        key: The conversation.
+        budget: The budget of the pack that is meant; the memory's by default.
+    """
+    check_settings(budget=budget)
+    settings = services.settings
+    return (
+        yield from report_coverage(
+            key,
+            budget=budget or settings.budget,
+            policy=settings.policy,
+            pending=pending(services, key),
+            retention=settings.retention,
+        )
+    )
 
 
 def load_context(
@@ -35,7 +116,7 @@ def load_context(
     *,
     budget: ContextBudget | None,
     policy: SummaryPolicy | None,
-    writer: SummaryModel | None,
+    summarizer: SummaryModel | None,
     retention: Retention | None,
     recalling: RecallRequest | None,
 ) -> Flow[ContextPack]:
@@ -49,11 +130,11 @@ def load_context(
         policy=policy,
         current=turn,
         pending=pending(memory, key),
-        model=None if writer is None else writer.name,
+        summarizer=None if summarizer is None else summarizer.name,
         retention=retention or settings.retention,
         recalling=recalling,
     )
-    memory.causes.warn_if_unattended(pack, has_writer=writer is not None and policy.mode == "inline")
+    memory.causes.warn_if_unattended(pack, has_writer=summarizer is not None and policy.mode == "inline")
     return pack
 
 

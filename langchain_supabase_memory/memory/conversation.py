@@ -1,14 +1,40 @@
-# Written by tools/colors.py from langchain_supabase_memory/memory/flows/conversation.py. Do not edit.
+# Written by tools/handles.py. Do not edit.
 """What is done with one conversation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import Handle
-from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
+from langchain_supabase_memory.memory.context_defaults import context, coverage
+from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.messages import add_turn, append, forget, forget_message
+from langchain_supabase_memory.memory.summaries import complete_summary, summarize
+from langchain_supabase_memory.operations.boards.board import Board, BoardItem, read_board
+from langchain_supabase_memory.operations.boards.editing import add_item, delete_item, edit_item, edit_summary, pin_item
+from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
+from langchain_supabase_memory.operations.controls import (
+    ControlChange,
+    OptOut,
+    changes,
+    delete_segment,
+    edit_segment,
+    opt_in,
+    opt_out,
+    opt_outs,
+    regenerate_summaries,
+)
+from langchain_supabase_memory.operations.conversations import Column, count, read, reinstate
+from langchain_supabase_memory.operations.listing import info, update
+from langchain_supabase_memory.operations.manifests.listing import manifests
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
+from langchain_supabase_memory.operations.recall.indexing import chunks, index_messages, reembed
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
-from langchain_supabase_memory.operations.turns import TEMPLATE
+from langchain_supabase_memory.operations.recall.search import recall
+from langchain_supabase_memory.operations.recall.summaries import index_summaries
+from langchain_supabase_memory.operations.rollout.comparison import Comparison, comparisons
+from langchain_supabase_memory.operations.summaries.rolling import list_segments
+from langchain_supabase_memory.operations.turns import TEMPLATE, list_turns, read_turn, resolve, turns_as_text
+from langchain_supabase_memory.operations.work import ConversationStatus, request, retry_one, status_of
 from langchain_supabase_memory.settings import (
     DEFAULT_WEIGHTS,
     INHERITED,
@@ -18,6 +44,24 @@ from langchain_supabase_memory.settings import (
     RecallWeights,
     Retention,
     SummaryPolicy,
+)
+from langchain_supabase_memory.values import (
+    AppendResult,
+    BoardResult,
+    Chunk,
+    ConversationInfo,
+    Coverage,
+    FoundPage,
+    IndexResult,
+    Recall,
+    RecallScope,
+    Receipt,
+    Reference,
+    Scope,
+    Segment,
+    StoredMessage,
+    SummaryResult,
+    Turn,
 )
 
 if TYPE_CHECKING:
@@ -29,41 +73,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
-    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
-    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
-    from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
-    from langchain_supabase_memory.operations.rollout.comparison import Comparison
     from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
-    from langchain_supabase_memory.operations.work import ConversationStatus
-    from langchain_supabase_memory.values import (
-        AppendResult,
-        BoardResult,
-        Chunk,
-        ConversationInfo,
-        Coverage,
-        FoundPage,
-        IndexResult,
-        Recall,
-        RecallScope,
-        Receipt,
-        Reference,
-        Segment,
-        StoredMessage,
-        SummaryResult,
-        Turn,
-    )
 
 
-class Conversation(Handle):
+class Conversation(ConversationHandle):
     """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
 
-    Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `by`, that is
+    Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
     the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
-    pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or
-    brings back what was deleted.
+    pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or brings
+    back what was deleted.
     """
 
     def append(
@@ -84,9 +106,9 @@ class Conversation(Handle):
         where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
 
         Args:
-            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
-                retry. Of several with one id the last is stored, at the place of the first. A message that is there
-                already with other content is replaced.
+            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
+                Of several with one id the last is stored, at the place of the first. A message that is there already
+                with other content is replaced.
             metadata: What to store beside each of them: a JSON object.
             created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
                 by default.
@@ -107,11 +129,13 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.append(
+            append(
+                self._memory,
+                self._key,
                 messages,
                 metadata=metadata,
                 created_at=created_at,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -129,11 +153,13 @@ class Conversation(Handle):
     ) -> AppendResult:
         """The async twin of `append`."""
         return await self._memory.arun(
-            self._flows.append(
+            append(
+                self._memory,
+                self._key,
                 messages,
                 metadata=metadata,
                 created_at=created_at,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -166,7 +192,15 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key, pack=pack)
+            add_turn(
+                self._memory,
+                self._key,
+                query,
+                response,
+                retention=retention or self._memory.settings.retention,
+                idempotency_key=idempotency_key,
+                pack=pack,
+            )
         )
 
     async def aadd_turn(
@@ -180,7 +214,15 @@ class Conversation(Handle):
     ) -> AppendResult:
         """The async twin of `add_turn`."""
         return await self._memory.arun(
-            self._flows.add_turn(query, response, retention=retention, idempotency_key=idempotency_key, pack=pack)
+            add_turn(
+                self._memory,
+                self._key,
+                query,
+                response,
+                retention=retention or self._memory.settings.retention,
+                idempotency_key=idempotency_key,
+                pack=pack,
+            )
         )
 
     def read(
@@ -223,7 +265,8 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.read(
+            read(
+                self._key,
                 first=first,
                 last=last,
                 since=since,
@@ -233,7 +276,7 @@ class Conversation(Handle):
                 columns=columns,
                 display=display,
                 superseded=superseded,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
             )
         )
 
@@ -253,7 +296,8 @@ class Conversation(Handle):
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
         return await self._memory.arun(
-            self._flows.read(
+            read(
+                self._key,
                 first=first,
                 last=last,
                 since=since,
@@ -263,7 +307,7 @@ class Conversation(Handle):
                 columns=columns,
                 display=display,
                 superseded=superseded,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
             )
         )
 
@@ -282,7 +326,8 @@ class Conversation(Handle):
         """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
 
         It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-        itself gave a tool. One call looks at 2,000 messages at most. Nothing needs to be indexed.
+        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten. Several
+        come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be indexed.
 
         Args:
             texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
@@ -303,7 +348,8 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.find(
+            find(
+                Scope.of(self._key),
                 texts,
                 order=order,
                 match_case=match_case,
@@ -312,6 +358,7 @@ class Conversation(Handle):
                 around=around,
                 limit=limit,
                 after=after,
+                retention=self._memory.settings.retention,
             )
         )
 
@@ -329,7 +376,8 @@ class Conversation(Handle):
     ) -> FoundPage:
         """The async twin of `find`."""
         return await self._memory.arun(
-            self._flows.find(
+            find(
+                Scope.of(self._key),
                 texts,
                 order=order,
                 match_case=match_case,
@@ -338,24 +386,25 @@ class Conversation(Handle):
                 around=around,
                 limit=limit,
                 after=after,
+                retention=self._memory.settings.retention,
             )
         )
 
     def count(self) -> int:
         """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
-        return self._memory.run(self._flows.count())
+        return self._memory.run(count(self._key, retention=self._memory.settings.retention))
 
     async def acount(self) -> int:
         """The async twin of `count`."""
-        return await self._memory.arun(self._flows.count())
+        return await self._memory.arun(count(self._key, retention=self._memory.settings.retention))
 
     def info(self) -> ConversationInfo | None:
         """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist."""
-        return self._memory.run(self._flows.info())
+        return self._memory.run(info(self._key, retention=self._memory.settings.retention))
 
     async def ainfo(self) -> ConversationInfo | None:
         """The async twin of `info`."""
-        return await self._memory.arun(self._flows.info())
+        return await self._memory.arun(info(self._key, retention=self._memory.settings.retention))
 
     def update(self, *, title: str | None = None, metadata: Mapping[str, object] | None = None) -> ConversationInfo:
         """Set the conversation's title or metadata. Lists keep their order.
@@ -376,13 +425,29 @@ class Conversation(Handle):
             NotFoundError: There is no such conversation.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(self._flows.update(title=title, metadata=metadata))
+        return self._memory.run(
+            update(
+                self._key,
+                title=title,
+                metadata=metadata,
+                redactor=self._memory.redactor,
+                retention=self._memory.settings.retention,
+            )
+        )
 
     async def aupdate(
         self, *, title: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> ConversationInfo:
         """The async twin of `update`."""
-        return await self._memory.arun(self._flows.update(title=title, metadata=metadata))
+        return await self._memory.arun(
+            update(
+                self._key,
+                title=title,
+                metadata=metadata,
+                redactor=self._memory.redactor,
+                retention=self._memory.settings.retention,
+            )
+        )
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
         """Delete the conversation with everything derived from it.
@@ -393,11 +458,11 @@ class Conversation(Handle):
         Returns:
             What went.
         """
-        return self._memory.run(self._flows.forget(dry_run=dry_run))
+        return self._memory.run(forget(self._memory, self._key, dry_run=dry_run))
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
-        return await self._memory.arun(self._flows.forget(dry_run=dry_run))
+        return await self._memory.arun(forget(self._memory, self._key, dry_run=dry_run))
 
     def forget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """Delete one message, and the summaries that were made from it. The others keep their numbers.
@@ -412,11 +477,11 @@ class Conversation(Handle):
         Returns:
             What went; no message, if there was none of this id.
         """
-        return self._memory.run(self._flows.forget_message(message_id, dry_run=dry_run))
+        return self._memory.run(forget_message(self._memory, self._key, message_id, dry_run=dry_run))
 
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
-        return await self._memory.arun(self._flows.forget_message(message_id, dry_run=dry_run))
+        return await self._memory.arun(forget_message(self._memory, self._key, message_id, dry_run=dry_run))
 
     def reinstate(self, message_ids: Sequence[str]) -> list[int]:
         """Bring messages back that a graph has left, because it was forked or they were removed from its state.
@@ -432,11 +497,11 @@ class Conversation(Handle):
         Raises:
             InvalidInputError: `message_ids` is no list.
         """
-        return self._memory.run(self._flows.reinstate(message_ids))
+        return self._memory.run(reinstate(self._key, message_ids))
 
     async def areinstate(self, message_ids: Sequence[str]) -> list[int]:
         """The async twin of `reinstate`."""
-        return await self._memory.arun(self._flows.reinstate(message_ids))
+        return await self._memory.arun(reinstate(self._key, message_ids))
 
     def turns(
         self,
@@ -461,7 +526,14 @@ class Conversation(Handle):
             InvalidInputError: `last` or `before` is negative, or a time is naive.
         """
         return self._memory.run(
-            self._flows.turns(last=last, since=since, until=until, before=before, retention=retention)
+            list_turns(
+                self._key,
+                last=last,
+                since=since,
+                until=until,
+                before=before,
+                retention=retention or self._memory.settings.retention,
+            )
         )
 
     async def aturns(
@@ -475,7 +547,14 @@ class Conversation(Handle):
     ) -> list[Turn]:
         """The async twin of `turns`."""
         return await self._memory.arun(
-            self._flows.turns(last=last, since=since, until=until, before=before, retention=retention)
+            list_turns(
+                self._key,
+                last=last,
+                since=since,
+                until=until,
+                before=before,
+                retention=retention or self._memory.settings.retention,
+            )
         )
 
     def turns_as_text(
@@ -502,8 +581,14 @@ class Conversation(Handle):
             InvalidInputError: `last` is negative, a time is naive, or the template names something else.
         """
         return self._memory.run(
-            self._flows.turns_as_text(
-                template=template, separator=separator, last=last, since=since, until=until, retention=retention
+            turns_as_text(
+                self._key,
+                template=template,
+                separator=separator,
+                last=last,
+                since=since,
+                until=until,
+                retention=retention or self._memory.settings.retention,
             )
         )
 
@@ -519,8 +604,14 @@ class Conversation(Handle):
     ) -> str:
         """The async twin of `turns_as_text`."""
         return await self._memory.arun(
-            self._flows.turns_as_text(
-                template=template, separator=separator, last=last, since=since, until=until, retention=retention
+            turns_as_text(
+                self._key,
+                template=template,
+                separator=separator,
+                last=last,
+                since=since,
+                until=until,
+                retention=retention or self._memory.settings.retention,
             )
         )
 
@@ -536,11 +627,11 @@ class Conversation(Handle):
         Raises:
             InvalidInputError: The number is 0 or none.
         """
-        return self._memory.run(self._flows.turn(number))
+        return self._memory.run(read_turn(self._key, number, retention=self._memory.settings.retention))
 
     async def aturn(self, number: int) -> Turn | None:
         """The async twin of `turn`."""
-        return await self._memory.arun(self._flows.turn(number))
+        return await self._memory.arun(read_turn(self._key, number, retention=self._memory.settings.retention))
 
     def resolve(self, text: str) -> Reference | None:
         """The turn that a user's words point at, such as "the second one" or "yung una".
@@ -557,11 +648,11 @@ class Conversation(Handle):
         Raises:
             InvalidInputError: `text` is none.
         """
-        return self._memory.run(self._flows.resolve(text))
+        return self._memory.run(resolve(self._key, text, retention=self._memory.settings.retention))
 
     async def aresolve(self, text: str) -> Reference | None:
         """The async twin of `resolve`."""
-        return await self._memory.arun(self._flows.resolve(text))
+        return await self._memory.arun(resolve(self._key, text, retention=self._memory.settings.retention))
 
     def context(
         self,
@@ -623,12 +714,14 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.context(
+            context(
+                self._memory,
+                self._key,
                 current,
                 budget=budget,
                 policy=policy,
                 model=model,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
                 query=query,
                 recall=recall,
                 filters=Filters(
@@ -673,12 +766,14 @@ class Conversation(Handle):
     ) -> ContextPack:
         """The async twin of `context`."""
         return await self._memory.arun(
-            self._flows.context(
+            context(
+                self._memory,
+                self._key,
                 current,
                 budget=budget,
                 policy=policy,
                 model=model,
-                retention=retention,
+                retention=retention or self._memory.settings.retention,
                 query=query,
                 recall=recall,
                 filters=Filters(
@@ -723,7 +818,14 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.manifests(limit=limit, after=after, from_sequence=from_sequence, to_sequence=to_sequence)
+            manifests(
+                self._key,
+                limit=limit,
+                after=after,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                retention=self._memory.settings.retention,
+            )
         )
 
     async def amanifests(
@@ -736,7 +838,14 @@ class Conversation(Handle):
     ) -> ManifestPage:
         """The async twin of `manifests`."""
         return await self._memory.arun(
-            self._flows.manifests(limit=limit, after=after, from_sequence=from_sequence, to_sequence=to_sequence)
+            manifests(
+                self._key,
+                limit=limit,
+                after=after,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                retention=self._memory.settings.retention,
+            )
         )
 
     def coverage(self, *, budget: ContextBudget | None = None) -> Coverage:
@@ -749,11 +858,11 @@ class Conversation(Handle):
         Args:
             budget: The budget of the pack that is meant; the memory's by default.
         """
-        return self._memory.run(self._flows.coverage(budget=budget))
+        return self._memory.run(coverage(self._memory, self._key, budget=budget))
 
     async def acoverage(self, *, budget: ContextBudget | None = None) -> Coverage:
         """The async twin of `coverage`."""
-        return await self._memory.arun(self._flows.coverage(budget=budget))
+        return await self._memory.arun(coverage(self._memory, self._key, budget=budget))
 
     def summarize(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
         """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
@@ -769,13 +878,13 @@ class Conversation(Handle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(self._flows.summarize(policy=policy, model=model))
+        return self._memory.run(summarize(self._memory, self._key, policy=policy, model=model))
 
     async def asummarize(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> SummaryResult:
         """The async twin of `summarize`."""
-        return await self._memory.arun(self._flows.summarize(policy=policy, model=model))
+        return await self._memory.arun(summarize(self._memory, self._key, policy=policy, model=model))
 
     def complete_summary(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
@@ -796,13 +905,13 @@ class Conversation(Handle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(self._flows.complete_summary(policy=policy, model=model))
+        return self._memory.run(complete_summary(self._memory, self._key, policy=policy, model=model))
 
     async def acomplete_summary(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> CompleteSummary:
         """The async twin of `complete_summary`."""
-        return await self._memory.arun(self._flows.complete_summary(policy=policy, model=model))
+        return await self._memory.arun(complete_summary(self._memory, self._key, policy=policy, model=model))
 
     def summaries(self, *, last: int | None = None) -> list[Segment]:
         """The segments of the rolling summary, in order.
@@ -810,11 +919,11 @@ class Conversation(Handle):
         Args:
             last: Only the newest so many; `None` means all.
         """
-        return self._memory.run(self._flows.summaries(last=last))
+        return self._memory.run(list_segments(self._key, last=last, retention=self._memory.settings.retention))
 
     async def asummaries(self, *, last: int | None = None) -> list[Segment]:
         """The async twin of `summaries`."""
-        return await self._memory.arun(self._flows.summaries(last=last))
+        return await self._memory.arun(list_segments(self._key, last=last, retention=self._memory.settings.retention))
 
     def request_summary(self, *, priority: int | None = None) -> bool:
         """Ask a worker to summarize the conversation now, whether it is due or not.
@@ -825,11 +934,11 @@ class Conversation(Handle):
         Returns:
             Whether there is such a conversation.
         """
-        return self._memory.run(self._flows.request_summary(priority=priority))
+        return self._memory.run(request(self._key, priority=priority))
 
     async def arequest_summary(self, *, priority: int | None = None) -> bool:
         """The async twin of `request_summary`."""
-        return await self._memory.arun(self._flows.request_summary(priority=priority))
+        return await self._memory.arun(request(self._key, priority=priority))
 
     def edit_summary(self, number: int, text: str, *, actor: str) -> int:
         """Write what a segment of the rolling summary says. The next goes on from there.
@@ -849,11 +958,13 @@ class Conversation(Handle):
             InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(self._flows.edit_summary(number, text, actor=actor))
+        return self._memory.run(edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor))
 
     async def aedit_summary(self, number: int, text: str, *, actor: str) -> int:
         """The async twin of `edit_summary`."""
-        return await self._memory.arun(self._flows.edit_summary(number, text, actor=actor))
+        return await self._memory.arun(
+            edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor)
+        )
 
     def delete_summary(self, number: int, *, actor: str) -> int:
         """Take a segment back and all that were built on it; they are written anew when that is due.
@@ -870,11 +981,11 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(self._flows.delete_summary(number, actor=actor))
+        return self._memory.run(delete_segment(self._key, number, actor=actor))
 
     async def adelete_summary(self, number: int, *, actor: str) -> int:
         """The async twin of `delete_summary`."""
-        return await self._memory.arun(self._flows.delete_summary(number, actor=actor))
+        return await self._memory.arun(delete_segment(self._key, number, actor=actor))
 
     def regenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """Write the summaries anew from the messages: those after the last that a person wrote.
@@ -890,11 +1001,27 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(self._flows.regenerate_summaries(actor=actor, include_edited=include_edited))
+        return self._memory.run(
+            regenerate_summaries(
+                self._key,
+                self._memory.summary_policy(),
+                actor=actor,
+                include_edited=include_edited,
+                summarizer=self._memory.summarizer_name,
+            )
+        )
 
     async def aregenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """The async twin of `regenerate_summaries`."""
-        return await self._memory.arun(self._flows.regenerate_summaries(actor=actor, include_edited=include_edited))
+        return await self._memory.arun(
+            regenerate_summaries(
+                self._key,
+                self._memory.summary_policy(),
+                actor=actor,
+                include_edited=include_edited,
+                summarizer=self._memory.summarizer_name,
+            )
+        )
 
     def board(self, *, history: bool = False) -> Board:
         """The board: its living summary with facts, entities, topics, action items and questions.
@@ -905,11 +1032,13 @@ class Conversation(Handle):
         Returns:
             The board; an empty one if there is none.
         """
-        return self._memory.run(self._flows.board(history=history))
+        return self._memory.run(read_board(self._key, history=history, retention=self._memory.settings.retention))
 
     async def aboard(self, *, history: bool = False) -> Board:
         """The async twin of `board`."""
-        return await self._memory.arun(self._flows.board(history=history))
+        return await self._memory.arun(
+            read_board(self._key, history=history, retention=self._memory.settings.retention)
+        )
 
     def revise_board(self) -> BoardResult:
         """Bring the board up to the newest message now, whether it is due or not.
@@ -920,11 +1049,25 @@ class Conversation(Handle):
         Raises:
             ConfigurationError: There is no model.
         """
-        return self._memory.run(self._flows.revise_board())
+        return self._memory.run(
+            revise_board(
+                self._key,
+                self._memory.settings.board_policy,
+                summarizer=self._memory.summarizer_name,
+                time_zone=self._memory.settings.time_zone,
+            )
+        )
 
     async def arevise_board(self) -> BoardResult:
         """The async twin of `revise_board`."""
-        return await self._memory.arun(self._flows.revise_board())
+        return await self._memory.arun(
+            revise_board(
+                self._key,
+                self._memory.settings.board_policy,
+                summarizer=self._memory.summarizer_name,
+                time_zone=self._memory.settings.time_zone,
+            )
+        )
 
     def regenerate_board(self, *, actor: str) -> BoardResult:
         """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
@@ -936,11 +1079,27 @@ class Conversation(Handle):
             ConfigurationError: There is no model.
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(self._flows.regenerate_board(actor=actor))
+        return self._memory.run(
+            regenerate_board(
+                self._key,
+                self._memory.settings.board_policy,
+                actor=actor,
+                summarizer=self._memory.summarizer_name,
+                time_zone=self._memory.settings.time_zone,
+            )
+        )
 
     async def aregenerate_board(self, *, actor: str) -> BoardResult:
         """The async twin of `regenerate_board`."""
-        return await self._memory.arun(self._flows.regenerate_board(actor=actor))
+        return await self._memory.arun(
+            regenerate_board(
+                self._key,
+                self._memory.settings.board_policy,
+                actor=actor,
+                summarizer=self._memory.summarizer_name,
+                time_zone=self._memory.settings.time_zone,
+            )
+        )
 
     def edit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """Write what the board's summary is to say first; an empty text takes that back.
@@ -954,11 +1113,15 @@ class Conversation(Handle):
             InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
             NotFoundError: There is no such conversation.
         """
-        self._memory.run(self._flows.edit_board_summary(text, actor=actor, author_kind=author_kind))
+        self._memory.run(
+            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
+        )
 
     async def aedit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_board_summary`."""
-        await self._memory.arun(self._flows.edit_board_summary(text, actor=actor, author_kind=author_kind))
+        await self._memory.arun(
+            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
+        )
 
     def add_board_item(
         self,
@@ -991,8 +1154,16 @@ class Conversation(Handle):
             NotFoundError: There is no such conversation, and it is not to begin.
         """
         return self._memory.run(
-            self._flows.add_board_item(
-                kind, text, actor=actor, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+            add_item(
+                self._key,
+                kind,
+                text,
+                actor=actor,
+                entity_type=entity_type,
+                state=state,
+                author_kind=author_kind,
+                begin=begin,
+                redactor=self._memory.redactor,
             )
         )
 
@@ -1009,8 +1180,16 @@ class Conversation(Handle):
     ) -> str:
         """The async twin of `add_board_item`."""
         return await self._memory.arun(
-            self._flows.add_board_item(
-                kind, text, actor=actor, entity_type=entity_type, state=state, author_kind=author_kind, begin=begin
+            add_item(
+                self._key,
+                kind,
+                text,
+                actor=actor,
+                entity_type=entity_type,
+                state=state,
+                author_kind=author_kind,
+                begin=begin,
+                redactor=self._memory.redactor,
             )
         )
 
@@ -1039,7 +1218,15 @@ class Conversation(Handle):
             NotFoundError: There is no such item.
         """
         self._memory.run(
-            self._flows.edit_board_item(item, actor=actor, text=text, state=state, author_kind=author_kind)
+            edit_item(
+                self._key,
+                item,
+                actor=actor,
+                text=text,
+                state=state,
+                author_kind=author_kind,
+                redactor=self._memory.redactor,
+            )
         )
 
     async def aedit_board_item(
@@ -1053,7 +1240,15 @@ class Conversation(Handle):
     ) -> None:
         """The async twin of `edit_board_item`."""
         await self._memory.arun(
-            self._flows.edit_board_item(item, actor=actor, text=text, state=state, author_kind=author_kind)
+            edit_item(
+                self._key,
+                item,
+                actor=actor,
+                text=text,
+                state=state,
+                author_kind=author_kind,
+                redactor=self._memory.redactor,
+            )
         )
 
     def pin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
@@ -1067,11 +1262,11 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.pin_board_item(item, actor=actor, pinned=pinned))
+        self._memory.run(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     async def apin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """The async twin of `pin_board_item`."""
-        await self._memory.arun(self._flows.pin_board_item(item, actor=actor, pinned=pinned))
+        await self._memory.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     def delete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
         """Delete an item for good: its words go, and no model writes the same again.
@@ -1085,11 +1280,11 @@ class Conversation(Handle):
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(self._flows.delete_board_item(item, actor=actor))
+        self._memory.run(delete_item(self._key, item, actor=actor))
 
     async def adelete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
         """The async twin of `delete_board_item`."""
-        await self._memory.arun(self._flows.delete_board_item(item, actor=actor))
+        await self._memory.arun(delete_item(self._key, item, actor=actor))
 
     def recall(
         self,
@@ -1108,7 +1303,7 @@ class Conversation(Handle):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said here and fits a question, by meaning and by words, in one round trip beside the models.
+        """What was said and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
             query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
@@ -1136,7 +1331,8 @@ class Conversation(Handle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._memory.run(
-            self._flows.recall(
+            recall(
+                Scope.of(self._key),
                 query,
                 filters=Filters(
                     limit=limit,
@@ -1152,6 +1348,8 @@ class Conversation(Handle):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+                zone=self._memory.settings.time_zone,
+                capabilities=self._memory.capabilities,
             )
         )
 
@@ -1174,7 +1372,8 @@ class Conversation(Handle):
     ) -> Recall:
         """The async twin of `recall`."""
         return await self._memory.arun(
-            self._flows.recall(
+            recall(
+                Scope.of(self._key),
                 query,
                 filters=Filters(
                     limit=limit,
@@ -1190,19 +1389,24 @@ class Conversation(Handle):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+                zone=self._memory.settings.time_zone,
+                capabilities=self._memory.capabilities,
             )
         )
 
     def chunks(self) -> list[Chunk]:
         """The chunks that are not expired, in order."""
-        return self._memory.run(self._flows.chunks())
+        return self._memory.run(chunks(self._key))
 
     async def achunks(self) -> list[Chunk]:
         """The async twin of `chunks`."""
-        return await self._memory.arun(self._flows.chunks())
+        return await self._memory.arun(chunks(self._key))
 
     def index(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
-        """Index now what can not be recalled yet; the same messages never make a second chunk.
+        """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
+
+        What was said is found by its words at once. Vectors are for an embedder to give: what it does not give, because
+        there is none or because it fails, whoever indexes next with an embedder fills in.
 
         Args:
             chunking: How; the memory's by default.
@@ -1214,27 +1418,40 @@ class Conversation(Handle):
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(self._flows.index(chunking=chunking))
+        return self._memory.run(
+            index_messages(
+                self._key,
+                chunking=self._memory.chunking(chunking),
+                embedder=self._memory.embedder_name,
+                respect_backoff=False,
+            )
+        )
 
     async def aindex(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
         """The async twin of `index`."""
-        return await self._memory.arun(self._flows.index(chunking=chunking))
+        return await self._memory.arun(
+            index_messages(
+                self._key,
+                chunking=self._memory.chunking(chunking),
+                embedder=self._memory.embedder_name,
+                respect_backoff=False,
+            )
+        )
 
     def index_summaries(self) -> int:
-        """Give the newest summary a vector of the memory's embedder, where it has none.
+        """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
 
         Returns:
             How many summaries were embedded.
 
         Raises:
-            ConfigurationError: There is no embedder.
-            EmbeddingError: The embedder failed.
+            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
         """
-        return self._memory.run(self._flows.index_summaries())
+        return self._memory.run(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
 
     async def aindex_summaries(self) -> int:
         """The async twin of `index_summaries`."""
-        return await self._memory.arun(self._flows.index_summaries())
+        return await self._memory.arun(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
 
     def reembed(self, *, drop: bool = False) -> int:
         """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
@@ -1250,37 +1467,43 @@ class Conversation(Handle):
             EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
             MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
         """
-        return self._memory.run(self._flows.reembed(drop=drop))
+        return self._memory.run(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
 
     async def areembed(self, *, drop: bool = False) -> int:
         """The async twin of `reembed`."""
-        return await self._memory.arun(self._flows.reembed(drop=drop))
+        return await self._memory.arun(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
 
     def opt_out(self, topic: str | None = None, *, actor: str) -> bool:
-        """Do not remember this conversation, or a topic in it.
+        """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
 
-        The conversation's messages stay, for the chat needs them; all that is derived from it goes in the same
+        Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
         transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
-        stands for messages, and goes. For a minute `opt_in` undoes it; later it makes the rest anew. What had moved to
-        long-term memory goes with the next `forget_source`. The conversation need not have begun. For a topic see
-        `SupabaseMemory.opt_out`, which is about all of a user's conversations.
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited stands
+        for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The conversation need
+        not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+
+        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already goes. A
+        topic is one word or several that stand next to one another. Case, accents and punctuation do not matter, nor do
+        endings in English and in the conversation's language ("divorce" is "divorced" too, but "health" is not "healthy",
+        nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are looked for. The
+        messages stay. A writer is told to leave the topic out; of what it writes all the same, the sentences that mention
+        the topic are taken out, and what says it in other words is left to the writer.
 
         Args:
-            topic: The topic, up to 200 characters; `None` for the conversation itself.
-            actor: Who says so.
+            topic: The topic, up to 200 characters; `None` for a conversation itself.
+            actor: Who says so; it is noted with the time.
 
         Returns:
             Whether that is new.
 
         Raises:
-            InvalidInputError: The topic has no letters.
+            InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
-        return self._memory.run(self._flows.opt_out(topic, actor=actor))
+        return self._memory.run(opt_out(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_out`."""
-        return await self._memory.arun(self._flows.opt_out(topic, actor=actor))
+        return await self._memory.arun(opt_out(Scope.of(self._key), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """Remember again what `opt_out` with the same arguments had named.
@@ -1291,25 +1514,25 @@ class Conversation(Handle):
         summaries and boards stay as they are until they are regenerated.
 
         Args:
-            topic: The topic; `None` for the conversation itself.
-            actor: Who says so.
+            topic: The topic; `None` for a conversation itself.
+            actor: Who says so; it is noted with the time.
 
         Returns:
             Whether it had not been remembered.
         """
-        return self._memory.run(self._flows.opt_in(topic, actor=actor))
+        return self._memory.run(opt_in(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
-        return await self._memory.arun(self._flows.opt_in(topic, actor=actor))
+        return await self._memory.arun(opt_in(Scope.of(self._key), topic, actor=actor))
 
     def opt_outs(self) -> list[OptOut]:
-        """What is not to be remembered of it, with who said so and when."""
-        return self._memory.run(self._flows.opt_outs())
+        """What is not to be remembered, with who said so and when, the oldest first."""
+        return self._memory.run(opt_outs(Scope.of(self._key)))
 
     async def aopt_outs(self) -> list[OptOut]:
         """The async twin of `opt_outs`."""
-        return await self._memory.arun(self._flows.opt_outs())
+        return await self._memory.arun(opt_outs(Scope.of(self._key)))
 
     def changes(self, *, limit: int = 100) -> list[ControlChange]:
         """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
@@ -1317,19 +1540,19 @@ class Conversation(Handle):
         Args:
             limit: The most, up to 500.
         """
-        return self._memory.run(self._flows.changes(limit=limit))
+        return self._memory.run(changes(Scope.of(self._key), limit=limit))
 
     async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
-        return await self._memory.arun(self._flows.changes(limit=limit))
+        return await self._memory.arun(changes(Scope.of(self._key), limit=limit))
 
     def status(self) -> ConversationStatus | None:
         """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
-        return self._memory.run(self._flows.status())
+        return self._memory.run(status_of(self._key))
 
     async def astatus(self) -> ConversationStatus | None:
         """The async twin of `status`."""
-        return await self._memory.arun(self._flows.status())
+        return await self._memory.arun(status_of(self._key))
 
     def retry(self) -> int:
         """Try again what workers have given up here; it needs a server's rights.
@@ -1337,20 +1560,20 @@ class Conversation(Handle):
         Returns:
             How many conversations: 1 or 0.
         """
-        return self._memory.run(self._flows.retry())
+        return self._memory.run(retry_one(self._key))
 
     async def aretry(self) -> int:
         """The async twin of `retry`."""
-        return await self._memory.arun(self._flows.retry())
+        return await self._memory.arun(retry_one(self._key))
 
     def comparisons(self, *, last: int = 100) -> list[Comparison]:
-        """The newest comparisons that a rollout made here, in order. They are kept for 30 days.
+        """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
 
         Args:
             last: How many.
         """
-        return self._memory.run(self._flows.comparisons(last=last))
+        return self._memory.run(comparisons(self._key, last=last))
 
     async def acomparisons(self, *, last: int = 100) -> list[Comparison]:
         """The async twin of `comparisons`."""
-        return await self._memory.arun(self._flows.comparisons(last=last))
+        return await self._memory.arun(comparisons(self._key, last=last))

@@ -1,10 +1,9 @@
-"""The ids behind a conversation's handle."""
+"""What handles hold: a memory, and the ids of a conversation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.flows.conversation import ConversationFlows
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -12,7 +11,18 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 
-class Handle(Unpicklable):
+class MemoryHandle(Unpicklable):
+    """A part of what a memory does.
+
+    Args:
+        memory: The memory.
+    """
+
+    def __init__(self, memory: Services) -> None:
+        self._memory = memory
+
+
+class ConversationHandle(Unpicklable):
     """One conversation's ids, and the memory whose it is.
 
     Args:
@@ -22,10 +32,10 @@ class Handle(Unpicklable):
 
     def __init__(self, memory: Services, key: ConversationKey) -> None:
         self._memory = memory
-        self._flows = ConversationFlows(memory, key)
+        self._key = key
         self.key = key
 
     def __repr__(self) -> str:
         """Its ids."""
-        key = self.key
-        return f"Conversation({key.thread_id!r}, user_id={key.user_id!r}, agent_id={key.agent_id!r})"
+        key = self._key
+        return f"{type(self).__name__}({key.thread_id!r}, user_id={key.user_id!r}, agent_id={key.agent_id!r})"

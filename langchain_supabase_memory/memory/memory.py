@@ -1,4 +1,4 @@
-# Written by tools/colors.py from langchain_supabase_memory/memory/flows/memory.py. Do not edit.
+# Written by tools/handles.py. Do not edit.
 """What is done with all conversations of a user, and with the memory itself."""
 
 from __future__ import annotations
@@ -6,10 +6,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Never, Self
 
 from langchain_supabase_memory.memory.constructors import Constructors
-from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.memory.doctor.checks import doctor
+from langchain_supabase_memory.memory.messages import forget_expired, forget_user
+from langchain_supabase_memory.memory.outbox_delivery import flush
 from langchain_supabase_memory.memory.services import ME, OUTBOX_LIMIT, QUOTES, Settings
-from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
+from langchain_supabase_memory.operations.controls import (
+    ControlChange,
+    OptOut,
+    changes,
+    opt_in,
+    opt_out,
+    opt_outs,
+    rate,
+)
+from langchain_supabase_memory.operations.listing import conversations
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
+from langchain_supabase_memory.operations.recall.search import recall
+from langchain_supabase_memory.operations.recall.summaries import recall_summaries
 from langchain_supabase_memory.settings import (
     DEFAULT_BOARD,
     DEFAULT_BREAKER,
@@ -61,15 +75,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
     from langchain_supabase_memory.memory.doctor.finding import Finding
-    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
 
 class SupabaseMemory(Constructors):
     """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
 
-    Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
-    it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
+    Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close it
+    at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
     conversations is here; `memory.work` is what workers have to do, `memory.rollout` how agents are introduced to the
     memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
     """
@@ -174,7 +187,6 @@ class SupabaseMemory(Constructors):
                 redact=redact,
             ),
         )
-        self._flows = MemoryFlows(self)
 
     @classmethod
     def from_url(
@@ -629,8 +641,8 @@ class SupabaseMemory(Constructors):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self.run(
-            self._flows.conversations(
-                user_id=user_id,
+            conversations(
+                self.owner(user_id),
                 agent_id=agent_id,
                 state=state,
                 since=since,
@@ -638,6 +650,7 @@ class SupabaseMemory(Constructors):
                 limit=limit,
                 before=before,
                 after=after,
+                retention=self.settings.retention,
             )
         )
 
@@ -655,8 +668,8 @@ class SupabaseMemory(Constructors):
     ) -> ConversationPage:
         """The async twin of `conversations`."""
         return await self.arun(
-            self._flows.conversations(
-                user_id=user_id,
+            conversations(
+                self.owner(user_id),
                 agent_id=agent_id,
                 state=state,
                 since=since,
@@ -664,6 +677,7 @@ class SupabaseMemory(Constructors):
                 limit=limit,
                 before=before,
                 after=after,
+                retention=self.settings.retention,
             )
         )
 
@@ -686,15 +700,13 @@ class SupabaseMemory(Constructors):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said in any of the user's conversations and fits a question, by meaning and by words.
-
-        One round trip beside the models.
+        """What was said and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
             query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
                 leave. Or up to 8 of them: the ranking serves each, its best first.
-            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
-            agent_id: Only with this agent; by default with all.
             limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
             characters: The most characters of what is returned.
             time_range: Only what was said then.
@@ -713,15 +725,14 @@ class SupabaseMemory(Constructors):
             The chunks, the best first, and how they were found.
 
         Raises:
-            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
+            InvalidInputError: An argument is none of its choices.
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self.run(
-            self._flows.recall(
+            recall(
+                self.scope(user_id, agent_id),
                 query,
-                user_id=user_id,
-                agent_id=agent_id,
                 filters=Filters(
                     limit=limit,
                     characters=characters,
@@ -736,6 +747,8 @@ class SupabaseMemory(Constructors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+                zone=self.settings.time_zone,
+                capabilities=self.capabilities,
             )
         )
 
@@ -760,10 +773,9 @@ class SupabaseMemory(Constructors):
     ) -> Recall:
         """The async twin of `recall`."""
         return await self.arun(
-            self._flows.recall(
+            recall(
+                self.scope(user_id, agent_id),
                 query,
-                user_id=user_id,
-                agent_id=agent_id,
                 filters=Filters(
                     limit=limit,
                     characters=characters,
@@ -778,6 +790,8 @@ class SupabaseMemory(Constructors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
+                zone=self.settings.time_zone,
+                capabilities=self.capabilities,
             )
         )
 
@@ -795,16 +809,16 @@ class SupabaseMemory(Constructors):
         limit: int = LIMIT,
         after: str | None = None,
     ) -> FoundPage:
-        """The messages of any of the user's conversations that hold some texts letter by letter, in one round trip.
+        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
 
-        As `Conversation.find`. Conversations come in the order in which they were begun, from the newest or the oldest
-        on, each with its messages in that order. Of the 2,000 messages that one call looks at, each conversation counts
-        as ten.
+        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
+        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten. Several
+        come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be indexed.
 
         Args:
-            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
-            user_id: The owner; the memory's by default. Nobody else's words are ever looked at.
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
+            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
             order: From the `newest` message on, or from the `oldest`.
             match_case: Whether capitals matter. If not, ß is ss, and İ is i.
             since: Only messages of this time or later, with a time zone.
@@ -814,18 +828,17 @@ class SupabaseMemory(Constructors):
             after: `after` of the page before, for what follows.
 
         Returns:
-            The messages, and where to go on: `page.after` is `None` if everything was looked at.
+            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
+            looked at.
 
         Raises:
-            InvalidInputError: Nobody is named as the owner, a text is blank or too long, a time is naive, or an
-                argument is none of its choices.
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self.run(
-            self._flows.find(
+            find(
+                self.scope(user_id, agent_id),
                 texts,
-                user_id=user_id,
-                agent_id=agent_id,
                 order=order,
                 match_case=match_case,
                 since=since,
@@ -833,6 +846,7 @@ class SupabaseMemory(Constructors):
                 around=around,
                 limit=limit,
                 after=after,
+                retention=self.settings.retention,
             )
         )
 
@@ -852,10 +866,9 @@ class SupabaseMemory(Constructors):
     ) -> FoundPage:
         """The async twin of `find`."""
         return await self.arun(
-            self._flows.find(
+            find(
+                self.scope(user_id, agent_id),
                 texts,
-                user_id=user_id,
-                agent_id=agent_id,
                 order=order,
                 match_case=match_case,
                 since=since,
@@ -863,6 +876,7 @@ class SupabaseMemory(Constructors):
                 around=around,
                 limit=limit,
                 after=after,
+                retention=self.settings.retention,
             )
         )
 
@@ -880,9 +894,9 @@ class SupabaseMemory(Constructors):
         """The user's conversations that a question is about, by their newest summaries, in one round trip.
 
         Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
             query: The question, in the user's words; blank lists the newest.
-            user_id: The owner; the memory's by default. Nobody else's summaries are ever looked at.
-            agent_id: Only conversations with this agent; by default with all.
             limit: The most conversations.
             time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
                 days by default, are never found.
@@ -899,14 +913,16 @@ class SupabaseMemory(Constructors):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self.run(
-            self._flows.recall_summaries(
+            recall_summaries(
+                self.scope(user_id, agent_id),
                 query,
-                user_id=user_id,
-                agent_id=agent_id,
                 limit=limit,
                 time_range=time_range,
                 time_zone=time_zone,
                 min_similarity=min_similarity,
+                zone=self.settings.time_zone,
+                embedder=self.embedder_name,
+                retention=self.settings.retention,
             )
         )
 
@@ -923,14 +939,16 @@ class SupabaseMemory(Constructors):
     ) -> list[RecalledSummary]:
         """The async twin of `recall_summaries`."""
         return await self.arun(
-            self._flows.recall_summaries(
+            recall_summaries(
+                self.scope(user_id, agent_id),
                 query,
-                user_id=user_id,
-                agent_id=agent_id,
                 limit=limit,
                 time_range=time_range,
                 time_zone=time_zone,
                 min_similarity=min_similarity,
+                zone=self.settings.time_zone,
+                embedder=self.embedder_name,
+                retention=self.settings.retention,
             )
         )
 
@@ -938,7 +956,7 @@ class SupabaseMemory(Constructors):
         """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
 
         Args:
-            user_id: The user; the memory's by default.
+            user_id: The owner; the memory's by default.
             agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
                 the items of the store.
             dry_run: Only say what would go.
@@ -949,13 +967,13 @@ class SupabaseMemory(Constructors):
         Raises:
             InvalidInputError: Nobody is named.
         """
-        return self.run(self._flows.forget_user(user_id=user_id, agent_id=agent_id, dry_run=dry_run))
+        return self.run(forget_user(self, self.owner(user_id), agent_id=agent_id, dry_run=dry_run))
 
     async def aforget_user(
         self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False
     ) -> Receipt:
         """The async twin of `forget_user`."""
-        return await self.arun(self._flows.forget_user(user_id=user_id, agent_id=agent_id, dry_run=dry_run))
+        return await self.arun(forget_user(self, self.owner(user_id), agent_id=agent_id, dry_run=dry_run))
 
     def forget_expired(
         self,
@@ -981,8 +999,13 @@ class SupabaseMemory(Constructors):
             What went: the conversations that lost messages, how many messages, summaries and chunks.
         """
         return self.run(
-            self._flows.forget_expired(
-                user_id=user_id, agent_id=agent_id, thread_id=thread_id, retention=retention, dry_run=dry_run
+            forget_expired(
+                self,
+                self.scope_text(user_id),
+                agent_id=agent_id,
+                thread_id=thread_id,
+                retention=retention or self.settings.retention,
+                dry_run=dry_run,
             )
         )
 
@@ -997,71 +1020,93 @@ class SupabaseMemory(Constructors):
     ) -> Receipt:
         """The async twin of `forget_expired`."""
         return await self.arun(
-            self._flows.forget_expired(
-                user_id=user_id, agent_id=agent_id, thread_id=thread_id, retention=retention, dry_run=dry_run
+            forget_expired(
+                self,
+                self.scope_text(user_id),
+                agent_id=agent_id,
+                thread_id=thread_id,
+                retention=retention or self.settings.retention,
+                dry_run=dry_run,
             )
         )
 
-    def opt_out(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
-        """Do not remember a topic, in all of a user's conversations, also those to come.
+    def opt_out(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
 
-        What mentions the topic is not indexed, nor written on a board, nor left in a summary; what is there already
-        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
-        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
-        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
-        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
-        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+        Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
+        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited stands
+        for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The conversation need
+        not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+
+        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already goes. A
+        topic is one word or several that stand next to one another. Case, accents and punctuation do not matter, nor do
+        endings in English and in the conversation's language ("divorce" is "divorced" too, but "health" is not "healthy",
+        nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are looked for. The
+        messages stay. A writer is told to leave the topic out; of what it writes all the same, the sentences that mention
+        the topic are taken out, and what says it in other words is left to the writer.
 
         Args:
-            topic: The topic, up to 200 characters.
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            topic: The topic, up to 200 characters; `None` for a conversation itself.
             actor: Who says so; it is noted with the time.
-            user_id: The owner; the memory's by default.
 
         Returns:
             Whether that is new.
 
         Raises:
-            InvalidInputError: The topic has no letters.
+            InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
-        return self.run(self._flows.opt_out(topic, actor=actor, user_id=user_id))
+        return self.run(opt_out(self.scope(user_id, agent_id), topic, actor=actor))
 
-    async def aopt_out(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
+    async def aopt_out(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
         """The async twin of `opt_out`."""
-        return await self.arun(self._flows.opt_out(topic, actor=actor, user_id=user_id))
+        return await self.arun(opt_out(self.scope(user_id, agent_id), topic, actor=actor))
 
-    def opt_in(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
-        """Remember a topic again that `opt_out` had named.
+    def opt_in(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """Remember again what `opt_out` with the same arguments had named.
 
-        Within a minute of `opt_out` it is undone: summaries, boards, ratings and titles are as before, and chunks are
-        indexed again. Later what was not indexed is indexed; summaries and boards stay as they are until they are
-        regenerated.
+        Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
+        chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
+        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again, and
+        summaries and boards stay as they are until they are regenerated.
 
         Args:
-            topic: The topic.
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            topic: The topic; `None` for a conversation itself.
             actor: Who says so; it is noted with the time.
-            user_id: The owner; the memory's by default.
 
         Returns:
             Whether it had not been remembered.
         """
-        return self.run(self._flows.opt_in(topic, actor=actor, user_id=user_id))
+        return self.run(opt_in(self.scope(user_id, agent_id), topic, actor=actor))
 
-    async def aopt_in(self, topic: str, *, actor: str, user_id: str | None = None) -> bool:
+    async def aopt_in(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
         """The async twin of `opt_in`."""
-        return await self.arun(self._flows.opt_in(topic, actor=actor, user_id=user_id))
+        return await self.arun(opt_in(self.scope(user_id, agent_id), topic, actor=actor))
 
     def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
-        """What is not to be remembered, with who said so and when.
+        """What is not to be remembered, with who said so and when, the oldest first.
 
         Args:
-            user_id: The owner; the memory's by default.
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
         """
-        return self.run(self._flows.opt_outs(user_id=user_id, agent_id=agent_id))
+        return self.run(opt_outs(self.scope(user_id, agent_id)))
 
     async def aopt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
         """The async twin of `opt_outs`."""
-        return await self.arun(self._flows.opt_outs(user_id=user_id, agent_id=agent_id))
+        return await self.arun(opt_outs(self.scope(user_id, agent_id)))
 
     def changes(
         self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
@@ -1069,35 +1114,35 @@ class SupabaseMemory(Constructors):
         """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
 
         Args:
-            user_id: The owner; the memory's by default.
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             limit: The most, up to 500.
         """
-        return self.run(self._flows.changes(user_id=user_id, agent_id=agent_id, limit=limit))
+        return self.run(changes(self.scope(user_id, agent_id), limit=limit))
 
     async def achanges(
         self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
     ) -> list[ControlChange]:
         """The async twin of `changes`."""
-        return await self.arun(self._flows.changes(user_id=user_id, agent_id=agent_id, limit=limit))
+        return await self.arun(changes(self.scope(user_id, agent_id), limit=limit))
 
     def rate(
         self,
         chunk: Chunk | str,
         *,
+        user_id: str | None = None,
         actor: str,
         useful: bool | None = None,
         importance: float | None = None,
-        user_id: str | None = None,
     ) -> float:
         """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
 
         Args:
+            user_id: The owner; the memory's by default.
             chunk: The chunk, as it was recalled, or its id.
             actor: Who says so; it is noted with the time.
             useful: Whether it was of use: an importance of 0.9 or 0.1.
             importance: Or its importance itself, from 0 to 1.
-            user_id: The owner; the memory's by default.
 
         Returns:
             Its importance from now on.
@@ -1106,21 +1151,19 @@ class SupabaseMemory(Constructors):
             InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
             NotFoundError: There is no such chunk.
         """
-        return self.run(self._flows.rate(chunk, actor=actor, useful=useful, importance=importance, user_id=user_id))
+        return self.run(rate(self.owner(user_id), chunk, actor=actor, useful=useful, importance=importance))
 
     async def arate(
         self,
         chunk: Chunk | str,
         *,
+        user_id: str | None = None,
         actor: str,
         useful: bool | None = None,
         importance: float | None = None,
-        user_id: str | None = None,
     ) -> float:
         """The async twin of `rate`."""
-        return await self.arun(
-            self._flows.rate(chunk, actor=actor, useful=useful, importance=importance, user_id=user_id)
-        )
+        return await self.arun(rate(self.owner(user_id), chunk, actor=actor, useful=useful, importance=importance))
 
     def flush(self) -> int:
         """Store what earlier writes of histories left in the outbox.
@@ -1131,11 +1174,11 @@ class SupabaseMemory(Constructors):
         Raises:
             SupabaseMemoryError: The database still refuses; everything is kept.
         """
-        return self.run(self._flows.flush())
+        return self.run(flush(self))
 
     async def aflush(self) -> int:
         """The async twin of `flush`."""
-        return await self.arun(self._flows.flush())
+        return await self.arun(flush(self))
 
     def doctor(self) -> list[Finding]:
         """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
@@ -1152,8 +1195,8 @@ class SupabaseMemory(Constructors):
             broken = [finding for finding in memory.doctor() if finding.state == "red"]
             ```
         """
-        return self.run(self._flows.doctor())
+        return self.run(doctor(self))
 
     async def adoctor(self) -> list[Finding]:
         """The async twin of `doctor`."""
-        return await self.arun(self._flows.doctor())
+        return await self.arun(doctor(self))

@@ -9,7 +9,7 @@ from langchain_supabase_memory.memory.pending_manifests import sampled_manifest
 from langchain_supabase_memory.operations import conversations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
@@ -30,23 +30,27 @@ def pending(memory: Services, key: ConversationKey) -> list[BaseMessage]:
     return [message for message, _ in memory.outbox.pending(key)]
 
 
-def drop(memory: Services, keys: Iterable[ConversationKey], *, dry_run: bool) -> None:
-    """What waits for a conversation that was forgotten goes too; only then, or a failure would lose it."""
-    for key in () if dry_run else keys:
-        memory.outbox.drop(key)
+def flush(services: Services) -> Flow[int]:
+    """Store what earlier writes of histories left in the outbox.
 
+    Args:
+        services: The memory.
 
-def flush(memory: Services) -> Flow[int]:
-    """Store what waits, of every conversation; returns how many messages still wait."""
+    Returns:
+        How many messages are still waiting, which is 0 unless an error is raised.
+
+    Raises:
+        SupabaseMemoryError: The database still refuses; everything is kept.
+    """
     refusals = []
-    for key in memory.outbox.conversations():
+    for key in services.outbox.conversations():
         try:
-            yield from flush_and_append(memory, key, [])
+            yield from flush_and_append(services, key, [])
         except _REFUSALS as refusal:  # of one conversation, for which the others need not wait
             refusals.append(refusal)
     if refusals:
         raise refusals[0]
-    return len(memory.outbox)
+    return len(services.outbox)
 
 
 def flush_and_append(

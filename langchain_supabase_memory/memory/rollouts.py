@@ -1,40 +1,33 @@
-# Written by tools/colors.py from langchain_supabase_memory/memory/flows/rollout.py. Do not edit.
+# Written by tools/handles.py. Do not edit.
 """What is done with a rollout."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.flows.rollout import RolloutFlows
-from langchain_supabase_memory.unpicklable import Unpicklable
+from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.operations.rollout.comparison import RolloutReport, report
+from langchain_supabase_memory.operations.rollout.stages import Decision, Stage, history, set_stage, stage
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from langchain_supabase_memory.memory.services import Services
-    from langchain_supabase_memory.operations.rollout.comparison import RolloutReport
-    from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
 
-
-class Rollouts(Unpicklable):
-    """The stage at which agents are that are introduced to the memory, and how the contexts compare: `memory.rollout`.
+class Rollouts(MemoryHandle):
+    """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
 
     See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
     """
 
-    def __init__(self, memory: Services) -> None:
-        self._memory = memory
-        self._flows = RolloutFlows(memory)
-
     def set(
-        self, stage: Stage, *, actor: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+        self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
 
         Args:
+            agent_id: The agent; the memory's by default.
             stage: The stage.
             actor: Who decides; it is noted, with the time.
-            agent_id: The agent; the memory's by default.
             share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
                 that a user stays on their side, and stays inside while the share grows.
             rest: What the others receive.
@@ -46,13 +39,15 @@ class Rollouts(Unpicklable):
             InvalidInputError: The stage or the share is none, or nobody is named.
             PermissionDeniedError: Only servers may.
         """
-        return self._memory.run(self._flows.set(stage, actor=actor, agent_id=agent_id, share=share, rest=rest))
+        return self._memory.run(set_stage(self._memory.agent(agent_id), stage, actor=actor, share=share, rest=rest))
 
     async def aset(
-        self, stage: Stage, *, actor: str, agent_id: str | None = None, share: float = 1.0, rest: Stage = "off"
+        self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """The async twin of `set`."""
-        return await self._memory.arun(self._flows.set(stage, actor=actor, agent_id=agent_id, share=share, rest=rest))
+        return await self._memory.arun(
+            set_stage(self._memory.agent(agent_id), stage, actor=actor, share=share, rest=rest)
+        )
 
     def stage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
         """What the database says of an agent now, uncached.
@@ -64,11 +59,11 @@ class Rollouts(Unpicklable):
         Returns:
             The stage; `None` if nobody has decided.
         """
-        return self._memory.run(self._flows.stage(agent_id=agent_id, user_id=user_id))
+        return self._memory.run(stage(self._memory.agent(agent_id), self._memory.scope_text(user_id)))
 
     async def astage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
         """The async twin of `stage`."""
-        return await self._memory.arun(self._flows.stage(agent_id=agent_id, user_id=user_id))
+        return await self._memory.arun(stage(self._memory.agent(agent_id), self._memory.scope_text(user_id)))
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """Who set the stage of an agent to what, and when: the newest decisions, in order.
@@ -80,11 +75,11 @@ class Rollouts(Unpicklable):
         Raises:
             PermissionDeniedError: Only servers may.
         """
-        return self._memory.run(self._flows.history(agent_id=agent_id, last=last))
+        return self._memory.run(history(self._memory.agent(agent_id), last=last))
 
     async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """The async twin of `history`."""
-        return await self._memory.arun(self._flows.history(agent_id=agent_id, last=last))
+        return await self._memory.arun(history(self._memory.agent(agent_id), last=last))
 
     def report(
         self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
@@ -99,10 +94,10 @@ class Rollouts(Unpicklable):
         Raises:
             InvalidInputError: The time is naive.
         """
-        return self._memory.run(self._flows.report(user_id=user_id, agent_id=agent_id, since=since))
+        return self._memory.run(report(user_id=user_id, agent_id=agent_id, since=since))
 
     async def areport(
         self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
     ) -> RolloutReport:
         """The async twin of `report`."""
-        return await self._memory.arun(self._flows.report(user_id=user_id, agent_id=agent_id, since=since))
+        return await self._memory.arun(report(user_id=user_id, agent_id=agent_id, since=since))

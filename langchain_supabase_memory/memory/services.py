@@ -284,6 +284,29 @@ class Services(Unpicklable):
             check_id("agent_id", agent_id)
         return Scope(self.owner(user_id), agent_id)
 
+    def agent(self, agent_id: str | None) -> str:
+        """The agent that is named, or the memory's.
+
+        Raises:
+            InvalidInputError: The id is not a usable string.
+        """
+        chosen = self.agent_id if agent_id is None else agent_id
+        check_id("agent_id", chosen)
+        return chosen
+
+    def chunking(self, chunking: ChunkPolicy | None = None) -> ChunkPolicy:
+        """A policy of chunks, or the memory's."""
+        check_settings(chunking=chunking)
+        return chunking or self.settings.chunking
+
+    def require_embedder(self) -> str:
+        """The embedder's name.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        return embedders.require_embedder(self.embeddings).name
+
     def summary_policy(self, policy: SummaryPolicy | None = None) -> SummaryPolicy:
         """A policy, or the memory's, with every number that was left open derived from the budget."""
         check_settings(policy=policy)

@@ -1,32 +1,29 @@
-# Written by tools/colors.py from langchain_supabase_memory/memory/flows/work.py. Do not edit.
+# Written by tools/handles.py. Do not edit.
 """What is done with due work, over all conversations that a memory may see."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.flows.work import WorkFlows
-from langchain_supabase_memory.unpicklable import Unpicklable
+from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.summaries import summarize_due
+from langchain_supabase_memory.operations.due import index_due
+from langchain_supabase_memory.operations.unreadable import unreadable
+from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState, queue, retry, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.adapters.summarizer import Summarizer
-    from langchain_supabase_memory.memory.services import Services
-    from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
     from langchain_supabase_memory.settings import SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, IndexResult, SummaryResult, UnreadableMessage
 
 
-class Work(Unpicklable):
+class Work(MemoryHandle):
     """What is due, running, waiting and dead: `memory.work`.
 
     A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
     """
-
-    def __init__(self, memory: Services) -> None:
-        self._memory = memory
-        self._flows = WorkFlows(memory)
 
     def status(
         self,
@@ -55,8 +52,14 @@ class Work(Unpicklable):
             logged.
         """
         return self._memory.run(
-            self._flows.status(
-                user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
+            status(
+                self._memory.scope_text(user_id),
+                agent_id=agent_id,
+                thread_id=thread_id,
+                state=state,
+                ids=ids,
+                limit=limit,
+                after=after,
             )
         )
 
@@ -73,18 +76,24 @@ class Work(Unpicklable):
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
         return await self._memory.arun(
-            self._flows.status(
-                user_id=user_id, agent_id=agent_id, thread_id=thread_id, state=state, ids=ids, limit=limit, after=after
+            status(
+                self._memory.scope_text(user_id),
+                agent_id=agent_id,
+                thread_id=thread_id,
+                state=state,
+                ids=ids,
+                limit=limit,
+                after=after,
             )
         )
 
     def queue(self) -> Queue:
         """The work of all conversations, in numbers; it needs a server's rights."""
-        return self._memory.run(self._flows.queue())
+        return self._memory.run(queue())
 
     async def aqueue(self) -> Queue:
         """The async twin of `queue`."""
-        return await self._memory.arun(self._flows.queue())
+        return await self._memory.arun(queue())
 
     def retry(self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """Try again what workers have given up; it needs a server's rights.
@@ -97,13 +106,13 @@ class Work(Unpicklable):
         Returns:
             How many conversations.
         """
-        return self._memory.run(self._flows.retry(user_id=user_id, agent_id=agent_id, thread_id=thread_id))
+        return self._memory.run(retry(self._memory.scope_text(user_id), agent_id=agent_id, thread_id=thread_id))
 
     async def aretry(
         self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None
     ) -> int:
         """The async twin of `retry`."""
-        return await self._memory.arun(self._flows.retry(user_id=user_id, agent_id=agent_id, thread_id=thread_id))
+        return await self._memory.arun(retry(self._memory.scope_text(user_id), agent_id=agent_id, thread_id=thread_id))
 
     def unreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
         """The messages that cannot be read and are set aside: each is left out of packs, and stays.
@@ -121,11 +130,11 @@ class Work(Unpicklable):
         Raises:
             InvalidInputError: `limit` is negative.
         """
-        return self._memory.run(self._flows.unreadable(user_id=user_id, limit=limit))
+        return self._memory.run(unreadable(self._memory.scope_text(user_id), limit=limit))
 
     async def aunreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
-        return await self._memory.arun(self._flows.unreadable(user_id=user_id, limit=limit))
+        return await self._memory.arun(unreadable(self._memory.scope_text(user_id), limit=limit))
 
     def summarize_due(
         self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
@@ -147,13 +156,17 @@ class Work(Unpicklable):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(self._flows.summarize_due(user_id=user_id, policy=policy, model=model))
+        return self._memory.run(
+            summarize_due(self._memory, self._memory.scope_text(user_id), policy=policy, model=model)
+        )
 
     async def asummarize_due(
         self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarize_due`."""
-        return await self._memory.arun(self._flows.summarize_due(user_id=user_id, policy=policy, model=model))
+        return await self._memory.arun(
+            summarize_due(self._memory, self._memory.scope_text(user_id), policy=policy, model=model)
+        )
 
     def index_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
@@ -168,8 +181,22 @@ class Work(Unpicklable):
         Returns:
             What was done for each conversation that was due.
         """
-        return self._memory.run(self._flows.index_due(user_id=user_id, messages=messages))
+        return self._memory.run(
+            index_due(
+                self._memory.scope_text(user_id),
+                chunking=self._memory.chunking(),
+                messages=messages,
+                embedder=self._memory.embedder_name,
+            )
+        )
 
     async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
-        return await self._memory.arun(self._flows.index_due(user_id=user_id, messages=messages))
+        return await self._memory.arun(
+            index_due(
+                self._memory.scope_text(user_id),
+                chunking=self._memory.chunking(),
+                messages=messages,
+                embedder=self._memory.embedder_name,
+            )
+        )

@@ -280,7 +280,32 @@ def read(
     superseded: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
-    """Read messages in order, as `Conversation.read`; a conversation that does not exist is empty."""
+    """Read messages in order: all of them, or those within every bound that is given.
+
+    Args:
+        key: The conversation.
+        first: Only the oldest so many.
+        last: Only the newest so many.
+        since: Only those said at or after this time, with a time zone.
+        until: Only those said before this time, with a time zone.
+        from_sequence: Only those with this number or a higher one.
+        to_sequence: Only those with this number or a lower one; -1 is before the first.
+        columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`. By default
+            `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`, `images`,
+            `created_at`, `updated_at` and `metadata`.
+        display: Only what a chat page shows: what the user and the assistant said, with media as references; no
+            tool's call or result, no system message.
+        superseded: The messages that a graph has left, in place of those that stand; see `reinstate`.
+        retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+    Returns:
+        The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read
+        has an empty message and says why in `unreadable`.
+
+    Raises:
+        InvalidInputError: A bound is negative, both ends are asked for, a time is naive, or a column is unknown.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
     rows = yield from read_rows(
         key,
         first=first,
@@ -362,7 +387,12 @@ def read_rows(
 
 
 def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[int]:
-    """How many messages a conversation holds, as `Conversation.count`."""
+    """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history.
+
+    Args:
+        key: The conversation.
+        retention: What is kept; everything by default.
+    """
     ids = conversation_ids(key)
     answer: int = yield from call("memory_count", {**ids, "p_retention": retention_argument(retention)})
     return answer
@@ -382,7 +412,20 @@ def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bo
 
 
 def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int]]:
-    """Bring superseded messages back, as `Conversation.reinstate`."""
+    """Bring messages back that a graph has left, because it was forked or they were removed from its state.
+
+    They stand at their own numbers again, and no state of a graph takes them away any more.
+
+    Args:
+        key: The conversation.
+        message_ids: The ids of superseded messages, as `read(superseded=True)` gives them.
+
+    Returns:
+        The numbers of those that are back. An id that is not superseded is passed over.
+
+    Raises:
+        InvalidInputError: `message_ids` is no list.
+    """
     if isinstance(message_ids, str):
         raise wrong_type("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
     ids = [codec.row_id(each) for each in message_ids]

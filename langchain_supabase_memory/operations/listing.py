@@ -25,7 +25,7 @@ LONGEST_TITLE: Final = 200
 
 
 def conversations(
-    user_id: str | None,
+    owner: str | None,
     *,
     agent_id: str | None = None,
     state: ConversationState | None = None,
@@ -36,7 +36,26 @@ def conversations(
     after: str | None = None,
     retention: Retention | None = None,
 ) -> Flow[ConversationPage]:
-    """A user's conversations, as `SupabaseMemory.conversations`; without a user those of the access token's subject."""
+    """A page of a user's conversations, the most recently changed first, each with a title and its last words.
+
+    Args:
+        owner: The owner; `None` means the access token's subject.
+        agent_id: Only this agent's; `None` means all agents'.
+        state: Only `active` or only `archived` ones; `None` means both.
+        since: Only those that changed at or after this time, with a time zone.
+        until: Only those that changed before this time, with a time zone.
+        limit: The most of a page, 1 to 1,000.
+        before: What a page gives as `before`: the page before it, of newer ones.
+        after: What a page gives as `after`: the page after it, of older ones.
+        retention: What is kept; everything by default.
+
+    Returns:
+        The page. A conversation that changes meanwhile moves to the front; by `after` none is shown twice.
+
+    Raises:
+        InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
     if agent_id is not None:
         check_id("agent_id", agent_id)
     if state is not None and state not in get_args(ConversationState):
@@ -53,7 +72,7 @@ def conversations(
     answer = yield from call(
         "memory_conversations",
         {
-            "p_user_id": user_id,
+            "p_user_id": owner,
             "p_agent_id": agent_id,
             "p_state": state,
             "p_since": moment("since", since),
@@ -69,7 +88,12 @@ def conversations(
 
 
 def info(key: ConversationKey, *, retention: Retention | None = None) -> Flow[ConversationInfo | None]:
-    """One conversation as it is listed, as `Conversation.info`."""
+    """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist.
+
+    Args:
+        key: The conversation.
+        retention: What is kept; everything by default.
+    """
     arguments = {**conversation_ids(key), "p_limit": 1, "p_retention": retention_argument(retention)}
     answer = yield from call("memory_conversations", arguments)
     return next(map(_conversation, answer["conversations"]), None)
@@ -83,7 +107,27 @@ def update(
     redactor: Redactor | None = None,
     retention: Retention | None = None,
 ) -> Flow[ConversationInfo]:
-    """Set a title or metadata, as `Conversation.update`."""
+    """Set the conversation's title or metadata. Lists keep their order.
+
+    Args:
+        key: The conversation.
+        title: What it is called from now on, in up to 200 characters and one line. A blank one takes that back:
+            then the writer's title is shown, or the first words of the first question.
+        metadata: What the application keeps beside it from now on: a JSON object of up to 16 KiB, in place of what
+            there was.
+        redactor: What takes secrets and personal data out of what is stored.
+        retention: What is kept; everything by default.
+
+    Returns:
+        The conversation as it is listed from now on.
+
+    Raises:
+        InvalidInputError: There is nothing to set, the title is too long or mentions a topic that is not to be
+            remembered, or the metadata is no object.
+        TooLargeError: The metadata is too large.
+        NotFoundError: There is no such conversation.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
     if title is None and metadata is None:
         raise InvalidInputError("There is nothing to set.", hint="Pass title=..., metadata={...}, or both.")
     arguments = {

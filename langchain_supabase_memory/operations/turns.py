@@ -59,7 +59,20 @@ def list_turns(
     before: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[Turn]]:
-    """The complete turns of a conversation, as `Conversation.turns`; one that does not exist has none."""
+    """The complete turns, oldest first: what was asked and the final answer, without what tools did in between.
+
+    Args:
+        key: The conversation.
+        last: Only the newest so many.
+        since: Only those asked at or after this time, with a time zone.
+        until: Only those asked before this time, with a time zone.
+        before: Only those that begin before the message with this number: the `from_sequence` of the first turn of
+            a page, for the page before it.
+        retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+    Raises:
+        InvalidInputError: `last` or `before` is negative, or a time is naive.
+    """
     check_limit("last", last)
     check_limit("before", before)
     found: list[Turn] = []
@@ -83,7 +96,19 @@ def list_turns(
 
 
 def read_turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
-    """One complete turn by its number, as `Conversation.turn`."""
+    """One complete turn by its number; from the end, if it is negative.
+
+    Args:
+        key: The conversation.
+        number: From 1 for the oldest that is kept; -1 is the newest.
+        retention: What is kept; everything by default.
+
+    Returns:
+        The turn; `None` if there is none of this number.
+
+    Raises:
+        InvalidInputError: The number is 0 or none.
+    """
     if isinstance(number, bool) or not isinstance(number, int) or number == 0:
         raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
     place: dict[str, Any] = {"p_number": number} if number > 0 else {"p_last": 1, "p_skip": -number - 1}
@@ -94,7 +119,22 @@ def read_turn(key: ConversationKey, number: int, *, retention: Retention | None 
 
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
-    """The turn that a user's words point at, as `Conversation.resolve`."""
+    """The turn that a user's words point at, such as "the second one" or "yung una".
+
+    Deterministic and without a model. The database is asked only if there are such words.
+
+    Args:
+        key: The conversation.
+        text: What the user says; it is not part of a turn yet.
+        retention: What is kept; everything by default.
+
+    Returns:
+        The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns
+        are counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+
+    Raises:
+        InvalidInputError: `text` is none.
+    """
     match = yield from find_references(text)
     return None if match is None else (yield from referenced_turn(key, match, retention=retention))
 
@@ -112,6 +152,34 @@ def referenced_turn(
     number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)
     found = yield from read_turn(key, number, retention=retention)
     return None if found is None else Reference(found, match.span, match.rule)
+
+
+def turns_as_text(
+    key: ConversationKey,
+    *,
+    template: str = TEMPLATE,
+    separator: str = "\n\n",
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    retention: Retention | None = None,
+) -> Flow[str]:
+    """The complete turns as text for a prompt, query and answer in a template.
+
+    Args:
+        key: The conversation.
+        template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
+        separator: What stands between two.
+        last: Only the newest so many.
+        since: Only those asked at or after this time, with a time zone.
+        until: Only those asked before this time, with a time zone.
+        retention: What is kept; what is beyond it is not shown. The memory's by default.
+
+    Raises:
+        InvalidInputError: `last` is negative, a time is naive, or the template names something else.
+    """
+    turns = yield from list_turns(key, last=last, since=since, until=until, retention=retention)
+    return turns_text(turns, template, separator)
 
 
 def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:

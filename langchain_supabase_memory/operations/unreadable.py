@@ -46,7 +46,21 @@ def numbered_messages(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -
 
 
 def unreadable(user_id: str | None, *, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
-    """The messages that cannot be read, as `Work.unreadable`; without a user everybody's that the caller may see."""
+    """The messages that cannot be read and are set aside: each is left out of packs, and stays.
+
+    A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown,
+    summarized and indexed like any other.
+
+    Args:
+        user_id: Only this user's; the memory's by default.
+        limit: The most to return; `None` means all.
+
+    Returns:
+        Where they are, in the order of owners and conversations.
+
+    Raises:
+        InvalidInputError: `limit` is negative.
+    """
     check_limit("limit", limit)
     found: list[UnreadableMessage] = []
     after: Mapping[str, Any] | None = None

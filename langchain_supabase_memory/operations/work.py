@@ -318,14 +318,31 @@ def release(leases: Iterable[Lease]) -> Flow[int]:
 
 
 def retry(user_id: str | None, *, agent_id: str | None = None, thread_id: str | None = None) -> Flow[int]:
-    """Try again what was given up, as `Work.retry`; without a user everybody's."""
+    """Try again what workers have given up; it needs a server's rights.
+
+    Args:
+        user_id: Only this user's; the memory's by default.
+        agent_id: Only this agent's.
+        thread_id: Only those of this thread.
+
+    Returns:
+        How many conversations.
+    """
     arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
     answer = yield from call("memory_worker_revive", arguments)
     return int(answer["revived"])
 
 
 def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
-    """Ask for a conversation to be summarized by a worker now, as `Conversation.request_summary`."""
+    """Ask a worker to summarize the conversation now, whether it is due or not.
+
+    Args:
+        key: The conversation.
+        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
+
+    Returns:
+        Whether there is such a conversation.
+    """
     answer = yield from call("memory_request", {**conversation_ids(key), "p_priority": priority})
     return answer["requested_at"] is not None
 
@@ -340,7 +357,21 @@ def status(
     limit: int | None = None,
     after: tuple[str, str] | None = None,
 ) -> Flow[list[ConversationStatus]]:
-    """How the work on conversations stands, as `Work.status`; without a user everybody's that the caller may see."""
+    """What is due, running, waiting and dead, and how far each conversation is covered.
+
+    Args:
+        user_id: Only this user's; the memory's by default.
+        agent_id: Only this agent's.
+        thread_id: Only those of this thread.
+        state: Only those in this state.
+        ids: Only the conversations with these ids, as lists give them.
+        limit: The most; `None` means all.
+        after: The owner and the id of a conversation: only those behind it.
+
+    Returns:
+        Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
+        logged.
+    """
     check_limit("limit", limit)
     found: list[ConversationStatus] = []
     last: Mapping[str, Any] = {} if after is None else dict(zip(("user_id", "id"), after, strict=True))
@@ -367,10 +398,29 @@ def status(
     return found
 
 
-def queue(user_id: str | None = None) -> Flow[Queue]:
-    """The work of all conversations, or of one user's, in numbers; for servers."""
+def queue(*, user_id: str | None = None) -> Flow[Queue]:
+    """The work of all conversations, in numbers; it needs a server's rights.
+
+    Args:
+        user_id: Only this user's; `None` means everybody's that the caller may see.
+    """
     row = yield from call("memory_worker_queue", {} if user_id is None else {"p_user_id": user_id}, "gauge queue")
     return Queue(**row)
+
+
+def status_of(key: ConversationKey) -> Flow[ConversationStatus | None]:
+    """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
+    found = yield from status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
+    return found[0] if found else None
+
+
+def retry_one(key: ConversationKey) -> Flow[int]:
+    """Try again what workers have given up here; it needs a server's rights.
+
+    Returns:
+        How many conversations: 1 or 0.
+    """
+    return (yield from retry(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
 
 
 def takes_turn(chore: str, every_seconds: float) -> Flow[bool]:

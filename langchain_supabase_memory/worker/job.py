@@ -103,7 +103,11 @@ async def _index(memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ..
     if "index" not in duties:
         return
     flow = partial(
-        indexing.index_messages, lease.key, memory.settings.chunking, model=memory.embedder_name, respect_backoff=False
+        indexing.index_messages,
+        lease.key,
+        memory.settings.chunking,
+        embedder=memory.embedder_name,
+        respect_backoff=False,
     )
     done.index = await _attempt(memory, lease, done, "index", flow, None)
 
@@ -119,7 +123,11 @@ async def _summarize(
             done,
             "summarize",
             lambda: summaries.summarize(
-                key, memory.summary_policy(None), model=model.name, respect_backoff=False, if_due=not lease.requested
+                key,
+                memory.summary_policy(None),
+                summarizer=model.name,
+                respect_backoff=False,
+                if_due=not lease.requested,
             ),
             model,
         )
@@ -130,7 +138,9 @@ async def _summarize(
             lease,
             done,
             "board",
-            lambda: revise_board(key, policy, model=model.name, only_due=only_due, time_zone=memory.settings.time_zone),
+            lambda: revise_board(
+                key, policy, summarizer=model.name, if_due=only_due, time_zone=memory.settings.time_zone
+            ),
             model,
         )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
@@ -172,7 +182,7 @@ async def _embed_summaries(memory: SupabaseMemory, key: ConversationKey, done: J
     assert memory.embeddings is not None
     scope = Scope(key.user_id, key.agent_id, key.thread_id)
     try:
-        await memory.arun(summary_recall.index_summaries(scope, model=memory.embeddings.name))
+        await memory.arun(summary_recall.index_summaries(scope, embedder=memory.embeddings.name))
     except Exception as error:
         _failed(memory, key, done, "index", error)
 

@@ -123,7 +123,7 @@ async def _expire(memory: SupabaseMemory) -> int:
 async def _embed(memory: SupabaseMemory, model: str) -> int:
     """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
     try:
-        return await memory.arun(summary_recall.index_summaries(Scope(memory.user_id, None, None), model=model))
+        return await memory.arun(summary_recall.index_summaries(Scope(memory.user_id, None, None), embedder=model))
     except EmbeddingError as error:
         _warn(memory, "Summaries were left without a vector", error, {})
         return 0
@@ -141,13 +141,16 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
                 board = await memory.arun(
                     asking(
                         revise_board(
-                            key, memory.settings.board_policy, model=model.name, time_zone=memory.settings.time_zone
+                            key,
+                            memory.settings.board_policy,
+                            summarizer=model.name,
+                            time_zone=memory.settings.time_zone,
                         ),
                         model,
                     )
                 )
                 within, embedder = memory.summary_policy(), memory.embedder_name
-                flow = complete_summary(key, within, model=model.name, embedder=embedder)
+                flow = complete_summary(key, within, summarizer=model.name, embedder=embedder)
                 made = await memory.arun(asking(flow, model))
                 if board.failed or made.failed or made.conflict or board.conflict:
                     continue

@@ -49,9 +49,7 @@ from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.flow import Call, Flow, call, embed
-from langchain_supabase_memory.memory import instrumentation
-from langchain_supabase_memory.memory.flows.conversation import ConversationFlows
-from langchain_supabase_memory.memory.flows.memory import MemoryFlows
+from langchain_supabase_memory.memory import instrumentation, messages, outbox_delivery
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
 from langchain_supabase_memory.operations.work import Outcome
 from langchain_supabase_memory.values import Cause, Health
@@ -767,6 +765,6 @@ async def test_a_memory_tells_its_health(conn_string: str, metrics: Metrics) -> 
 
 
 def test_names_of_spans_are_those_of_verbs() -> None:
-    assert instrumentation._name(MemoryFlows.flush) == "flush"
-    assert instrumentation._name(ConversationFlows.append) == "append"
+    assert instrumentation._name(outbox_delivery.flush) == "flush"
+    assert instrumentation._name(messages.append) == "append"
     assert tracing.PREFIX == "supabase_memory."

@@ -610,7 +610,7 @@ def pending(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_board_is_read_asked_for_and_committed() -> None:
-    flow = revise_board(KEY, BoardPolicy(), model="m")
+    flow = revise_board(KEY, BoardPolicy(), summarizer="m")
     assert isinstance(next(flow), Call)
     step = sent(flow, pending("I am Ada"))
     assert isinstance(step, Ask)
@@ -631,7 +631,7 @@ def test_a_board_is_read_asked_for_and_committed() -> None:
 
 def test_only_what_is_due_is_revised() -> None:
     for texts, size, due in ((4, 10, False), (5, 10, True), (1, 6001, True)):
-        flow = revise_board(KEY, BoardPolicy(), only_due=True)
+        flow = revise_board(KEY, BoardPolicy(), if_due=True)
         next(flow)
         document = pending(*["x"] * texts, behind_characters=size)
         if due:
@@ -957,7 +957,7 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
     def meanwhile(_: Material) -> dict[str, Any]:
         run = told(memory, lambda _: noted(summary="Lives in Riga."), **policy)
         run.run(edit_board(run.key("t"), "regenerate", actor="ana"))
-        assert run.run(revise_board(run.key("t"), run.settings.board_policy, most_revisions=1)).through_sequence == 0
+        assert run.run(revise_board(run.key("t"), run.settings.board_policy, max_revisions=1)).through_sequence == 0
         return noted(summary="Lives on Mars, with a cat.")
 
     assert told(memory, meanwhile, **policy).conversation(**WHERE).revise_board().conflict

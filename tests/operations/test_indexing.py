@@ -298,7 +298,7 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
 
 def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(numbered(["one thing", "another thing"]))
-    flow = indexing.index_messages(memory.key("t"), memory.settings.chunking, model=memory.embedder_name)
+    flow = indexing.index_messages(memory.key("t"), memory.settings.chunking, embedder=memory.embedder_name)
     step = next(flow)
     while isinstance(step, Call) and step.function != "memory_commit_chunks":
         step = flow.send(memory.transport.perform(step))
@@ -481,7 +481,7 @@ def test_a_failing_embedder_costs_the_vectors_alone(
     assert "canary" not in caplog.text
     assert broken.work.index_due() == {}, "it is asked again later"
     conversation.append([human("a third word", "m2")])
-    waiting = indexing.index_messages(broken.key("t"), broken.settings.chunking, model=broken.embedder_name)
+    waiting = indexing.index_messages(broken.key("t"), broken.settings.chunking, embedder=broken.embedder_name)
     assert broken.run(waiting) == IndexResult(2, 1, backing_off=True), "words are indexed meanwhile"
     assert unembedded(connection, user_id) == ["a secret canary", "another", "a third word"]
     # Whoever comes next with an embedder that works.
@@ -527,7 +527,7 @@ def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psyc
     as_it_is(memory, None).conversation("t").index()
     counting = ScriptedEmbedder(lambda texts: WordEmbedder().embed_documents(texts), "words")
     other = as_it_is(memory, counting)
-    first = other.run(indexing.index_messages(other.key("t"), ChunkPolicy(), model="words", most_batches=1))
+    first = other.run(indexing.index_messages(other.key("t"), ChunkPolicy(), embedder="words", max_batches=1))
     assert first == IndexResult(249, 0, embedded=100)
     assert other.conversation("t").index() == IndexResult(249, 0, embedded=150)
     assert unembedded(connection, user_id) == []

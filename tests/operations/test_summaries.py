@@ -426,7 +426,7 @@ def called(step: Step, function: str) -> dict[str, Any]:
 
 
 def test_a_summary_is_read_asked_for_and_committed() -> None:
-    flow = summaries.summarize(KEY, WHOLE, model="test-model")
+    flow = summaries.summarize(KEY, WHOLE, summarizer="test-model")
     arguments = called(next(flow), "memory_pending")
     assert arguments["p_characters"] == 700
     prompt = asked(sent(flow, pending(HumanMessage("I am Ada", id="a"), AIMessage("Hello", id="b"))))

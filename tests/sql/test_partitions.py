@@ -66,7 +66,7 @@ def name(cluster: Cluster) -> str:
         long.forget_message("m1029")
         briefly = SummaryPolicy(messages=4, keep_messages=1)
         memory.conversation("talk", user_id="owner-3").summarize(policy=briefly, model=ExtractiveSummarizer())
-        flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), model="of summaries")
+        flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), embedder="of summaries")
         assert memory.run(flow) == 1
     return name
 

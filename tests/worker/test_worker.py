@@ -361,7 +361,7 @@ async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
         place.say("more", user_id="ana")
         await until(lambda: {row[0] for row in place.queue} == {"ben"})
     assert alerts == []
-    assert (await memory.arun(work.queue("ana"))).depth == 0
+    assert (await memory.arun(work.queue(user_id="ana"))).depth == 0
     assert (await memory.arun(work.queue())).depth == 3
     with pytest.raises(InvalidInputError, match="1 to 512 bytes"):
         Worker(memory, user_id="")

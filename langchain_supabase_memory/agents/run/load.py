@@ -233,7 +233,7 @@ class Loader:
         return summaries.summarize(
             key,
             self.policy.for_budget(self.budget if self.recall is None else self.budget.history_share_floor),
-            model=self.guard.writer_name,
+            summarizer=self.guard.writer_name,
             at_least_through=min_through,
             max_segments=self.policy.inline_segments,
         )

@@ -182,7 +182,7 @@ class ToolCall:
         if chunking.mode != "inline":
             return True
         try:
-            done = yield from _with_deadline(indexing.index_messages(key, chunking, model=self.embedder), PATIENCE)
+            done = yield from _with_deadline(indexing.index_messages(key, chunking, embedder=self.embedder), PATIENCE)
         except SupabaseMemoryError as error:
             ids = (key.user_id, key.agent_id, key.thread_id)
             level = self.binding.memory.causes.level("Indexing failed", error, logging.WARNING)

@@ -148,7 +148,7 @@ async def _tell(worker: Worker, line: Living) -> None:
     async def ask() -> None:
         while True:
             try:
-                queue = await worker.memory.arun(work.queue(worker.user_id))
+                queue = await worker.memory.arun(work.queue(user_id=worker.user_id))
                 stands[:] = [f"{queue.depth} due", f"lag {look.duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
                 stands[:] = ["the database is away"]

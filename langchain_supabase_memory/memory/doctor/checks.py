@@ -10,7 +10,7 @@ from langchain_supabase_memory.adapters.transports.endpoint_info import signing_
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.memory.doctor import connection, database, models, work
-from langchain_supabase_memory.operations import doctor
+from langchain_supabase_memory.operations.doctor import schema_report, worker_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,26 +19,38 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.services import Services
 
 
-def run_checks(memory: Services) -> Flow[list[Finding]]:
-    """How a memory stands. Nothing is raised for what is found: it is a finding.
+def doctor(services: Services) -> Flow[list[Finding]]:
+    """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
+
+    The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
+    tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database tells
+    less, and a line says so.
 
     Args:
-        memory: The memory.
+        services: The memory.
+
+    Returns:
+        What was found; whatever fails is a finding, and nothing is raised for it.
+
+    Example:
+        ```python
+        broken = [finding for finding in memory.doctor() if finding.state == "red"]
+        ```
     """
-    transport = memory.transport
+    transport = services.transport
     of_user = transport.acts_as_user
     sent = datetime.now(UTC)
     try:
-        found = yield from (doctor.schema_report() if of_user else doctor.worker_report(memory.embedder_name))
+        found = yield from (schema_report() if of_user else worker_report(services.embedder_name))
     except SupabaseMemoryError as error:
-        return [*connection.connection_failed(transport.endpoint, error), *(yield from _own(memory, {}))]
+        return [*connection.connection_failed(transport.endpoint, error), *(yield from _own(services, {}))]
     received = datetime.now(UTC)
     here = transport.endpoint
     is_distributed = bool(found.get("distributed"))
     findings = [connection.address(here), connection.kind(here, is_distributed=is_distributed)]
     if of_user:
         findings += [connection.check_user(), (yield from database.schema(found))]
-        return [*findings, *(yield from _signed(memory)), *(yield from _own(memory, {}))]
+        return [*findings, *(yield from _signed(services)), *(yield from _own(services, {}))]
     findings += [
         connection.role(found["role"], sees_all=found["sees_all"]),
         connection.clock(_time(found["now"]), sent, received),
@@ -48,12 +60,12 @@ def run_checks(memory: Services) -> Flow[list[Finding]]:
             found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
         ),
         database.access(found["added"], found["missing"]),
-        *(yield from _signed(memory)),
-        *(yield from _own(memory, found)),
+        *(yield from _signed(services)),
+        *(yield from _own(services, found)),
     ]
-    if memory.embedder_name is not None:
-        findings.append(models.vectors(memory.embedder_name, found["vectors"]))
-    return [*findings, *_of_work(memory, found),
+    if services.embedder_name is not None:
+        findings.append(models.vectors(services.embedder_name, found["vectors"]))
+    return [*findings, *_of_work(services, found),
         database.realtime(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
             database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
 

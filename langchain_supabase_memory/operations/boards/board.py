@@ -203,13 +203,16 @@ class Board:
 def read_board(
     key: ConversationKey, *, history: bool = False, limit: int = 500, retention: Retention | None = None
 ) -> Flow[Board]:
-    """The board of a conversation; an empty one if there is none.
+    """The board: its living summary with facts, entities, topics, action items and questions.
 
     Args:
         key: The conversation.
-        history: Whether to read what was superseded, and all changes, as well.
+        history: Whether what people changed comes with it.
         limit: The most items, up to 1,000: pinned ones, then what was said last; of changes the newest 500.
         retention: What is kept; a board beyond its `max_summary_age` is not shown.
+
+    Returns:
+        The board; an empty one if there is none.
     """
     bounds = {"p_history": history, "p_limit": limit, "p_retention": retention_argument(retention)}
     row = yield from call("memory_board", {**conversation_ids(key), **bounds})

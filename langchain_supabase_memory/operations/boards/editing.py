@@ -79,13 +79,33 @@ def add_item(
     text: str,
     *,
     actor: str,
-    entity_type: str | None,
-    state: str | None,
-    author_kind: AuthorKind,
-    begin: bool,
-    redactor: Redactor | None,
+    entity_type: str | None = None,
+    state: str | None = None,
+    author_kind: AuthorKind = "person",
+    begin: bool = False,
+    redactor: Redactor | None = None,
 ) -> Flow[str]:
-    """Write an item; returns its id."""
+    """Write an item on the board; the same twice is one.
+
+    Args:
+        key: The conversation.
+        kind: `fact`, `entity`, `topic`, `action` or `question`.
+        text: What it says, up to 500 characters.
+        actor: Who writes it.
+        entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
+        state: Of an action or a question, its state; `open` by default.
+        author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
+            person's word: a writer may change it.
+        begin: Whether a conversation that has not begun begins with this item.
+        redactor: What takes secrets and personal data out of what is stored.
+
+    Returns:
+        The item's id.
+
+    Raises:
+        InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
+        NotFoundError: There is no such conversation, and it is not to begin.
+    """
     if kind not in KINDS:
         raise InvalidInputError("That is no kind of item.", hint=f"Kinds are {', '.join(KINDS)}.")
     if entity_type is not None and entity_type not in ENTITY_TYPES:
@@ -109,37 +129,99 @@ def add_item(
     return str((yield from made))
 
 
-def change_item(
+def edit_item(
     key: ConversationKey,
     item: BoardItem | str,
     *,
     actor: str,
-    text: str | None,
-    state: str | None,
-    author_kind: AuthorKind,
-    redactor: Redactor | None,
-) -> Flow[str | None]:
-    """Change an item's words or state."""
+    text: str | None = None,
+    state: str | None = None,
+    author_kind: AuthorKind = "person",
+    redactor: Redactor | None = None,
+) -> Flow[None]:
+    """Change an item's words or state.
+
+    Args:
+        key: The conversation.
+        item: The item, or its id.
+        actor: Who changes it.
+        text: What it says from now on.
+        state: Its state from now on.
+        author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
+            wrote, changed or pinned.
+        redactor: What takes secrets and personal data out of what is stored.
+
+    Raises:
+        InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
+            not change this one.
+        NotFoundError: There is no such item.
+    """
     if text is None and state is None:
         raise InvalidInputError("Nothing is changed.", hint="Pass text, or state.")
     if state is not None and state not in _ALL_STATES:
         raise InvalidInputError("That is no state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
     words = None if text is None else _item_text(text, redactor)
-    return (
-        yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
-    )
+    yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
 
 
-def write_summary(
-    key: ConversationKey, text: str, *, actor: str, author_kind: AuthorKind, redactor: Redactor | None
-) -> Flow[str | None]:
-    """Write what the board's summary is to say first; an empty text takes that back."""
+def pin_item(key: ConversationKey, item: BoardItem | str, *, actor: str, pinned: bool = True) -> Flow[None]:
+    """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
+
+    Args:
+        key: The conversation.
+        item: The item, or its id.
+        actor: Who does it.
+        pinned: Whether it is pinned from now on.
+
+    Raises:
+        NotFoundError: There is no such item.
+    """
+    yield from edit_board(key, "pin" if pinned else "unpin", actor=actor, item=item)
+
+
+def delete_item(key: ConversationKey, item: BoardItem | str, *, actor: str) -> Flow[None]:
+    """Delete an item for good: its words go, and no model writes the same again.
+
+    What was said stays in the history: to forget that, call `forget_message`.
+
+    Args:
+        key: The conversation.
+        item: The item, or its id.
+        actor: Who does it.
+
+    Raises:
+        NotFoundError: There is no such item.
+    """
+    yield from edit_board(key, "delete", actor=actor, item=item)
+
+
+def edit_summary(
+    key: ConversationKey,
+    text: str,
+    *,
+    actor: str,
+    author_kind: AuthorKind = "person",
+    redactor: Redactor | None = None,
+) -> Flow[None]:
+    """Write what the board's summary is to say first; an empty text takes that back.
+
+    Args:
+        key: The conversation.
+        text: What it says, up to 10,000 characters.
+        actor: Who writes it.
+        author_kind: What that is: `person` or `application`.
+        redactor: What takes secrets and personal data out of what is stored.
+
+    Raises:
+        InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
+        NotFoundError: There is no such conversation.
+    """
     if not isinstance(text, str) or len(text) > LONGEST_SUMMARY:
         raise InvalidInputError(
             f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="An empty one takes it back."
         )
     words = str(redact_value(clean(text).strip(), redactor))
-    return (yield from edit_board(key, "summary", actor=actor, text=words, author_kind=author_kind))
+    yield from edit_board(key, "summary", actor=actor, text=words, author_kind=author_kind)
 
 
 def _item_text(text: str, redactor: Redactor | None) -> str:

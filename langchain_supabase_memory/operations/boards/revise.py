@@ -19,6 +19,7 @@ from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.boards import editing
 from langchain_supabase_memory.operations.boards.parse_answer import (
     ClosedItem,
     NewItem,
@@ -55,26 +56,26 @@ def revise_board(
     key: ConversationKey,
     policy: BoardPolicy,
     *,
-    model: str | None = None,
-    only_due: bool = False,
-    most_revisions: int | None = None,
+    summarizer: str | None = None,
+    if_due: bool = False,
+    max_revisions: int | None = None,
     time_zone: str | tzinfo | None = None,
 ) -> Flow[BoardResult]:
-    """Bring a board up to the newest message, in as many revisions as that needs.
+    """Bring the board up to the newest message now, whether it is due or not.
 
     Args:
         key: The conversation.
         policy: When and how.
-        model: What is noted as the writer.
-        only_due: Do nothing unless one of the policy's thresholds is reached.
-        most_revisions: Stop after so many.
+        summarizer: What is noted as the author.
+        if_due: Do nothing unless one of the policy's thresholds is reached.
+        max_revisions: Stop after so many.
         time_zone: In which the writer reads when something was said; UTC by default.
 
     Returns:
-        What was done. A writer that failed is no error: the board is as it was, and the next try comes later.
+        What was done. A model that failed is no error: nothing is changed.
 
     Raises:
-        SupabaseMemoryError: The database refused or could not be reached.
+        ConfigurationError: There is no model.
     """
     here = zone(time_zone)
     added = changed = refused = revisions = 0
@@ -92,7 +93,7 @@ def revise_board(
         through, version = pending["through_sequence"], pending["version"]
         rows = pending["messages"]
         due = pending["behind"] >= policy.update_frequency or pending["behind_characters"] > policy.characters
-        if not rows or (only_due and not revisions and not due):
+        if not rows or (if_due and not revisions and not due):
             is_out = pending.get("opted_out", False)
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score, opted_out=is_out)
         shown = _messages_for_model((yield from numbered_messages(key, rows)), pending.get("hidden") or ())
@@ -119,7 +120,7 @@ def revise_board(
                 "p_title": found.title or None,
                 "p_items": items,
                 "p_closed": [_closed(each) for each in found.closed],
-                "p_author": model or "model",
+                "p_author": summarizer or "model",
                 "p_tokens": count_tokens(found.summary),
                 "p_quality": score,
             },
@@ -133,7 +134,7 @@ def revise_board(
         added += commit["added"]
         changed += commit["changed"]
         revisions += 1
-        if not pending["more"] or revisions == most_revisions:
+        if not pending["more"] or revisions == max_revisions:
             return BoardResult(through, version, added, changed, refused, calls[0], quality=score)
 
 
@@ -234,3 +235,28 @@ def _importance(item: NewItem) -> float:
 
 def _closed(closed: ClosedItem) -> dict[str, Any]:
     return {"id": closed.id, "state": closed.state, "sequence": closed.sequence}
+
+
+def regenerate_board(
+    key: ConversationKey,
+    policy: BoardPolicy,
+    *,
+    actor: str,
+    summarizer: str | None = None,
+    time_zone: str | tzinfo | None = None,
+) -> Flow[BoardResult]:
+    """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
+
+    Args:
+        key: The conversation.
+        policy: When and how, with every number given.
+        actor: Who wants that.
+        summarizer: The summarizer's name, which is noted as the author; `None` without one.
+        time_zone: In which dates are read; UTC by default.
+
+    Raises:
+        ConfigurationError: There is no model.
+        NotFoundError: There is no such conversation.
+    """
+    yield from editing.edit_board(key, "regenerate", actor=actor)
+    return (yield from revise_board(key, policy, summarizer=summarizer, time_zone=time_zone))

@@ -26,7 +26,24 @@ def manifests(
     to_sequence: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[ManifestPage]:
-    """A page of a conversation's manifests, as `Conversation.manifests`."""
+    """What stood in the prompts of earlier answers, and why, in numbers: a page, the newest first.
+
+    Middleware, nodes and histories keep it with each answer, `append` where its `pack` is given; of how many and
+    for how long, the memory's `manifests` says. `Manifest.since` says what differs between two. Where words that
+    one names have changed or gone since, it says so.
+
+    Args:
+        key: The conversation.
+        limit: The most of a page, 1 to 200.
+        after: What a page gives as `after`: the page after it, of older ones.
+        from_sequence: Only of answers from this number on; both bounds may be one answer's.
+        to_sequence: Only of answers up to this number.
+        retention: What is kept; everything by default.
+
+    Raises:
+        InvalidInputError: An argument is none of its choices.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:
         raise InvalidInputError(f"limit must be a whole number from 1 to {_MOST}.", hint="20 is the default.")
     if after is not None and not isinstance(after, str):

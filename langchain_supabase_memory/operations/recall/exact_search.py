@@ -94,6 +94,51 @@ class ExactQuery:
 
 
 def find(
+    scope: Scope,
+    texts: str | Sequence[str],
+    *,
+    order: Order = "newest",
+    match_case: bool = False,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    around: int = 0,
+    limit: int = LIMIT,
+    after: str | None = None,
+    retention: Retention | None = None,
+) -> Flow[FoundPage]:
+    """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+
+    It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
+    itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten. Several
+    come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be indexed.
+
+    Args:
+        scope: Where to look.
+        texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+        order: From the `newest` message on, or from the `oldest`.
+        match_case: Whether capitals matter. If not, ß is ss, and İ is i.
+        since: Only messages of this time or later, with a time zone.
+        until: Only messages before this time, with a time zone.
+        around: So many messages before and after each come with it, up to 10.
+        limit: The most messages that this call finds, 1 to 100.
+        after: `after` of the page before, for what follows.
+        retention: What is kept; everything by default.
+
+    Returns:
+        The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
+        looked at.
+
+    Raises:
+        InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    query = ExactQuery(
+        texts=texts, order=order, match_case=match_case, since=since, until=until, around=around, limit=limit
+    )
+    return (yield from find_page(scope, query, after=after, retention=retention))
+
+
+def find_page(
     scope: Scope, query: ExactQuery, *, after: str | None = None, retention: Retention | None = None
 ) -> Flow[FoundPage]:
     """The messages that hold what is wanted, in one round trip that looks at 2,000 of them at most.
@@ -141,7 +186,7 @@ def find_all(
     page = FoundPage([], after=after)
     for number in count(1):
         asked = dataclasses.replace(query, limit=min(MOST, limit - len(page)))
-        following = yield from find(scope, asked, after=page.after, retention=retention)
+        following = yield from find_page(scope, asked, after=page.after, retention=retention)
         page = FoundPage([*page, *filter(keep, following)], page.read + following.read, following.after)
         if page.after is None or len(page) >= limit or number == calls:
             break

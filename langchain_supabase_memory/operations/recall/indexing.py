@@ -45,11 +45,11 @@ _FEW: Final = 8
 
 def index_messages(
     key: ConversationKey,
-    policy: ChunkPolicy,
+    chunking: ChunkPolicy,
     *,
-    model: str | None,
+    embedder: str | None,
     respect_backoff: bool = True,
-    most_batches: int | None = None,
+    max_batches: int | None = None,
     seconds: float | None = None,
 ) -> Flow[IndexResult]:
     """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
@@ -59,10 +59,10 @@ def index_messages(
 
     Args:
         key: The conversation; one that does not exist has nothing to index.
-        policy: How.
-        model: The embedder's name; `None` without one.
+        chunking: How; the memory's by default.
+        embedder: The embedder's name; `None` without one.
         respect_backoff: Whether an embedder that failed is asked again only when its time has come.
-        most_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
+        max_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
         seconds: How long somebody waits for the vectors of one batch, in seconds; `None` if nobody does.
 
     Returns:
@@ -74,10 +74,10 @@ def index_messages(
     """
     made = batches = 0
     failed: str | None = None
-    asked = model  # until it fails, or while it is not to be asked
+    asked = embedder  # until it fails, or while it is not to be asked
     while True:
         pending = yield from call(
-            "memory_pending_chunks", {**conversation_ids(key), "p_model": model, "p_messages": policy.batch}
+            "memory_pending_chunks", {**conversation_ids(key), "p_model": embedder, "p_messages": chunking.batch}
         )
         if pending is None:
             return IndexResult(-1, made)
@@ -94,17 +94,17 @@ def index_messages(
         make = partial(
             units,
             said,
-            most_tokens=policy.max_tokens,
+            most_tokens=chunking.max_tokens,
             more=pending["more"],
             after_question=before is not None and before["is_question"],
-            importance=policy.importance,
+            importance=chunking.importance,
         )
         fresh, taken = yield from offload(
             make, sum(content.characters(each.message) for each in said), warm_caches=query_hints.KEPT
         )
         if not taken and not stale:
             break  # nothing, or calls that wait for their results
-        anew = [(_again(row, policy), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
+        anew = [(_again(row, chunking), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
         try:
             vectors = yield from _vectors(all_units, asked, seconds)
@@ -113,7 +113,7 @@ def index_messages(
             vectors = yield from _vectors(all_units, None, None)
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
-            fresh, firsts, _before(before), pause=policy.pause, most_tokens=policy.max_stretch_tokens
+            fresh, firsts, _before(before), pause=chunking.pause, most_tokens=chunking.max_stretch_tokens
         )
         groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
         commit = yield from call(
@@ -129,8 +129,8 @@ def index_messages(
                 ],
                 "p_stale": [row["place"] for row in stale],
                 "p_model": asked,
-                "p_max_age": None if policy.max_age is None else policy.max_age.total_seconds(),
-                "p_language": policy.language,
+                "p_max_age": None if chunking.max_age is None else chunking.max_age.total_seconds(),
+                "p_language": chunking.language,
             },
             "write chunks",
         )
@@ -139,7 +139,7 @@ def index_messages(
             return IndexResult(through, made, failed=failed, conflict=True)
         made += commit["chunks"]
         batches += 1
-        if (not pending["more"] and len(stale) < policy.batch) or batches == most_batches:
+        if (not pending["more"] and len(stale) < chunking.batch) or batches == max_batches:
             break
     if failed is not None:
         yield from _failed(key, failed)
@@ -147,7 +147,7 @@ def index_messages(
     place = pending["unembedded_from"]
     if place is None or asked is None:
         return IndexResult(through, made, backing_off=waiting and place is not None)
-    embedded, failed = yield from _embed_missing(key, asked, place, pending["failures"], most_batches, seconds)
+    embedded, failed = yield from _embed_missing(key, asked, place, pending["failures"], max_batches, seconds)
     return IndexResult(through, made, failed=failed, embedded=embedded)
 
 
@@ -163,7 +163,11 @@ def index_due(*, user_id: str | None = None, messages: int = 0, vectors: bool = 
 
 
 def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
-    """The chunks of a conversation that are not expired, in order."""
+    """The chunks that are not expired, in order.
+
+    Args:
+        key: The conversation.
+    """
     found: list[Chunk] = []
     while True:
         page, more = yield from _page(key, (found[-1].place, found[-1].part) if found else _BEGINNING, PAGE, None)
@@ -172,17 +176,31 @@ def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
             return found
 
 
-def reembed(key: ConversationKey, *, model: str, drop: bool = False) -> Flow[int]:
-    """Embed every chunk that has no vector of a model, as `Conversation.reembed`."""
+def reembed(key: ConversationKey, *, embedder: str, drop: bool = False) -> Flow[int]:
+    """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
+
+    Args:
+        key: The conversation.
+        embedder: The embedder's name; `None` without one.
+        drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+
+    Returns:
+        How many chunks were embedded.
+
+    Raises:
+        ConfigurationError: There is no embedder.
+        EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+        MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
+    """
     made = 0
     after = _BEGINNING
     passes = 1
     while True:
-        page, more = yield from _page(key, after, _REEMBEDDED, model)
+        page, more = yield from _page(key, after, _REEMBEDDED, embedder)
         vectors = (yield from embed([each.content for each in page])) if page else []
         after = (page[-1].place, page[-1].part) if page else after
         embedded, is_complete = yield from _stored(
-            key, model, list(zip(page, vectors, strict=True)), after, drop=drop and not more
+            key, embedder, list(zip(page, vectors, strict=True)), after, drop=drop and not more
         )
         made += embedded
         if not more:

@@ -12,13 +12,15 @@ from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.operations.arguments import scope_ids
 from langchain_supabase_memory.operations.recall import ranking
 from langchain_supabase_memory.operations.recall.indexing import chunk
+from langchain_supabase_memory.operations.recall.query import check_questions
 from langchain_supabase_memory.values import Chunk, Recall, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
 
     from langchain_supabase_memory.flow import RankingFunction
-    from langchain_supabase_memory.operations.recall.query import RecallQuery
+    from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 
 _OF_A_QUESTION: Final = ("query", "vectors", "names", "dates", "wants")
 """What of a document is about one question alone."""
@@ -43,14 +45,14 @@ NO_CAPABILITIES: Final = RecallCapabilities()
 
 
 def recall_chunks(
-    scope: Scope, questions: Sequence[RecallQuery], means: RecallCapabilities = NO_CAPABILITIES
+    scope: Scope, questions: Sequence[RecallQuery], capabilities: RecallCapabilities = NO_CAPABILITIES
 ) -> Flow[Recall]:
     """What was said and fits some questions, the best first, in one round trip beside the models.
 
     Args:
         scope: Where to look.
         questions: What is asked; their filters are the same.
-        means: What there is beside the database.
+        capabilities: What there is beside the database.
 
     Returns:
         What was found. If the embedder fails, it was found by words alone; if the reranker does, the first stage's
@@ -60,19 +62,19 @@ def recall_chunks(
         MigrationConflictError: What is stored was embedded by another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    asked = yield from prepare_recall(questions, means)
+    asked = yield from prepare_recall(questions, capabilities)
     answer = yield from call("memory_recall", {"p_ask": asked.document, **scope_ids(scope)}, "recall")
     return (yield from asked.read_answer(answer))
 
 
-def prepare_recall(questions: Sequence[RecallQuery], means: RecallCapabilities) -> Flow[PreparedRecall]:
+def prepare_recall(questions: Sequence[RecallQuery], capabilities: RecallCapabilities) -> Flow[PreparedRecall]:
     """Questions as the SQL functions take them, with those that are made of them.
 
     Args:
         questions: What is asked.
-        means: What there is beside the database.
+        capabilities: What there is beside the database.
     """
-    further = (yield from _further(questions)) if means.expands else []
+    further = (yield from _further(questions)) if capabilities.expands else []
     everything = [*questions, *further]
     named, variants = [], []
     for question in everything:
@@ -82,7 +84,7 @@ def prepare_recall(questions: Sequence[RecallQuery], means: RecallCapabilities) 
     failed = None
     vectors: list[list[float]] = []
     texts = [text for each in variants for _, text in each]
-    if means.model is not None and texts:
+    if capabilities.model is not None and texts:
         try:
             vectors = yield from embed(texts, is_query=True)
         except EmbeddingError as error:
@@ -92,8 +94,8 @@ def prepare_recall(questions: Sequence[RecallQuery], means: RecallCapabilities) 
     for question, found, each in zip(everything, named, variants, strict=True):
         # Without vectors the iterator is empty at once.
         pairs = [(names, vector) for (names, _), vector in zip(each, given, strict=False)]
-        documents.append(question.document(found, pairs, means.model))
-    return PreparedRecall(questions, further, means, _merge_documents(documents, means), failed)
+        documents.append(question.document(found, pairs, capabilities.model))
+    return PreparedRecall(questions, further, capabilities, _merge_documents(documents, capabilities), failed)
 
 
 @dataclass(frozen=True)
@@ -206,3 +208,32 @@ def _chunk(row: Mapping[str, Any]) -> Chunk:
         before=[chunk(each) for each in row["before"] or []],
         after=[chunk(each) for each in row["after"] or []],
     )
+
+
+def recall(
+    scope: Scope,
+    query: str | Sequence[str],
+    *,
+    filters: Filters,
+    zone: str | tzinfo | None = None,
+    capabilities: RecallCapabilities = NO_CAPABILITIES,
+) -> Flow[Recall]:
+    """What was said and fits a question, by meaning and by words, in one round trip beside the models.
+
+    Args:
+        scope: Where to look.
+        query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
+            leave. Or up to 8 of them: the ranking serves each, its best first.
+        filters: What narrows it down.
+        zone: The time zone where the filters name none; UTC by default.
+        capabilities: What there is beside the database.
+
+    Returns:
+        The chunks, the best first, and how they were found.
+
+    Raises:
+        InvalidInputError: An argument is none of its choices.
+        MigrationConflictError: What is stored was embedded by another model.
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    return (yield from recall_chunks(scope, check_questions(query, filters.in_zone(zone)), capabilities))

@@ -179,20 +179,27 @@ def record_comparison(
     return answer
 
 
-def comparisons(key: ConversationKey, last: int) -> Flow[list[Comparison]]:
-    """The newest comparisons of a conversation, in order."""
+def comparisons(key: ConversationKey, *, last: int = 100) -> Flow[list[Comparison]]:
+    """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
+
+    Args:
+        key: The conversation.
+        last: How many.
+    """
     rows = yield from call(
         "memory_comparisons", {**conversation_ids(key), "p_limit": check_limit("last", last, optional=False)}
     )
     return [Comparison(**{**row, "compared_at": datetime.fromisoformat(row["compared_at"])}) for row in rows]
 
 
-def report(user_id: str | None, agent_id: str | None, since: datetime | None) -> Flow[RolloutReport]:
-    """What the comparisons come to that the caller may see.
+def report(
+    *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
+) -> Flow[RolloutReport]:
+    """What the comparisons come to, by stage.
 
     Args:
         user_id: Only this user's; `None` means everybody's that the caller may see.
-        agent_id: Only this agent's.
+        agent_id: Only this agent's; `None` means all agents'.
         since: Only those made since, with a time zone.
 
     Raises:

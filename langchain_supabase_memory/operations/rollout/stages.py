@@ -155,11 +155,22 @@ def stage_from_state(document: Mapping[str, Any], user_id: str | None) -> Stage 
     return stage_of(document["stage"] if is_in_share(user_id, document["share"]) else document["rest"])
 
 
-def decide(agent_id: str, stage: Stage, share: float, rest: Stage, actor: str) -> Flow[Decision]:
-    """Set the stage of an agent, for all servers.
+def set_stage(agent_id: str, stage: Stage, *, actor: str, share: float = 1.0, rest: Stage = "off") -> Flow[Decision]:
+    """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
+
+    Args:
+        agent_id: The agent; the memory's by default.
+        stage: The stage.
+        actor: Who decides; it is noted, with the time.
+        share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
+            that a user stays on their side, and stays inside while the share grows.
+        rest: What the others receive.
+
+    Returns:
+        The decision, as it was noted.
 
     Raises:
-        InvalidInputError: Something is none of its choices.
+        InvalidInputError: The stage or the share is none, or nobody is named.
         PermissionDeniedError: Only servers may.
     """
     chosen, others = stage_of(stage), stage_of(rest)
@@ -172,8 +183,30 @@ def decide(agent_id: str, stage: Stage, share: float, rest: Stage, actor: str) -
     return _decision(row)
 
 
-def decisions(agent_id: str, last: int) -> Flow[list[Decision]]:
-    """The newest decisions about an agent, in order. Servers alone may read who made them."""
+def stage(agent_id: str, user_id: str | None) -> Flow[Stage | None]:
+    """What the database says of an agent now, uncached.
+
+    Args:
+        agent_id: The agent; the memory's by default.
+        user_id: Whose stage; by default the memory's user, or the token's, or the stage of the share.
+
+    Returns:
+        The stage; `None` if nobody has decided.
+    """
+    document = yield from read_decision(agent_id, user_id)
+    return None if document is None else stage_from_state(document, user_id)
+
+
+def history(agent_id: str, *, last: int = 100) -> Flow[list[Decision]]:
+    """Who set the stage of an agent to what, and when: the newest decisions, in order.
+
+    Args:
+        agent_id: The agent; the memory's by default.
+        last: How many.
+
+    Raises:
+        PermissionDeniedError: Only servers may.
+    """
     rows = yield from call(
         "memory_worker_rollouts", {"p_agent_id": agent_id, "p_limit": check_limit("last", last, optional=False)}
     )

@@ -45,7 +45,7 @@ class CompleteSummary:
 
 
 def complete_summary(
-    key: ConversationKey, policy: SummaryPolicy, *, model: str | None = None, embedder: str | None = None
+    key: ConversationKey, policy: SummaryPolicy, *, summarizer: str | None = None, embedder: str | None = None
 ) -> Flow[CompleteSummary]:
     """Bring the complete summary of a conversation up to its newest message.
 
@@ -54,13 +54,13 @@ def complete_summary(
     Args:
         key: The conversation.
         policy: With every number given.
-        model: What is noted as the writer.
+        summarizer: What is noted as the author.
         embedder: The embedder's name; without one it gets no vector, and is found by its words.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    made = yield from summarize_levels(key, policy, model=model)
+    made = yield from summarize_levels(key, policy, model=summarizer)
     top = yield from newest(key)
     if top is None or made.failed is not None or made.conflict:
         return CompleteSummary(
@@ -80,7 +80,9 @@ def complete_summary(
     failed: str | None = None
     if embedder is not None:
         try:
-            yield from summary_recall.index_summaries(Scope(key.user_id, key.agent_id, key.thread_id), model=embedder)
+            yield from summary_recall.index_summaries(
+                Scope(key.user_id, key.agent_id, key.thread_id), embedder=embedder
+            )
         except EmbeddingError as error:
             failed = type(error).__name__
     described = yield from newest(key)

@@ -43,7 +43,7 @@ def summarize(
     key: ConversationKey,
     policy: SummaryPolicy,
     *,
-    model: str | None = None,
+    summarizer: str | None = None,
     until: int | None = None,
     at_least_through: int | None = None,
     max_segments: int | None = None,
@@ -55,7 +55,7 @@ def summarize(
     Args:
         key: The conversation.
         policy: With every number given, as `SummaryPolicy.for_budget` makes it.
-        model: What is noted as the writer.
+        summarizer: What is noted as the author.
         until: Summarize everything up to this sequence instead, whatever the policy keeps.
         at_least_through: Summarize up to this sequence at least, whatever the policy keeps.
         max_segments: Stop after so many.
@@ -109,7 +109,7 @@ def summarize(
             yield from _failed(key, str(reason))
             return SummaryResult(through, made, calls[0], tokens=tokens, quality=worst, failed=str(reason))
         score = yield from is_scored(prompts.lines(said), content, before=(pending["previous"] or {}).get("content"))
-        arguments = commit_summary(key, pending, content, clipped, score, model)
+        arguments = commit_summary(key, pending, content, clipped, score, summarizer)
         commit = yield from call("memory_commit_summary", arguments, "write summary")
         through = commit["through_sequence"]
         if not commit["committed"]:
@@ -138,7 +138,7 @@ def is_summary_due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow
 def list_segments(
     key: ConversationKey, *, last: int | None = None, level: int | None = 0, retention: Retention | None = None
 ) -> Flow[list[Segment]]:
-    """The stored summaries of a conversation, in order.
+    """The segments of the rolling summary, in order.
 
     Args:
         key: The conversation.

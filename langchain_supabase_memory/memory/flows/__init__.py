@@ -1,1 +1,0 @@
-"""Every verb of a memory, once, as a flow with its docstring; `tools/colors.py` writes both colors from it."""

@@ -1,0 +1,38 @@
+"""Indexing what is due, over many conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.operations import pages
+from langchain_supabase_memory.operations.recall import indexing, summaries
+from langchain_supabase_memory.values import IndexResult, Scope
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.settings import ChunkPolicy
+    from langchain_supabase_memory.values import ConversationKey
+
+
+def index_due(
+    user_id: str | None, chunking: ChunkPolicy, *, messages: int = 0, embedder: str | None = None
+) -> Flow[dict[ConversationKey, IndexResult]]:
+    """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
+
+    Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
+    once: one of them wins each batch, the others change nothing.
+
+    Args:
+        user_id: Only this user's conversations; the memory's by default.
+        chunking: How messages become chunks.
+        messages: How many messages do not matter yet.
+        embedder: The embedder's name; `None` without one.
+
+    Returns:
+        What was done for each conversation that was due.
+    """
+    done = {}
+    for key in (yield from indexing.index_due(user_id=user_id, messages=messages, vectors=embedder is not None)):
+        made = indexing.index_messages(key, chunking, embedder=embedder)
+        done[key] = yield from pages.isolate_failure(key, made, lambda word: IndexResult(-1, failed=word))
+    return (yield from summaries.index_summaries_due(done, Scope(user_id), embedder=embedder))

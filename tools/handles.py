@@ -1,0 +1,565 @@
+"""Write what people hold, from the functions that do it: `python tools/handles.py`; with `--check` only compare.
+
+A verb is written once, as a function that returns a flow, with its docstring. This script writes the classes that
+people hold: for each verb a sync method that drives the flow, and an async one with LangChain's prefix `a`.
+
+- What a handle knows, the caller does not pass: `INJECTED` says by the parameter's name where it comes from, and
+  `SCOPES` which ids of the caller a memory makes it from.
+- What is named in `Verb.public` a caller may pass in place of the memory's own.
+- What is named in `Verb.fixed` is passed as it stands there; what is named in `Verb.hidden` is not passed.
+- A parameter that is a dataclass of keywords (`settings: Settings`, `filters: Filters`) becomes one keyword for each of
+  its fields.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent, indent, wrap
+
+PACKAGE = "langchain_supabase_memory"
+ROOT = Path(__file__).parents[1]
+KEYWORDS = {"Settings", "Filters"}
+"""The dataclasses whose fields are written out as keywords."""
+
+INJECTED = {
+    "services": "{memory}",
+    "retention": "{memory}.settings.retention",
+    "redactor": "{memory}.redactor",
+    "time_zone": "{memory}.settings.time_zone",
+    "zone": "{memory}.settings.time_zone",
+    "capabilities": "{memory}.capabilities",
+    "summarizer": "{memory}.summarizer_name",
+    "chunking": "{memory}.chunking()",
+    "policy: SummaryPolicy": "{memory}.summary_policy()",
+    "policy: BoardPolicy": "{memory}.settings.board_policy",
+    "embedder": "{memory}.embedder_name",
+    "embedder: str": "{memory}.require_embedder()",
+}
+"""Where a parameter comes from: by its name, or by its name and its type."""
+
+PUBLIC = {"retention": "{name} or {memory}.settings.retention", "chunking": "{memory}.chunking({name})"}
+"""What is passed where a caller may choose: the caller's, or the memory's."""
+
+SCOPES = {
+    "key": "{memory}.key(thread_id, user_id, agent_id)",
+    "scope": "{memory}.scope(user_id, agent_id)",
+    "owner": "{memory}.owner(user_id)",
+    "user_id": "{memory}.scope_text(user_id)",
+    "agent_id": "{memory}.agent(agent_id)",
+}
+"""What a memory makes of the caller's ids, for a function's first, positional parameters."""
+
+IDS = {
+    "key": {
+        "thread_id": "The conversation's thread.",
+        "user_id": "The owner; the memory's by default.",
+        "agent_id": "The agent; the memory's by default.",
+    },
+    "scope": {
+        "user_id": "The owner; the memory's by default. Nobody else's conversations are ever looked at.",
+        "agent_id": "Only with this agent; by default with all.",
+    },
+    "owner": {"user_id": "The owner; the memory's by default."},
+    "user_id": {"user_id": "Only this user's; the memory's by default."},
+    "agent_id": {"agent_id": "The agent; the memory's by default."},
+}
+"""Which ids they are, and what the docstring of a memory's verb says of each."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb stands.
+
+    Attributes:
+        function: The function, by its dotted name below the package.
+        public: Parameters that the memory knows, and a caller may pass in their place.
+        fixed: What is passed for a parameter that is no caller's.
+        hidden: Parameters that are no caller's, and are left at their default.
+    """
+
+    function: str
+    public: tuple[str, ...] = ()
+    fixed: dict[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A class that is written.
+
+    Attributes:
+        module: Its module, below `memory`.
+        name: Its name.
+        about: What it holds: a `conversation`, or a `memory`.
+        summary: The module's docstring.
+        doc: Its docstring.
+        verbs: Its verbs by their names.
+        base: What it derives from, and the module of that.
+    """
+
+    module: str
+    name: str
+    about: str
+    summary: str
+    doc: str
+    verbs: dict[str, Verb]
+    base: tuple[str, str]
+
+
+CONVERSATION = ("ConversationHandle", "memory.handle")
+MEMORY = ("MemoryHandle", "memory.handle")
+
+HANDLES = (
+    Handle(
+        "conversation",
+        "Conversation",
+        "conversation",
+        "What is done with one conversation.",
+        """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
+
+Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
+the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
+pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or brings
+back what was deleted.
+""",
+        {
+            "append": Verb("memory.messages.append", public=("retention",)),
+            "add_turn": Verb("memory.messages.add_turn", public=("retention",)),
+            "read": Verb("operations.conversations.read", public=("retention",)),
+            "find": Verb("operations.recall.exact_search.find"),
+            "count": Verb("operations.conversations.count"),
+            "info": Verb("operations.listing.info"),
+            "update": Verb("operations.listing.update"),
+            "forget": Verb("memory.messages.forget"),
+            "forget_message": Verb("memory.messages.forget_message"),
+            "reinstate": Verb("operations.conversations.reinstate"),
+            "turns": Verb("operations.turns.list_turns", public=("retention",)),
+            "turns_as_text": Verb("operations.turns.turns_as_text", public=("retention",)),
+            "turn": Verb("operations.turns.read_turn"),
+            "resolve": Verb("operations.turns.resolve"),
+            "context": Verb("memory.context_defaults.context", public=("retention",)),
+            "manifests": Verb("operations.manifests.listing.manifests"),
+            "coverage": Verb("memory.context_defaults.coverage"),
+            "summarize": Verb("memory.summaries.summarize"),
+            "complete_summary": Verb("memory.summaries.complete_summary"),
+            "summaries": Verb("operations.summaries.rolling.list_segments", hidden=("level",)),
+            "request_summary": Verb("operations.work.request"),
+            "edit_summary": Verb("operations.controls.edit_segment"),
+            "delete_summary": Verb("operations.controls.delete_segment"),
+            "regenerate_summaries": Verb("operations.controls.regenerate_summaries"),
+            "board": Verb("operations.boards.board.read_board", hidden=("limit",)),
+            "revise_board": Verb("operations.boards.revise.revise_board", hidden=("if_due", "max_revisions")),
+            "regenerate_board": Verb("operations.boards.revise.regenerate_board"),
+            "edit_board_summary": Verb("operations.boards.editing.edit_summary"),
+            "add_board_item": Verb("operations.boards.editing.add_item"),
+            "edit_board_item": Verb("operations.boards.editing.edit_item"),
+            "pin_board_item": Verb("operations.boards.editing.pin_item"),
+            "delete_board_item": Verb("operations.boards.editing.delete_item"),
+            "recall": Verb("operations.recall.search.recall"),
+            "chunks": Verb("operations.recall.indexing.chunks"),
+            "index": Verb(
+                "operations.recall.indexing.index_messages",
+                public=("chunking",),
+                fixed={"respect_backoff": "False"},
+                hidden=("max_batches", "seconds"),
+            ),
+            "index_summaries": Verb("operations.recall.summaries.index_summaries"),
+            "reembed": Verb("operations.recall.indexing.reembed"),
+            "opt_out": Verb("operations.controls.opt_out"),
+            "opt_in": Verb("operations.controls.opt_in"),
+            "opt_outs": Verb("operations.controls.opt_outs"),
+            "changes": Verb("operations.controls.changes"),
+            "status": Verb("operations.work.status_of"),
+            "retry": Verb("operations.work.retry_one"),
+            "comparisons": Verb("operations.rollout.comparison.comparisons"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "work",
+        "Work",
+        "memory",
+        "What is done with due work, over all conversations that a memory may see.",
+        """What is due, running, waiting and dead: `memory.work`.
+
+A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
+""",
+        {
+            "status": Verb("operations.work.status"),
+            "queue": Verb("operations.work.queue", hidden=("user_id",)),
+            "retry": Verb("operations.work.retry"),
+            "unreadable": Verb("operations.unreadable.unreadable"),
+            "summarize_due": Verb("memory.summaries.summarize_due"),
+            "index_due": Verb("operations.due.index_due"),
+        },
+        MEMORY,
+    ),
+    Handle(
+        "rollouts",
+        "Rollouts",
+        "memory",
+        "What is done with a rollout.",
+        """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
+
+See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
+""",
+        {
+            "set": Verb("operations.rollout.stages.set_stage"),
+            "stage": Verb("operations.rollout.stages.stage"),
+            "history": Verb("operations.rollout.stages.history"),
+            "report": Verb("operations.rollout.comparison.report"),
+        },
+        MEMORY,
+    ),
+    Handle(
+        "memory",
+        "SupabaseMemory",
+        "memory",
+        "What is done with all conversations of a user, and with the memory itself.",
+        """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
+
+Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close it
+at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
+conversations is here; `memory.work` is what workers have to do, `memory.rollout` how agents are introduced to the
+memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+""",
+        {
+            "conversations": Verb("operations.listing.conversations"),
+            "recall": Verb("operations.recall.search.recall"),
+            "find": Verb("operations.recall.exact_search.find"),
+            "recall_summaries": Verb("operations.recall.summaries.recall_summaries", public=("time_zone",)),
+            "forget_user": Verb("memory.messages.forget_user"),
+            "forget_expired": Verb("memory.messages.forget_expired", public=("retention",)),
+            "opt_out": Verb("operations.controls.opt_out"),
+            "opt_in": Verb("operations.controls.opt_in"),
+            "opt_outs": Verb("operations.controls.opt_outs"),
+            "changes": Verb("operations.controls.changes"),
+            "rate": Verb("operations.controls.rate"),
+            "flush": Verb("memory.outbox_delivery.flush"),
+            "doctor": Verb("memory.doctor.checks.doctor"),
+        },
+        ("Constructors", "memory.constructors"),
+    ),
+)
+
+
+class Module:
+    """A module of the package, as far as names go.
+
+    Args:
+        name: Its dotted name below the package.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = f"{PACKAGE}.{name}"
+        self.source = (ROOT / PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
+        self.tree = ast.parse(self.source)
+        self.imports: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom):
+                for each in node.names:
+                    self.imports[each.asname or each.name] = f"from {node.module} import {ast.unparse(each)}"
+        for node in self.tree.body:
+            for name in _defined(node):
+                self.imports[name] = f"from {self.name} import {name}"
+
+    def cls(self, name: str) -> ast.ClassDef:
+        """A class of it."""
+        return next(node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+    def function(self, name: str) -> ast.FunctionDef:
+        """A function of it."""
+        return next(node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+    def home(self, name: str) -> Module:
+        """The module that defines a name which this one imports."""
+        words = self.imports[name].split()
+        return self if words[1] == self.name else Module(words[1].removeprefix(f"{PACKAGE}."))
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [each.id for each in node.targets if isinstance(each, ast.Name)]
+    return [node.target.id] if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else []
+
+
+class Writer:
+    """Writes one class.
+
+    Args:
+        handle: Which.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self.memory = "self" if handle.name == "SupabaseMemory" else "self._memory"
+        self.names: dict[str, str] = {}  # of names in what is written: the import that gives them
+
+    def text(self) -> str:
+        """The whole module."""
+        handle = self.handle
+        methods = self._constructors() if handle.base[0] == "Constructors" else []
+        for name, verb in handle.verbs.items():
+            methods += [self._verb(name, verb, ""), self._verb(name, verb, "a")]
+        doc = indent(f'"""{handle.doc}"""', "    ")
+        body = f"class {handle.name}({handle.base[0]}):\n{doc}\n\n" + indent("\n\n".join(methods), "    ")
+        base = f"from {PACKAGE}.{handle.base[1]} import {handle.base[0]}"
+        head = f'"""{handle.summary}"""\n\nfrom __future__ import annotations\n\n'
+        note = "# Written by tools/handles.py. Do not edit.\n"
+        return _tidied(note + head + "\n".join(sorted({*self.names.values(), base})) + "\n\n\n" + body + "\n")
+
+    def _constructors(self) -> list[str]:
+        """The ways to make a memory, with each setting as a keyword."""
+        module, made = Module(self.handle.base[1]), []
+        for node in module.cls(self.handle.base[0]).body:
+            if not isinstance(node, ast.FunctionDef) or not any(
+                each.arg == "settings" for each in node.args.kwonlyargs
+            ):
+                continue
+            first, *positional = node.args.args
+            shown, passed = self._parameters(module, node, positional)
+            doc = self._doc(module, node, {})
+            signature = ", ".join([first.arg, *shown])
+            if node.name == "__init__":
+                end = f"    super().__init__({', '.join(passed)})"
+                made.append(f"def __init__({signature}) -> None:\n{doc}\n{end}")
+            else:
+                end = f"    return cls.{node.name}({', '.join(passed)})"
+                self._uses(module, "Self")
+                made.append(f"@classmethod\ndef {node.name.removeprefix('_')}({signature}) -> Self:\n{doc}\n{end}")
+        return made
+
+    def _verb(self, name: str, verb: Verb, prefix: str) -> str:
+        """A verb in one color."""
+        path, _, function = verb.function.rpartition(".")
+        module = Module(path)
+        node = module.function(function)
+        assert isinstance(node.returns, ast.Subscript)
+        self._names_in(module, node.returns.slice)
+        self._uses(module, function)
+        before, ids, positional = self._known(node)
+        shown, passed = self._parameters(module, node, positional, verb, ids)
+        passed = [*before, *passed]
+        returns = ast.unparse(node.returns.slice)
+        run = f"{self.memory}.run" if not prefix else f"await {self.memory}.arun"
+        doc = self._doc(module, node, ids, verb) if not prefix else f'    """The async twin of `{name}`."""'
+        gives = "" if returns == "None" else "return "
+        start = f"{'async ' if prefix else ''}def {prefix}{name}({', '.join(['self', *shown])}) -> {returns}:"
+        return f"{start}\n{doc}\n    {gives}{run}({function}({', '.join(passed)}))"
+
+    def _known(self, node: ast.FunctionDef) -> tuple[list[str], dict[str, str], list[ast.arg]]:
+        """What a handle passes first; the caller's ids with what is said of them; and the other positional parameters.
+
+        A memory's ids are keywords but for a thread.
+        """
+        passed: list[str] = []
+        ids: dict[str, str] = {}
+        rest = list(node.args.args)
+        while rest:
+            each = rest[0].arg
+            kind = "" if rest[0].annotation is None else f"{each}: {ast.unparse(rest[0].annotation)}"
+            if each in SCOPES and self.handle.about == "memory":
+                passed.append(SCOPES[each].format(memory=self.memory))
+                ids |= IDS[each]
+            elif each in ("key", "scope"):
+                passed.append("self._key" if each == "key" else "Scope.of(self._key)")
+                if each == "scope":
+                    self.names["Scope"] = f"from {PACKAGE}.values import Scope"
+            elif each == "services":
+                passed.append(self.memory)
+            elif kind in ("policy: SummaryPolicy", "policy: BoardPolicy"):
+                passed.append(INJECTED[kind].format(memory=self.memory))
+            else:
+                break
+            rest.pop(0)
+        return passed, ids, rest
+
+    def _parameters(
+        self,
+        module: Module,
+        node: ast.FunctionDef,
+        positional: list[ast.arg],
+        verb: Verb | None = None,
+        ids: dict[str, str] | None = None,
+    ) -> tuple[list[str], list[str]]:
+        """The parameters that a caller sees, and the arguments by which everything is passed on."""
+        args = node.args
+        count = len(args.args)
+        defaults = dict(zip((each.arg for each in args.args[count - len(args.defaults) :]), args.defaults, strict=True))
+        shown: list[str] = []
+        keywords = [f"{name}: str | None = None" for name in ids or {}]
+        passed: list[str] = []
+        for each in positional:
+            given = self._given(each, verb)
+            if given is None:
+                shown.append(self._parameter(module, each, defaults.get(each.arg)))
+                passed.append(each.arg)
+            else:
+                keywords += self._chosen(module, each, verb)
+                passed.append(f"{each.arg}={given}")
+        if args.vararg:
+            shown.append("*" + self._parameter(module, args.vararg, None))
+            passed.append("*" + args.vararg.arg)
+        for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            kind = ast.unparse(each.annotation) if each.annotation else ""
+            given = self._given(each, verb)
+            if verb is not None and each.arg in verb.hidden:
+                continue
+            if given is not None:
+                keywords += self._chosen(module, each, verb)
+                passed.append(f"{each.arg}={given}")
+            elif kind in KEYWORDS:
+                self._uses(module, kind)
+                home = module.home(kind)
+                fields = _fields(home.cls(kind))
+                keywords += [self._field(home, each) for each in fields]
+                passed.append(f"{each.arg}={kind}({', '.join(f'{name}={name}' for name in map(_name, fields))})")
+            else:
+                keywords.append(self._parameter(module, each, default))
+                passed.append(f"{each.arg}={each.arg}")
+        return [*shown, *(["*"] if keywords and not args.vararg else []), *keywords], passed
+
+    def _given(self, each: ast.arg, verb: Verb | None) -> str | None:
+        """What is passed for a parameter that is not the caller's alone; `None` for one that is."""
+        if verb is None:
+            return None
+        if each.arg in verb.fixed:
+            return verb.fixed[each.arg]
+        if each.arg in verb.public:
+            given = PUBLIC.get(each.arg, "{name}")
+        else:
+            kind = "" if each.annotation is None else f"{each.arg}: {ast.unparse(each.annotation)}"
+            given = INJECTED.get(kind) or INJECTED.get(each.arg, "")
+        return given.format(name=each.arg, memory=self.memory) or None
+
+    def _chosen(self, module: Module, each: ast.arg, verb: Verb | None) -> list[str]:
+        """The keyword of a parameter for which a caller may choose."""
+        if verb is None or each.arg not in verb.public:
+            return []
+        assert each.annotation is not None
+        self._names_in(module, each.annotation)
+        kind = ast.unparse(each.annotation).removesuffix(" | None")
+        return [f"{each.arg}: {kind} | None = None"]
+
+    def _field(self, module: Module, field: ast.AnnAssign) -> str:
+        assert field.value is not None
+        self._names_in(module, field.annotation)
+        self._names_in(module, field.value)
+        return f"{_name(field)}: {ast.unparse(field.annotation)} = {ast.unparse(field.value)}"
+
+    def _parameter(self, module: Module, each: ast.arg, default: ast.expr | None) -> str:
+        assert each.annotation is not None
+        self._names_in(module, each.annotation)
+        if default is None:
+            return f"{each.arg}: {ast.unparse(each.annotation)}"
+        self._names_in(module, default)
+        return f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
+
+    def _doc(self, module: Module, node: ast.FunctionDef, ids: dict[str, str], verb: Verb | None = None) -> str:
+        """The docstring of what a caller passes, with what a dataclass of keywords says of each."""
+        before, entries, after = _sections(ast.get_docstring(node) or "")
+        kinds = {each.arg: ast.unparse(each.annotation) for each in node.args.kwonlyargs if each.annotation}
+        params = {each.arg: each for each in [*node.args.args, *node.args.kwonlyargs]}
+        lines: list[str] = []
+        known = set(SCOPES) | {"services"} if verb is not None else set()
+        positional = {each.arg for each in node.args.args}
+        said = {name: _wrapped(f"{name}: {text}") for name, text in ids.items()}
+        for name, text in {**said, **entries}.items():
+            if verb is not None and name not in ids:
+                each = params.get(name)
+                is_known = name in known and name in positional
+                is_given = each is not None and name not in verb.public and self._given(each, verb) is not None
+                if is_known or is_given or name in verb.hidden:
+                    continue
+            lines += _described(module.home(kinds[name]).cls(kinds[name])) if kinds.get(name) in KEYWORDS else text
+        sections = [before, *(["Args:\n" + "\n".join(lines)] if lines else []), *([after] if after else [])]
+        doc = "\n\n".join(sections)
+        return indent(f'"""{doc}\n"""' if "\n" in doc else f'"""{doc}"""', "    ")
+
+    def _names_in(self, module: Module, node: ast.expr) -> None:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name):
+                self._uses(module, each.id)
+
+    def _uses(self, module: Module, name: str) -> None:
+        if name in module.imports:
+            given = self.names.setdefault(name, module.imports[name])
+            if given != module.imports[name]:
+                raise SystemExit(f"{name} means two things: {given}, and {module.imports[name]}")
+
+
+def _sections(doc: str) -> tuple[str, dict[str, list[str]], str]:
+    """What stands before the arguments, the lines of each of them, and what stands behind."""
+    lines = doc.splitlines()
+    if "Args:" not in lines:
+        index = next((index for index, line in enumerate(lines) if line in ("Returns:", "Raises:", "Example:")), None)
+        if index is None:
+            return doc, {}, ""
+        return "\n".join(lines[:index]).rstrip(), {}, "\n".join(lines[index:])
+    start = lines.index("Args:")
+    entries: dict[str, list[str]] = {}
+    index = start + 1
+    while index < len(lines) and lines[index]:
+        if not lines[index].startswith("     "):
+            name = lines[index].strip().partition(":")[0]
+            entries[name] = []
+        entries[name].append(lines[index])
+        index += 1
+    return "\n".join(lines[:start]).rstrip(), entries, "\n".join(lines[index:]).strip("\n")
+
+
+def _name(field: ast.AnnAssign) -> str:
+    assert isinstance(field.target, ast.Name)
+    return field.target.id
+
+
+def _fields(cls: ast.ClassDef) -> list[ast.AnnAssign]:
+    return [node for node in cls.body if isinstance(node, ast.AnnAssign)]
+
+
+def _wrapped(entry: str) -> list[str]:
+    return wrap(entry, 108, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)
+
+
+def _described(cls: ast.ClassDef) -> list[str]:
+    """What a dataclass says of its fields, as arguments of a function."""
+    section = (ast.get_docstring(cls) or "").split("Attributes:\n")[1].split("\n\n")[0]
+    made: list[str] = []
+    for entry in dedent(section).replace("\n    ", " ").splitlines():
+        made += _wrapped(entry)
+    return made
+
+
+def _tidied(text: str) -> str:
+    """As the linter wants it: imports sorted, and those for types alone apart."""
+    for command in (["check", "--fix", "--select", "I,TC,F401", "--unsafe-fixes", "--quiet"], ["format"]):
+        name = ["--stdin-filename", str(ROOT / PACKAGE / "memory/x.py"), "-"]
+        ruff = [sys.executable, "-m", "ruff", *command, *name]
+        text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=False).stdout
+    return text
+
+
+def main() -> int:
+    """Write the modules, or say which are not as they would be written."""
+    stale = []
+    for handle in HANDLES:
+        path = ROOT / PACKAGE / "memory" / f"{handle.module}.py"
+        text = Writer(handle).text()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(str(path.relative_to(ROOT)))
+            if "--check" not in sys.argv:
+                path.write_text(text, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        sys.stderr.write(f"Not as tools/handles.py writes them: {', '.join(stale)}. Run python tools/handles.py.\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
